@@ -1,0 +1,298 @@
+// The shared-memory format in which the traced process hands over what it saw. docs/lanes.md explains it with
+// a worked example; this header is the format. One segment file per process, mapped by the process (writer) and
+// by the relay (reader):
+//
+//   offset 0      SegmentHeader (one page)
+//   then, in any order, blocks from a bump allocator, each 64-byte aligned:
+//     Lane           one per thread at a time: its cursor words, its overflow counter
+//     Event[]        the lane's ring, capacity a power of two
+//     CounterBlock   127 counters, chained; counters are appended, never moved or removed
+//     DefinitionBlock  chained; records appended, never changed
+//
+// Who may write what: everything is written by the traced process except Lane::tail, which only the reader writes.
+// A lane is written by the one thread that holds it; SegmentHeader and definitions under a mutex inside the process.
+// No lock is shared between processes: a killed writer can leave nothing behind that blocks a reader.
+// What is published: `head`, `n_counters`, `definitions_end`, `next` are stored with release after what they cover.
+// Numbers are little-endian; a reader refuses another magic or version rather than guess.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace castscope::lanes {
+
+inline constexpr std::uint64_t kMagic = 0x454e414c54534143;  // "CASTLANE" in little-endian order
+inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint64_t kPage = 4096;
+inline constexpr std::uint64_t kAlignment = 64;
+
+// The whole segment never grows past this: with the agent's own tables it stays under 64 MB per process.
+inline constexpr std::uint64_t kMaxSegmentBytes = 48ull << 20;
+
+// 2^15 events * 64 B = 2 MB per thread: at 1 M events/s the reader may be away for 32 ms.
+inline constexpr std::uint32_t kDefaultRingEvents = 1u << 15;
+inline constexpr std::uint32_t kSmallestRingEvents = 1u << 8;
+
+// ---------------------------------------------------------------------------------------------------------------
+// Closed lists. The numbers are those of proto/castscope/v1/castscope.proto, which documents each value
+// (tests/… assert that they agree); never reuse a number.
+
+enum class Cause : std::uint8_t {
+  kUnknown = 0,
+  kAutocast = 1,       // at::autocast::cached_cast
+  kUserTo = 2,         // .to(), .half(), .float(), … called from Python
+  kDtypeArgument = 3,  // an autocast kernel that sets a dtype argument; the operator converts
+  kCustomCast = 4,     // register_autocast, custom_fwd(cast_inputs=…)
+  kPromotion = 5,      // TensorIterator brings operands to a common dtype
+  kBackward = 6,       // the engine or a backward node (ToCopyBackward0)
+  kScript = 7,         // TorchScript's _autocast_to_{reduced,full}_precision
+  kOperator = 8,       // an operator converts inside its own implementation
+};
+
+enum class Role : std::uint8_t {
+  kUnknown = 0,
+  kInput = 1,
+  kWeight = 2,
+  kBuffer = 3,
+  kActivation = 4,
+  kGradient = 5,
+};
+
+enum class Phase : std::uint8_t { kUnknown = 0, kForward = 1, kBackward = 2, kOther = 3 };
+
+enum class WhyNotCached : std::uint8_t {
+  kNone = 0,  // it was kept in the cache, or served from it
+  kInferenceMode = 1,
+  kCacheDisabled = 2,
+  kOtherDtype = 3,       // cast to another dtype than the region's (a float32-policy operator)
+  kNotFp32 = 4,          // the source is not float32
+  kNoRequiresGrad = 5,
+  kNotLeaf = 6,
+  kView = 7,
+  kCudaGraph = 8,        // at::caching::is_cached_tensor
+  kNotAutocast = 9,      // another cause than cached_cast: there is no cache
+};
+
+enum class RegionKind : std::uint8_t {
+  kNone = 0,
+  kContext = 1,    // autocast.__enter__ (with, decorator, _enter_autocast)
+  kRaw = 2,        // set_autocast_enabled without nesting
+  kInherited = 3,  // a thread that got its state from elsewhere (autograd engine)
+};
+
+// ---------------------------------------------------------------------------------------------------------------
+
+template <typename T>
+using Shared = std::atomic<T>;  // lock-free and of T's size: asserted below
+
+struct alignas(64) Counter {
+  Shared<std::uint32_t> site;  // definition number; 0 in Lane::overflow
+  std::uint32_t reserved;
+  Shared<std::uint64_t> casts;   // conversions made
+  Shared<std::uint64_t> hits;    // served from the autocast cache
+  Shared<std::uint64_t> passes;  // cached_cast returned its argument
+  Shared<std::uint64_t> traced;  // cached_cast on a FakeTensor, whatever the outcome
+  Shared<std::uint64_t> bytes;   // of the copies that the casts made
+  Shared<std::uint64_t> ticks;   // CPU time of the casts, in the segment's clock
+  Shared<std::uint64_t> kept;    // casts whose result went into the autocast cache
+};
+
+enum class EventKind : std::uint8_t {
+  kNone = 0,
+  kCast = 1,         // site
+  kHit = 2,          // site
+  kRegionEnter = 3,  // site = region definition
+  kRegionExit = 4,   // site = region definition
+  kCacheClear = 5,   // bytes, entries: what the cache held
+  kStep = 6,         // step = the number that begins here; flags = StepReason
+  kOptimizer = 7,    // an optimizer step was taken
+  kScaler = 8,       // GradScaler unscaled or updated: an optimizer step was tried
+  kThread = 9,       // site = thread definition: the lane belongs to this thread from here on
+};
+
+enum class StepReason : std::uint8_t { kOptimizer = 1, kRegionEnd = 2, kExplicit = 3 };
+
+inline constexpr std::uint8_t kFlagKept = 1;  // kCast: the copy went into the cache
+
+struct alignas(64) Event {
+  std::uint64_t time;      // segment clock at the begin of the call
+  std::uint64_t tensor;    // identity of the source (its TensorImpl): only good for comparing
+  std::uint64_t bytes;     // kCast: of the copy; kCacheClear: freed
+  std::uint32_t duration;  // kCast: segment clock, saturating
+  std::uint32_t site;
+  std::uint32_t step;
+  std::uint32_t region;    // serial number of the open region in this process; 0 = none
+  std::uint32_t dims[4];   // sizes of the source, outermost first, saturating; more than 4: the first is the product
+  std::uint32_t entries;   // kCast, kHit: version counter of the source; kCacheClear: entries dropped
+  EventKind kind;
+  std::uint8_t flags;
+  std::uint8_t ndim;
+  std::uint8_t reserved;
+};
+
+struct alignas(64) Lane {
+  Shared<std::uint64_t> next;   // offset of the next lane; 0 = last
+  std::uint32_t id;             // 1, 2, …
+  Shared<std::uint32_t> tid;    // kernel thread id of the present (or last) holder
+  Shared<std::uint32_t> held;   // 1 while a thread holds it; a free lane may be taken by a new thread
+  std::uint32_t ring_capacity;  // events, a power of two
+  std::uint64_t ring;           // offset of Event[ring_capacity]
+  Shared<std::uint64_t> first_counters;  // offset of the first CounterBlock; 0 = none yet
+  std::uint64_t reserved[3];
+  // the writer's line
+  alignas(64) Shared<std::uint64_t> head;  // events ever published; event i is at ring[i % capacity]
+  Shared<std::uint64_t> dropped;           // events not written because the ring was full
+  Shared<std::uint64_t> n_counters;        // counters ever begun
+  // calls whose site could not be given a counter: exact all the same
+  Counter overflow;
+  // the reader's line: the only words that the reader writes
+  alignas(64) Shared<std::uint64_t> tail;  // events taken
+};
+
+inline constexpr std::uint32_t kCountersPerBlock = 127;
+struct alignas(64) CounterBlock {
+  Shared<std::uint64_t> next;  // offset; 0 = last
+  std::uint64_t reserved[7];
+  Counter counters[kCountersPerBlock];
+};
+
+inline constexpr std::uint64_t kDefinitionBlockBytes = 64 << 10;
+struct alignas(64) DefinitionBlock {
+  Shared<std::uint64_t> next;  // offset; 0 = last
+  std::uint64_t size;          // bytes of this block, header included
+  Shared<std::uint64_t> end;   // bytes used, header included; what lies before it never changes
+  std::uint64_t reserved[5];
+};
+
+// Numbers are given per kind, from 1; 0 = none. A record stands before the first use of its number, except that
+// kCallSite may be repeated with more known: the last one counts.
+enum class DefinitionKind : std::uint16_t {
+  kString = 1,    // bytes (UTF-8, not terminated; length = DefinitionHeader::payload)
+  kCode = 2,      // CodeDefinition
+  kStack = 3,     // StackDefinition, then Frame[n]
+  kModule = 4,    // ModuleDefinition
+  kOperator = 5,  // OperatorDefinition
+  kCallSite = 6,  // CallSiteDefinition
+  kRegion = 7,    // RegionDefinition
+  kSite = 8,      // SiteDefinition
+  kThread = 9,    // ThreadDefinition
+  kAttribute = 10,  // AttributeDefinition: facts about the process
+};
+
+struct DefinitionHeader {
+  std::uint32_t size;     // of the whole record, a multiple of 8
+  std::uint32_t payload;  // bytes after this header that mean something
+  DefinitionKind kind;
+  std::uint16_t reserved;
+  std::uint32_t id;
+};
+
+struct CodeDefinition {
+  std::uint32_t file;      // string
+  std::uint32_t function;  // string: qualified name
+  std::uint32_t first_line;
+};
+struct Frame {
+  std::uint32_t code;
+  std::uint32_t line;
+};
+struct StackDefinition {
+  std::uint32_t count;
+  std::uint32_t truncated;  // 1: there were more frames outwards
+  // Frame frames[count], innermost first
+};
+struct ModuleDefinition {
+  std::uint32_t path;       // string: "encoder.layers.0.linear1", "" for the outermost module itself
+  std::uint32_t type;       // string: class of the module
+  std::uint32_t root_type;  // string: class of the outermost module
+};
+struct OperatorDefinition {
+  std::uint32_t name;  // string: "aten::linear", "aten::norm.ScalarOpt_dim"
+};
+inline constexpr std::uint32_t kUnknownArgument = 0xffffffff;
+struct CallSiteDefinition {
+  std::uint32_t op;              // operator, 0 = not known
+  std::uint32_t argument;        // position in the schema, or kUnknownArgument
+  std::uint32_t argument_name;   // string, 0 = not known
+  std::uint32_t code_address;    // string: "libtorch_cpu.so+0x1234", for doctor
+};
+struct RegionDefinition {
+  std::uint32_t stack;   // where it was entered
+  std::uint32_t parent;  // region around it, 0 = outermost
+  std::uint32_t nesting;
+  std::uint8_t device;  // c10::DeviceType
+  std::uint8_t dtype;   // c10::ScalarType
+  std::uint8_t enabled;
+  std::uint8_t cache_enabled;
+  RegionKind kind;
+  std::uint8_t reserved[3];
+};
+struct SiteDefinition {
+  std::uint32_t stack;  // 0 for pass-throughs and traced calls, which are not counted by stack
+  std::uint32_t module;
+  std::uint32_t call_site;  // cause autocast; else 0
+  std::uint32_t op;         // other causes: the operator that converted, when known; else 0
+  std::uint32_t region;
+  Role role;
+  Cause cause;
+  WhyNotCached why;
+  Phase phase;
+  std::uint8_t from;    // c10::ScalarType
+  std::uint8_t to;      // c10::ScalarType
+  std::uint8_t device;  // c10::DeviceType of the source
+  std::uint8_t flags;   // kSite…
+};
+inline constexpr std::uint8_t kSitePassThrough = 1;  // counts passes by (call site, region) only
+inline constexpr std::uint8_t kSiteTraced = 2;       // counts calls on FakeTensors by (call site, region) only
+struct ThreadDefinition {
+  std::uint32_t lane;
+  std::uint32_t tid;
+  std::uint32_t name;  // string: the kernel's name of the thread
+};
+struct AttributeDefinition {  // "argv", "cwd", "host", "torch", "python", "rank", "local_rank", "world_size", "notice"
+  std::uint32_t key;    // string
+  std::uint32_t value;  // string
+};
+
+enum class EndMark : std::uint32_t { kRunning = 0, kExited = 1, kReplaced = 2 /* by exec */ };
+enum class Clock : std::uint32_t { kTsc = 1, kMonotonicNs = 2 };
+
+struct SegmentHeader {
+  Shared<std::uint64_t> magic;  // written last: a file without it is not ready
+  std::uint32_t version;
+  std::uint32_t header_bytes;  // sizeof(SegmentHeader)
+  std::uint32_t event_bytes;
+  std::uint32_t counter_bytes;
+  std::uint64_t max_bytes;               // the file never grows past this
+  Shared<std::uint64_t> allocated;       // bytes of the file that are reserved and may be read
+  Shared<std::uint64_t> first_lane;      // offset, 0 = none
+  Shared<std::uint64_t> first_definitions;  // offset
+  Shared<std::uint32_t> end_mark;        // EndMark
+  std::uint32_t pid;
+  std::uint32_t parent_pid;
+  Clock clock;
+  std::uint64_t start_ticks;             // /proc/PID/stat field 22: tells a reused pid apart
+  // two pairs: ns = monotonic0 + (t - clock0) * (monotonic1 - monotonic0) / (clock1 - clock0)
+  std::uint64_t clock0, monotonic0_ns, realtime0_ns;
+  Shared<std::uint64_t> pair_sequence;   // odd while the second pair is being written
+  Shared<std::uint64_t> clock1, monotonic1_ns;
+  // process-wide; written by any thread with atomic adds, off the hot path
+  Shared<std::uint64_t> cache_bytes, cache_entries, cache_peak_bytes, cache_peak_entries, cache_clears;
+  Shared<std::uint64_t> steps;              // number of the present step
+  Shared<std::uint64_t> lost_casts, lost_hits, lost_passes, lost_traced;  // by threads that could get no lane
+  Shared<std::uint64_t> lost_definitions;   // definitions that did not fit
+  Shared<std::uint64_t> lost_bytes, lost_ticks;
+  Shared<std::uint64_t> exit_status;        // with kExited: status given to exit(), + 1; 0 = not known
+};
+
+static_assert(sizeof(Counter) == 64 && sizeof(Event) == 64);
+static_assert(sizeof(Lane) == 64 * 4 && offsetof(Lane, head) == 64 && offsetof(Lane, overflow) == 128);
+static_assert(sizeof(CounterBlock) == 64 * (kCountersPerBlock + 1));
+static_assert(sizeof(DefinitionBlock) == 64 && sizeof(DefinitionHeader) == 16);
+static_assert(sizeof(SegmentHeader) <= kPage);
+static_assert(sizeof(SiteDefinition) == 28 && sizeof(RegionDefinition) == 20);
+static_assert(Shared<std::uint64_t>::is_always_lock_free && sizeof(Shared<std::uint64_t>) == 8);
+static_assert(Shared<std::uint32_t>::is_always_lock_free && sizeof(Shared<std::uint32_t>) == 4);
+
+}  // namespace castscope::lanes

@@ -1,0 +1,70 @@
+/* What preload and agent share: the list of interposed functions, and the table through which the agent takes them.
+ * C and C++. A change here changes CASTSCOPE_PRELOAD_ABI: both sides refuse another number. */
+#ifndef CASTSCOPE_PRELOAD_INTERFACE_H
+#define CASTSCOPE_PRELOAD_INTERFACE_H
+
+#include <stdint.h>
+
+#define CASTSCOPE_PRELOAD_ABI 1
+
+/* X(enumerator, mangled name, may it load the agent in a process that never calls initModule?)
+ * Every name is exported by libtorch_cpu and reached through the PLT, from inside libtorch_cpu too (checked on 1.13.1,
+ * 2.6.0, 2.13.0, 2.14.1 with `readelf -rW`). A name that a PyTorch lacks is never called there and does no harm. */
+#define CASTSCOPE_HOOKS(X)                                                                                           \
+  X(CACHED_CAST, _ZN2at8autocast11cached_castEN3c1010ScalarTypeERKNS_6TensorENS1_10DeviceTypeE, 1)                   \
+  X(CLEAR_CACHE, _ZN2at8autocast11clear_cacheEv, 0)                                                                  \
+  X(INCREMENT_NESTING, _ZN2at8autocast17increment_nestingEv, 1)                                                      \
+  X(DECREMENT_NESTING, _ZN2at8autocast17decrement_nestingEv, 0)                                                      \
+  X(SET_AUTOCAST_ENABLED, _ZN2at8autocast20set_autocast_enabledEN3c1010DeviceTypeEb, 1)                              \
+  X(SET_AUTOCAST_DTYPE, _ZN2at8autocast18set_autocast_dtypeEN3c1010DeviceTypeENS1_10ScalarTypeE, 0)                  \
+  X(SET_AUTOCAST_CACHE_ENABLED, _ZN2at8autocast26set_autocast_cache_enabledEb, 0)                                    \
+  X(TO_COPY,                                                                                                         \
+    _ZN2at4_ops8_to_copy4callERKNS_6TensorESt8optionalIN3c1010ScalarTypeEES5_INS6_6LayoutEES5_INS6_6DeviceEES5_IbEbS5_INS6_12MemoryFormatEE, \
+    0)                                                                                                               \
+  X(TO_DTYPE, _ZN2at4_ops8to_dtype4callERKNS_6TensorEN3c1010ScalarTypeEbbSt8optionalINS5_12MemoryFormatEE, 0)        \
+  X(TO_DTYPE_LAYOUT,                                                                                                 \
+    _ZN2at4_ops15to_dtype_layout4callERKNS_6TensorESt8optionalIN3c1010ScalarTypeEES5_INS6_6LayoutEES5_INS6_6DeviceEES5_IbEbbS5_INS6_12MemoryFormatEE, \
+    0)                                                                                                               \
+  X(TO_DEVICE, _ZN2at4_ops9to_device4callERKNS_6TensorEN3c106DeviceENS5_10ScalarTypeEbbSt8optionalINS5_12MemoryFormatEE, 0) \
+  X(TO_OTHER, _ZN2at4_ops8to_other4callERKNS_6TensorES4_bbSt8optionalIN3c1012MemoryFormatEE, 0)                      \
+  X(AMP_UPDATE_SCALE, _ZN2at4_ops18_amp_update_scale_4callERNS_6TensorES3_RKS2_ddl, 0)                               \
+  X(AMP_UNSCALE, _ZN2at4_ops42_amp_foreach_non_finite_check_and_unscale_4callEN3c108ArrayRefINS_6TensorEEERS4_RKS4_, 0)
+
+enum castscope_hook {
+#define CASTSCOPE_HOOK_ENUM(name, symbol, loads) CASTSCOPE_HOOK_##name,
+  CASTSCOPE_HOOKS(CASTSCOPE_HOOK_ENUM)
+#undef CASTSCOPE_HOOK_ENUM
+  CASTSCOPE_HOOK_COUNT
+};
+
+/* Given to the agent once, by its entry point. Everything in it lives as long as the process. */
+struct castscope_preload {
+  uint32_t abi; /* CASTSCOPE_PRELOAD_ABI */
+  uint32_t hook_count;
+  /* slots[i]: where the exported entry point i jumps to (an indirect tail jump, so that the return address is the
+   * caller's). The agent stores its function there; storing originals[i] back lets go of it. Any thread may be in a
+   * jump meanwhile. */
+  void* volatile* slots;
+  /* originals[i]: PyTorch's own function, NULL when this PyTorch has none. */
+  void* const* originals;
+  /* Address of one thread-local pointer of the calling thread; its offset from the thread pointer is the same in all
+   * threads. (The symbol castscope_thread, initial-exec TLS of the preload library.) */
+  void* thread_slot;
+  const char* run_directory; /* where segments go; never NULL */
+  const char* torch_library; /* path of libtorch_cpu.so */
+  /* Says one sentence on stderr, once per process tree and text; never throws, never blocks for long. */
+  void (*say)(const char* sentence);
+};
+
+/* The agent's entry points, extern "C", default visibility. Called with the GIL held when Python is there.
+ * start: returns 0 when it is watching; else a reason was said and nothing was hooked. */
+#define CASTSCOPE_AGENT_START "castscope_agent_start"
+typedef int (*castscope_agent_start_fn)(const struct castscope_preload*);
+/* exit: called by preload before exit/_exit/_Exit run; writes the end mark. status as given to exit. */
+#define CASTSCOPE_AGENT_EXIT "castscope_agent_exit"
+typedef void (*castscope_agent_exit_fn)(int status);
+/* step: castscope.step() from Python, through preload's exported `castscope_step`. */
+#define CASTSCOPE_AGENT_STEP "castscope_agent_step"
+typedef void (*castscope_agent_step_fn)(void);
+
+#endif
