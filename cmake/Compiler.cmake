@@ -1,0 +1,28 @@
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo)
+endif()
+# Line tables are all that a stack trace needs, and half of the link time of -g2.
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
+set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
+
+add_compile_options(-Wall -Wextra)
+include_directories("${CMAKE_SOURCE_DIR}" "${CMAKE_BINARY_DIR}")
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  foreach(language C CXX)
+    set(CMAKE_${language}_COMPILER_LAUNCHER "${CCACHE}")
+  endforeach()
+endif()
+
+set(CASTSCOPE_SANITIZE "" CACHE STRING "Sanitizers for everything built here, e.g. address,undefined")
+if(CASTSCOPE_SANITIZE)
+  add_compile_options(-fsanitize=${CASTSCOPE_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${CASTSCOPE_SANITIZE})
+endif()
