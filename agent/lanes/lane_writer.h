@@ -1,0 +1,60 @@
+// The hot half of a lane: publishing one event, adding to one counter. Inline, no calls, no branches but the one for
+// a full ring. Only the thread that holds the lane may use it.
+#pragma once
+
+#include <x86intrin.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "agent/lanes/format.h"
+#include "agent/lanes/segment_writer.h"
+
+namespace castscope::lanes {
+
+class LaneWriter {
+ public:
+  LaneWriter() = default;
+  LaneWriter(SegmentWriter& segment, Lane& lane)
+      : lane_(&lane),
+        ring_(segment.at<Event>(lane.ring)),
+        mask_(lane.ring_capacity - 1),
+        head_(lane.head.load(std::memory_order_relaxed)),
+        tail_(lane.tail.load(std::memory_order_acquire)),
+        tsc_(segment.header().clock == Clock::kTsc) {}
+
+  Lane& lane() { return *lane_; }
+  std::uint64_t now() const { return tsc_ ? __rdtsc() : monotonic_ns(); }
+
+  // The slot to fill, or nullptr when the ring is full (then it is counted as dropped). Fill every field, then publish.
+  Event* begin_event() {
+    if (head_ - tail_ > mask_) [[unlikely]] {
+      tail_ = lane_->tail.load(std::memory_order_acquire);
+      if (head_ - tail_ > mask_) {
+        add(lane_->dropped, 1);
+        return nullptr;
+      }
+    }
+    return &ring_[head_ & mask_];
+  }
+  void publish() { lane_->head.store(++head_, std::memory_order_release); }
+
+  // One writer: a plain add, no lock prefix; the reader sees each word whole.
+  static void add(Shared<std::uint64_t>& word, std::uint64_t n) {
+    word.store(word.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  }
+  static std::uint32_t saturate(std::uint64_t n) {
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(n, std::numeric_limits<std::uint32_t>::max()));
+  }
+
+ private:
+  Lane* lane_ = nullptr;
+  Event* ring_ = nullptr;
+  std::uint64_t mask_ = 0;
+  std::uint64_t head_ = 0;
+  std::uint64_t tail_ = 0;  // as last read: the reader only ever moves it on
+  bool tsc_ = true;
+};
+
+}  // namespace castscope::lanes

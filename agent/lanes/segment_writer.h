@@ -1,0 +1,84 @@
+// The writing end of a segment: creates the file, reserves memory before it is touched, hands out lanes and counters,
+// appends definitions. Its sibling is segment_reader.h; lanes_test.cc tests both together.
+//
+// Thread-safety: acquire_lane, release_lane, define and new_counter may be called by any thread; a Lane and its
+// counters belong to the thread that acquired it. Nothing here throws or blocks on another process.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "agent/lanes/format.h"
+
+namespace castscope::lanes {
+
+class SegmentWriter {
+ public:
+  struct Options {
+    std::string directory;           // must exist
+    std::uint32_t ring_events = kDefaultRingEvents;
+    std::uint64_t max_bytes = kMaxSegmentBytes;
+    Clock clock = Clock::kTsc;
+  };
+
+  // nullptr with a sentence in `error` when the segment cannot be made; nothing is left behind then. When there is
+  // too little room for the ring asked for, a smaller one is tried down to kSmallestRingEvents.
+  static SegmentWriter* create(const Options& options, std::string* error);
+  ~SegmentWriter();
+  SegmentWriter(const SegmentWriter&) = delete;
+  SegmentWriter& operator=(const SegmentWriter&) = delete;
+
+  SegmentHeader& header() { return *header_; }
+  const std::string& path() const { return path_; }
+  std::uint32_t ring_events() const { return ring_events_; }
+  template <typename T>
+  T* at(std::uint64_t offset) {
+    return reinterpret_cast<T*>(base_ + offset);
+  }
+
+  // A lane for the calling thread: one that an ended thread gave back, else a new one. nullptr when the segment is
+  // full: the caller then counts with count_lost.
+  Lane* acquire_lane(std::uint32_t tid);
+  void release_lane(Lane* lane);
+  // A fresh counter in the caller's lane, or nullptr when the segment is full (use lane->overflow then).
+  Counter* new_counter(Lane* lane, std::uint32_t site);
+
+  // Appends a definition: `payload` followed by `more`. False (and counted) when it does not fit.
+  bool define(DefinitionKind kind, std::uint32_t id, const void* payload, std::uint32_t payload_bytes,
+              const void* more = nullptr, std::uint32_t more_bytes = 0);
+
+  // The present time in the segment's clock, and a new second pair for the conversion to ns (cheap; call it now and
+  // then, not on the hot path).
+  std::uint64_t now() const;
+  void update_clock_pair();
+
+  void mark_end(EndMark mark, std::uint64_t exit_status_plus_1);
+
+ private:
+  SegmentWriter() = default;
+  std::uint64_t allocate(std::uint64_t bytes);          // offset, 64-byte aligned, zeroed; 0 when full
+  bool reserve(std::uint64_t end);                      // makes [0, end) of the file backed by memory
+  std::uint64_t new_definition_block(std::uint64_t at_least);
+
+  std::string path_;
+  int fd_ = -1;
+  char* base_ = nullptr;
+  SegmentHeader* header_ = nullptr;
+  std::uint64_t max_bytes_ = 0;
+  std::uint64_t used_ = 0;
+  std::uint32_t ring_events_ = 0;
+  std::uint32_t lanes_made_ = 0;
+  Lane* last_lane_ = nullptr;
+  DefinitionBlock* definitions_ = nullptr;
+  std::mutex mutex_;
+};
+
+// rdtsc needs an invariant counter that is the same on all cores: CPUID leaf 0x80000007, EDX bit 8.
+bool has_invariant_tsc();
+std::uint64_t monotonic_ns();
+std::uint64_t realtime_ns();
+// Field 22 of /proc/PID/stat of the calling process; 0 when it cannot be read.
+std::uint64_t own_start_ticks();
+
+}  // namespace castscope::lanes
