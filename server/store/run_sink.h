@@ -80,6 +80,13 @@ struct LaneRow {  // absolute
   std::uint64_t written = 0;   // events published by the writer
   std::uint64_t dropped = 0;   // not written: the ring was full
   std::uint64_t received = 0;  // handed over by events() so far
+  std::uint64_t next = 0;      // number in the lane of the event after the last one handed over; keep it as it is
+};
+
+// What a run that is continued (a collector restarted on its file, `castscope recover`) already holds of a lane:
+// received and next of its last LaneRow.
+struct LanePosition {
+  std::uint64_t received = 0, next = 0;
 };
 
 struct Gauges {  // absolute, of a process
@@ -120,6 +127,9 @@ class RunSink {
   virtual absl::Status gauges(const std::string& key, const Gauges&) = 0;
   // exit_status: as given to exit(), -1 when not known.
   virtual absl::Status process_end(const std::string& key, ProcessEnd, int exit_status) = 0;
+  // Asked once per (process, lane), before its first events(): what an earlier life of this run made durable, so that
+  // resent events are neither lost nor doubled. A process or definition of the earlier life may be handed over again.
+  virtual LanePosition position(const std::string& /*key*/, std::uint32_t /*lane*/) { return {}; }
   // Makes what was handed over so far durable and visible to readers; an acknowledgement may be sent after it.
   virtual absl::Status commit() = 0;
 };
