@@ -1,0 +1,153 @@
+/* Loads the agent that fits the PyTorch in this process, once. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/preload/preload.h"
+
+CASTSCOPE_API __thread void* castscope_thread __attribute__((tls_model("initial-exec")));
+
+static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
+static bool tried;               /* set when loading is over, whatever came of it */
+static pthread_t loader;         /* whoever is at it: the agent itself may come by here meanwhile */
+static bool loader_at_work;
+static pid_t owner;              /* a vfork child shares our memory, but not this number */
+static castscope_agent_exit_fn on_exit_function;
+static castscope_agent_step_fn on_step_function;
+
+static char torch_path[PATH_MAX];
+static struct castscope_preload table;
+
+void preload_folder(char folder[PATH_MAX]) {
+  Dl_info own;
+  folder[0] = '\0';
+  if (dladdr((void*)preload_folder, &own) == 0 || own.dli_fname == NULL) return;
+  char resolved[PATH_MAX];
+  /* Through a link (a path with a colon or a blank cannot stand in LD_PRELOAD) to the folder it is really in. */
+  if (realpath(own.dli_fname, resolved) == NULL) return;
+  char* slash = strrchr(resolved, '/');
+  if (slash == NULL) return;
+  *slash = '\0';
+  strcpy(folder, resolved);
+}
+
+static bool readable(char path[PATH_MAX], const char* folder, size_t length, const char* suffix, const char* key) {
+  int n = snprintf(path, PATH_MAX, "%.*s%s/castscope_agent-%s.so", (int)length, folder, suffix, key);
+  return length > 0 && n > 0 && n < PATH_MAX && access(path, R_OK) == 0;
+}
+
+static bool agent_find(char path[PATH_MAX], const char* key) {
+  const char* folders = environment_get("CASTSCOPE_AGENTS");
+  while (folders != NULL && folders[0] != '\0') {
+    size_t length = strcspn(folders, ":");
+    if (readable(path, folders, length, "", key)) return true;
+    folders += length + (folders[length] == ':');
+  }
+  char own[PATH_MAX];
+  preload_folder(own);
+  return readable(path, own, strlen(own), "/agents", key) || readable(path, own, strlen(own), "", key);
+}
+
+void agent_exit(int status) {
+  if (on_exit_function != NULL && owner == getpid()) on_exit_function(status);
+}
+
+static void at_exit(int status, void* unused) {
+  (void)unused;
+  agent_exit(status);
+}
+
+static void in_child(void) {
+  owner = getpid();
+  if (loader_at_work && !pthread_equal(loader, pthread_self())) {
+    /* Forked while another thread, which does not exist here, was loading: stay without an agent. */
+    pthread_mutex_init(&loading, NULL);
+    loader_at_work = false;
+    tried = true;
+    slots_take_originals();
+  }
+}
+
+bool agent_watches(void) { return on_exit_function != NULL; }
+CASTSCOPE_API int castscope_attached(void) { return agent_watches(); }
+CASTSCOPE_API void castscope_step(void) {
+  if (on_step_function != NULL) on_step_function();
+}
+
+static void say_no_agent(const char* key) {
+  char text[PATH_MAX + 512];
+  snprintf(text, sizeof(text),
+           "there is no agent for the PyTorch in %s (build %s): the job runs on unobserved; "
+           "`castscope doctor` tells how to get one.",
+           torch_path, key);
+  say(text);
+}
+
+static bool start(const char* agent_path) {
+  char text[PATH_MAX + 1024];
+  void* agent = dlopen(agent_path, RTLD_NOW | RTLD_LOCAL);
+  if (agent == NULL) {
+    snprintf(text, sizeof(text), "the agent cannot be loaded (%s): the job runs on unobserved; delete it to have it built anew.",
+             dlerror());
+    say(text);
+    return false;
+  }
+  castscope_agent_start_fn start_function = (castscope_agent_start_fn)dlsym(agent, CASTSCOPE_AGENT_START);
+  castscope_agent_exit_fn exit_function = (castscope_agent_exit_fn)dlsym(agent, CASTSCOPE_AGENT_EXIT);
+  if (start_function == NULL || exit_function == NULL) {
+    snprintf(text, sizeof(text), "%s is no castscope agent: the job runs on unobserved; delete it to have it built anew.",
+             agent_path);
+    say(text);
+    return false;
+  }
+  table = (struct castscope_preload){.abi = CASTSCOPE_PRELOAD_ABI,
+                                     .hook_count = CASTSCOPE_HOOK_COUNT,
+                                     .slots = castscope_slots,
+                                     .originals = castscope_originals,
+                                     .thread_slot = &castscope_thread,
+                                     .run_directory = run_directory(),
+                                     .torch_library = torch_path,
+                                     .say = say};
+  if (start_function(&table) != 0) return false; /* it has said why */
+  on_step_function = (castscope_agent_step_fn)dlsym(agent, CASTSCOPE_AGENT_STEP);
+  on_exit_function = exit_function;
+  return true;
+}
+
+static void load(void) {
+  char key[80], agent_path[PATH_MAX];
+  if (!torch_find(torch_path, key)) return;
+  originals_find(torch_path);
+  slots_take_originals();
+  if (run_is_off() || !run_make_directory()) return;
+  if (!agent_find(agent_path, key)) {
+    say_no_agent(key);
+    return;
+  }
+  if (!start(agent_path)) return;
+  on_exit(at_exit, NULL);
+  run_note_process();
+  if (run_is_bare()) relay_start();
+}
+
+void agent_load(void) {
+  if (__atomic_load_n(&tried, __ATOMIC_ACQUIRE)) return;
+  if (loader_at_work && pthread_equal(loader, pthread_self())) return;
+  pthread_mutex_lock(&loading);
+  if (!tried) {
+    int error = errno;
+    loader = pthread_self();
+    __atomic_store_n(&loader_at_work, true, __ATOMIC_RELEASE);
+    owner = getpid();
+    pthread_atfork(NULL, NULL, in_child);
+    load();
+    loader_at_work = false;
+    __atomic_store_n(&tried, true, __ATOMIC_RELEASE);
+    errno = error;
+  }
+  pthread_mutex_unlock(&loading);
+}

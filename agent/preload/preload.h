@@ -1,0 +1,54 @@
+/* Inside of libcastscope.so. Nothing here but C and libc: the library is mapped into every process of the job, most of
+ * which have nothing to do with PyTorch. */
+#ifndef CASTSCOPE_PRELOAD_PRELOAD_H
+#define CASTSCOPE_PRELOAD_PRELOAD_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "agent/preload/interface.h"
+
+#define CASTSCOPE_API __attribute__((visibility("default")))
+
+/* environment.c: reads `environ` itself, since bash brings a getenv of its own that is not ready this early. */
+const char* environment_get(const char* name);
+/* Adds NAME=VALUE for this process and its children; `assignment` is kept, not copied. */
+bool environment_add(const char* assignment);
+
+/* run_directory.c */
+bool run_is_off(void);               /* CASTSCOPE_OFF, or no place for a run directory */
+const char* run_directory(void);     /* "" before run_begin() */
+void run_begin(void);                /* takes CASTSCOPE_RUN, or makes one up for this process tree */
+bool run_is_bare(void);              /* made up here: nobody waits for the job, a relay has to be started */
+bool run_make_directory(void);       /* false: there is none and none can be made */
+void run_note_process(void);         /* <pid>.attached, for the relay to know whom to wait for */
+bool run_claim(const char* name);    /* creates <run directory>/<name>; false when it was there */
+
+/* say.c */
+void say(const char* sentence);
+
+/* originals.c */
+extern void* castscope_originals[CASTSCOPE_HOOK_COUNT];
+bool torch_find(char path[PATH_MAX], char key[80]);       /* libtorch_cpu as loaded here, and which agent fits it */
+void originals_find(const char* torch_path);              /* fills castscope_originals */
+void* original_find_anywhere(const char* symbol);         /* in any loaded object but this one */
+void* original_for_caller(const char* symbol, const void* return_address);
+const char* hook_symbol(int hook);
+
+/* agent.c */
+void agent_load(void);     /* once per process; afterwards every slot leads to the agent or to PyTorch */
+void agent_exit(int status);
+bool agent_watches(void);
+void preload_folder(char folder[PATH_MAX]);  /* where this library lies */
+
+/* relay.c */
+void relay_start(void);
+
+/* entry.c: where the exported entry points jump to; initially to stubs that come back by castscope_resolve. */
+extern void* volatile castscope_slots[CASTSCOPE_HOOK_COUNT];
+extern const void* const castscope_stubs[CASTSCOPE_HOOK_COUNT];
+void slots_take_originals(void);
+
+#endif

@@ -1,0 +1,75 @@
+/* Starts `castscope relay` for a bare LD_PRELOAD, so that the job does not notice: no child that its wait() would see,
+ * no SIGCHLD, none of its files held open, not in its session. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/preload/preload.h"
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+extern char** environ;
+#define MAX_ENVIRONMENT 4096
+
+/* Only system calls from here on: in a copy of a process whose other threads may have held any lock. */
+__attribute__((noreturn)) static void become_relay(const char* program, char* const* arguments, char** environment) {
+  syscall(SYS_setsid);
+  /* The middle process ends at once; the relay then belongs to init. */
+  if (syscall(SYS_clone, 0, NULL, NULL, NULL, NULL) != 0) syscall(SYS_exit_group, 0);
+  int null = (int)syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR, 0);
+  for (int fd = 0; fd < 3; fd++) syscall(SYS_dup2, null, fd);
+  if (syscall(SYS_close_range, 3, ~0u, 0) != 0)
+    for (int fd = 3; fd < 65536; fd++) syscall(SYS_close, fd); /* a kernel before 5.9 */
+  unsigned long long no_signals = 0;
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &no_signals, NULL, sizeof(no_signals));
+  syscall(SYS_execve, program, arguments, environment);
+  for (;;) syscall(SYS_exit_group, 127);
+}
+
+static const char* find_program(char path[PATH_MAX]) {
+  const char* named = environment_get("CASTSCOPE_BIN");
+  if (named != NULL && access(named, X_OK) == 0) return named;
+  char folder[PATH_MAX];
+  preload_folder(folder);
+  int n = snprintf(path, PATH_MAX, "%s/castscope", folder);
+  return n > 0 && n < PATH_MAX && access(path, X_OK) == 0 ? path : NULL;
+}
+
+void relay_start(void) {
+  if (!run_claim("relay.lock")) return; /* the run has one */
+  char path[PATH_MAX];
+  const char* program = find_program(path);
+  if (program == NULL) {
+    say("no relay can be started, since CASTSCOPE_BIN does not name the castscope program: "
+        "`castscope recover` makes the run file when the job has ended.");
+    return;
+  }
+  const char* collector = environment_get("CASTSCOPE_COLLECTOR");
+  const char* arguments[] = {program, "relay", "--run-dir", run_directory(), NULL, NULL, NULL};
+  if (collector != NULL && collector[0] != '\0') {
+    arguments[4] = "--collector";
+    arguments[5] = collector;
+  }
+  static char* environment[MAX_ENVIRONMENT];
+  size_t n = 0;
+  for (char** entry = environ; *entry != NULL && n + 1 < MAX_ENVIRONMENT; entry++)
+    if (strncmp(*entry, "LD_PRELOAD=", 11) != 0) environment[n++] = *entry;
+  environment[n] = NULL;
+  /* Not fork(): handlers registered for it belong to the job, and a child without an exit signal is invisible to a
+   * wait() without __WALL. */
+  long child = syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
+  if (child == 0) become_relay(program, (char* const*)arguments, environment);
+  if (child < 0) {
+    say("no relay can be started (fork fails): `castscope recover` makes the run file when the job has ended.");
+    return;
+  }
+  while (waitpid((pid_t)child, NULL, __WCLONE) < 0 && errno == EINTR) {
+  }
+}

@@ -1,0 +1,84 @@
+/* The run directory, and the small files by which the processes of a run find each other. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "agent/preload/preload.h"
+
+#define RUN "CASTSCOPE_RUN="
+static char assignment[PATH_MAX + sizeof(RUN)];
+static char directory[PATH_MAX];
+static bool off;
+
+bool run_is_off(void) { return off; }
+const char* run_directory(void) { return directory; }
+
+/* A run that `castscope run` did not start is named "bare-…" (below). */
+bool run_is_bare(void) {
+  const char* name = strrchr(directory, '/');
+  return name != NULL && strncmp(name, "/bare-", 6) == 0;
+}
+
+static const char* writable_base(void) {
+  if (access("/dev/shm", W_OK | X_OK) == 0) return "/dev/shm";
+  const char* base = environment_get("TMPDIR");
+  return base != NULL && base[0] == '/' ? base : "/tmp";
+}
+
+void run_begin(void) {
+  const char* value = environment_get("CASTSCOPE_OFF");
+  if (value != NULL && value[0] != '\0' && strcmp(value, "0") != 0) {
+    off = true;
+    return;
+  }
+  value = environment_get("CASTSCOPE_RUN");
+  if (value == NULL || value[0] != '/') {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    /* Seconds and pid alone could meet twice in a container that restarts its pids. */
+    int n = snprintf(assignment, sizeof(assignment), RUN "%s/castscope-%u/bare-%lld-%09ld-%d", writable_base(),
+                     (unsigned)getuid(), (long long)now.tv_sec, now.tv_nsec, (int)getpid());
+    off = n < 0 || (size_t)n >= sizeof(assignment) || !environment_add(assignment);
+    value = assignment + strlen(RUN);
+  }
+  if (strlen(value) >= sizeof(directory)) off = true;
+  if (!off) strcpy(directory, value);
+}
+
+/* Ours, a real folder, and closed to others: the run directory holds the job's command line and file names. */
+static bool is_private_folder(const char* path) {
+  struct stat info;
+  return lstat(path, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() && (info.st_mode & 022) == 0;
+}
+
+bool run_make_directory(void) {
+  if (off || directory[0] == '\0') return false;
+  if (is_private_folder(directory)) return true;
+  /* Of a `castscope run` that is over: nobody would read what is written. */
+  if (!run_is_bare()) return false;
+  char parent[PATH_MAX];
+  strcpy(parent, directory);
+  *strrchr(parent, '/') = '\0';
+  if (mkdir(parent, 0700) != 0 && errno != EEXIST) return false;
+  if (!is_private_folder(parent)) return false;
+  return mkdir(directory, 0700) == 0 || is_private_folder(directory);
+}
+
+bool run_claim(const char* name) {
+  char path[PATH_MAX + 64];
+  snprintf(path, sizeof(path), "%s/%s", directory, name);
+  int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return false;
+  close(fd);
+  return true;
+}
+
+void run_note_process(void) {
+  char name[64];
+  snprintf(name, sizeof(name), "%d.attached", (int)getpid());
+  run_claim(name);
+}
