@@ -1,0 +1,163 @@
+// A run as its file holds it, in typed structs: what rules judge and reports tell. Everything is read at once; the
+// single events stay in the file (event_window.h reads them), so the size follows the code of the job, not its length.
+//
+// Ids are run-wide (the same code in eight ranks is one site) and index into the vectors below: sites[id - 1].
+// id 0 = none.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/store/run_sink.h"
+
+namespace castscope::store {
+
+struct RunStart {
+  std::string run_id;
+  std::vector<std::string> command;
+  std::string cwd;
+  std::string host;
+  std::string castscope_version;
+  std::int64_t start_ns = 0;  // wall clock, since the epoch
+};
+
+struct RunEnd {
+  std::int64_t end_ns = 0;
+  std::optional<int> exit_status;  // of the job: what exit() was given
+  std::optional<int> signal;       // or what killed it
+  bool complete = false;           // the job was seen to end and everything it had published was taken
+};
+
+struct Counts {
+  std::uint64_t casts = 0, hits = 0, passes = 0, traced = 0, bytes = 0, cpu_ns = 0, kept = 0;
+  Counts& operator+=(const Counts& other);
+  bool empty() const { return (casts | hits | passes | traced | bytes | cpu_ns | kept) == 0; }
+};
+
+struct Stack {
+  std::vector<CodeLocation> frames;  // innermost first
+  bool truncated = false;
+};
+struct Module {
+  std::string path, type, root_type;
+};
+struct CallSite {
+  std::string op;
+  std::uint32_t argument = lanes::kUnknownArgument;
+  std::string argument_name, code_address;
+};
+struct Region {
+  std::uint32_t id = 0, stack = 0, parent = 0, nesting = 0;
+  std::uint8_t device = 0, dtype = 0;
+  bool enabled = false, cache_enabled = false;
+  lanes::RegionKind kind{};
+};
+struct Site {
+  std::uint32_t id = 0, stack = 0, module = 0, call_site = 0, region = 0;
+  std::string op;  // of the call site (cause autocast) or of the site itself
+  lanes::Role role{};
+  lanes::Cause cause{};
+  lanes::WhyNotCached why{};
+  lanes::Phase phase{};
+  std::uint8_t from = 0, to = 0, device = 0, flags = 0;
+  bool pass_through() const { return flags & lanes::kSitePassThrough; }
+  bool traced() const { return flags & lanes::kSiteTraced; }
+};
+
+// What the events of one process showed about one site. Lower bounds when events were dropped. "Region" is the
+// outermost open region here: the cache lives as long as it does.
+struct SiteEvidence {
+  std::uint64_t repeats = 0;            // casts that were not the first at this site in their region
+  std::uint64_t same_source = 0;        // casts of a tensor that had been cast before in the same region
+  std::uint64_t most_in_region = 0;     // casts of this site in one region, at most
+  std::uint64_t most_kept = 0;          // cache entries of this site in one region, at most
+  std::uint64_t most_kept_bytes = 0;    // their bytes
+  std::uint64_t hits_after_growth = 0;  // in that region: hits since the last new entry
+  std::uint64_t returning = 0;          // entries whose source had been kept in an earlier region: it is alive
+};
+
+struct SiteUse {  // (process, site)
+  std::uint32_t process = 0, site = 0;
+  Counts counts;  // exact
+  SiteEvidence evidence;
+};
+
+struct RegionUse {  // (process, region), from events
+  std::uint32_t process = 0, region = 0;
+  std::uint64_t entered = 0, exited = 0;
+  std::uint64_t most_entries = 0, most_bytes = 0;  // put into the cache during one stay
+  // Of outermost regions switched on without nesting, which clear nothing by themselves:
+  std::uint64_t kept = 0, kept_bytes = 0;  // put into the cache
+  std::uint64_t own_clears = 0;            // clears made by a thread that had itself put entries there so
+  std::uint32_t first_kept_step = 0;
+};
+
+// Consecutive steps that did the same. behaviour 0 = several kinds of steps put together to bound the file.
+struct StepRun {
+  std::uint32_t process = 0;
+  std::uint32_t first = 0, last = 0;
+  std::uint32_t behaviour = 0;
+  bool incomplete = false;  // events were dropped during these steps
+  std::int64_t begin_ns = 0, end_ns = 0;  // since the process's begin
+  std::uint64_t casts = 0, hits = 0, regions = 0, clears = 0, bytes = 0, cpu_ns = 0;  // of all these steps together
+  std::uint64_t cache_bytes = 0;  // most that one clear freed
+};
+struct BehaviourSite {
+  std::uint32_t behaviour = 0, site = 0, casts = 0, hits = 0;  // in one step
+};
+
+struct Process {
+  std::uint32_t id = 0;
+  ProcessInfo info;
+  std::vector<std::pair<std::string, std::string>> attributes;  // as told, in order
+  Gauges gauges;
+  ProcessEnd end = ProcessEnd::kNotSeen;
+  bool ended = false;  // its end was told
+  int exit_status = -1;
+  Counts beyond_sites;  // calls whose site could not be given a counter, or whose thread no lane
+  std::vector<LaneRow> lanes;
+  std::vector<ThreadInfo> threads;
+  std::string attribute(std::string_view name) const;  // the last one told, "" = none
+};
+
+struct RunData {
+  RunStart start;
+  std::optional<RunEnd> end;
+  std::vector<std::string> notices;
+  std::vector<Process> processes;
+  std::vector<Stack> stacks;
+  std::vector<Module> modules;
+  std::vector<CallSite> call_sites;
+  std::vector<Region> regions;
+  std::vector<Site> sites;
+  std::vector<SiteUse> site_uses;      // ordered by (process, site)
+  std::vector<RegionUse> region_uses;  // ordered by (process, region)
+  std::vector<StepRun> step_runs;      // ordered by (process, first)
+  std::vector<BehaviourSite> behaviour_sites;
+
+  const Site& site(std::uint32_t id) const { return sites[id - 1]; }
+  const Region& region(std::uint32_t id) const { return regions[id - 1]; }
+  const Process& process(std::uint32_t id) const { return processes[id - 1]; }
+  // The outermost region around `id`; 0 for 0.
+  std::uint32_t outermost(std::uint32_t id) const;
+  // Innermost frame that is the user's own; the innermost one when none is; nothing without a stack.
+  std::optional<CodeLocation> user_location(std::uint32_t stack) const;
+};
+
+// Not in the torch package, and not code without a file of its own that torch or Python generated.
+bool is_users_own(const CodeLocation&);
+
+// As rules found it; what the findings table holds.
+struct Finding {
+  std::string rule;
+  std::string severity;  // error, warning, performance, info
+  std::string title;
+  std::optional<CodeLocation> location;
+  std::vector<std::pair<std::string, std::string>> evidence_text;    // name, text
+  std::vector<std::pair<std::string, std::int64_t>> evidence_number;  // name, number
+  std::string fix;
+};
+
+}  // namespace castscope::store

@@ -1,0 +1,72 @@
+// The file of one run, NAME.castscope: an SQLite database (docs/run-file.md), written here.
+//
+// Counts are exact and stay for ever; steps that do the same are one row; packed event blocks stay for a bounded
+// window, or all of them. While the run goes on, other connections may read (WAL); close() leaves one clean file.
+// All functions may be called from any thread, one at a time.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/store/run_data.h"
+#include "server/store/run_sink.h"
+
+namespace castscope::store {
+
+struct StoreOptions {
+  bool keep_all = false;  // every event block stays
+  // Packed bytes that stay per process otherwise: from the begin, and the newest.
+  std::size_t first_window_bytes = 128 << 10;
+  std::size_t newest_window_bytes = 384 << 10;
+  bool overwrite = false;  // else an existing file is an error
+};
+
+class RunStore final : public RunSink {
+ public:
+  static absl::StatusOr<std::unique_ptr<RunStore>> create(const std::string& path, const RunStart&,
+                                                          const StoreOptions& = {});
+  // Goes on with a file whose writer died, or was closed before the run had ended: processes and definitions may be
+  // handed over again, counters and gauges are absolute, position() says where events go on.
+  static absl::StatusOr<std::unique_ptr<RunStore>> resume(const std::string& path, const StoreOptions& = {});
+  ~RunStore() override;  // closes; an error is lost: call close()
+
+  absl::Status process(const ProcessInfo&) override;
+  absl::Status attribute(const std::string& key, const std::string& name, const std::string& value) override;
+  absl::Status stack(const std::string& key, const StackInfo&) override;
+  absl::Status module(const std::string& key, const ModuleInfo&) override;
+  absl::Status call_site(const std::string& key, const CallSiteInfo&) override;
+  absl::Status region(const std::string& key, const RegionInfo&) override;
+  absl::Status site(const std::string& key, const SiteInfo&) override;
+  absl::Status thread(const std::string& key, const ThreadInfo&) override;
+  absl::Status events(const std::string& key, const EventBlock&) override;
+  absl::Status counters(const std::string& key, std::span<const CounterRow>) override;
+  absl::Status lanes(const std::string& key, std::span<const LaneRow>) override;
+  absl::Status gauges(const std::string& key, const Gauges&) override;
+  absl::Status process_end(const std::string& key, ProcessEnd, int exit_status) override;
+  LanePosition position(const std::string& key, std::uint32_t lane) override;
+  absl::Status commit() override;
+
+  // A sentence that was said during the run, for the report.
+  absl::Status notice(const std::string& sentence);
+  absl::Status finish(const RunEnd&);
+  absl::Status set_findings(std::span<const Finding>);  // instead of those before
+  // The run as handed over so far (commits first).
+  absl::StatusOr<RunData> read();
+  // Commits and leaves one file. The store takes nothing afterwards.
+  absl::Status close();
+  const std::string& path() const;
+
+ private:
+  class Impl;
+  explicit RunStore(std::unique_ptr<Impl>);
+  std::unique_ptr<Impl> impl_;
+};
+
+// Reads the run of any run file, finished, running, or left behind by a killed writer. A file that is missing,
+// truncated, foreign or of a newer castscope is a sentence.
+absl::StatusOr<RunData> read_run(const std::string& path);
+
+}  // namespace castscope::store
