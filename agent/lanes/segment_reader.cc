@@ -1,0 +1,343 @@
+#include "agent/lanes/segment_reader.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#ifdef __x86_64__
+#include <x86intrin.h>
+#endif
+
+namespace castscope::lanes {
+namespace {
+
+// A larger segment is none of ours, whatever its header says: what bounds the address space a foreign file can take.
+constexpr std::uint64_t kLargestBelievedSegment = 1ull << 30;
+
+void add(CounterValues& to, const Counter& from) {
+  to.casts += from.casts.load(std::memory_order_relaxed);
+  to.hits += from.hits.load(std::memory_order_relaxed);
+  to.passes += from.passes.load(std::memory_order_relaxed);
+  to.traced += from.traced.load(std::memory_order_relaxed);
+  to.bytes += from.bytes.load(std::memory_order_relaxed);
+  to.ticks += from.ticks.load(std::memory_order_relaxed);
+  to.kept += from.kept.load(std::memory_order_relaxed);
+}
+
+}  // namespace
+
+void ClockConversion::learn(std::uint64_t clock, std::uint64_t monotonic_ns) {
+  if (settled() || clock <= clock0_ || monotonic_ns <= monotonic0_) return;
+  const std::uint64_t baseline = monotonic_ns - monotonic0_;
+  if (baseline <= baseline_ns_) return;
+  baseline_ns_ = baseline;
+  ns_per_tick_ = static_cast<double>(baseline) / static_cast<double>(clock - clock0_);
+}
+
+std::uint64_t ClockConversion::duration_ns(std::uint64_t ticks) const {
+  if (clock_ == Clock::kMonotonicNs) return ticks;
+  const double ns = static_cast<double>(ticks) * ns_per_tick_;
+  return ns < 9e18 ? static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(9e18);
+}
+
+template <typename T>
+const T* SegmentReader::at(std::uint64_t offset, std::uint64_t count) const {
+  if (offset < kPage || offset % kAlignment != 0 || offset > limit_) return nullptr;
+  if (count > (limit_ - offset) / sizeof(T)) return nullptr;
+  return reinterpret_cast<const T*>(base_ + offset);
+}
+
+bool SegmentReader::fail(const std::string& what) {
+  if (error_.empty()) error_ = "segment " + path_ + " is damaged: " + what;
+  return false;
+}
+
+SegmentReader::Outcome SegmentReader::open(const std::string& path, std::unique_ptr<SegmentReader>* reader,
+                                           std::string* error) {
+  auto refuse = [&](const std::string& why) {
+    *error = "segment " + path + " cannot be read: " + why;
+    return Outcome::kRefused;
+  };
+  std::unique_ptr<SegmentReader> self(new SegmentReader);
+  self->path_ = path;
+  self->fd_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (self->fd_ < 0) return refuse(std::strerror(errno));
+  struct stat now {};
+  if (fstat(self->fd_, &now) != 0) return refuse(std::strerror(errno));
+  if (!S_ISREG(now.st_mode)) return refuse("it is not a file");
+  if (static_cast<std::uint64_t>(now.st_size) < kPage) return Outcome::kNotReady;
+
+  // The header page first: how much to map stands in it.
+  void* page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, self->fd_, 0);
+  if (page == MAP_FAILED) return refuse(std::strerror(errno));
+  self->base_ = static_cast<char*>(page);
+  self->mapped_ = kPage;
+  const auto& header = *reinterpret_cast<const SegmentHeader*>(page);
+  const std::uint64_t magic = header.magic.load(std::memory_order_acquire);
+  if (magic == 0) return Outcome::kNotReady;
+  if (magic != kMagic) return refuse("it is not a segment of castscope");
+  if (header.version != kVersion)
+    return refuse("it has format version " + std::to_string(header.version) + ", this castscope reads version " +
+                  std::to_string(kVersion));
+  if (header.header_bytes != sizeof(SegmentHeader) || header.event_bytes != sizeof(Event) ||
+      header.counter_bytes != sizeof(Counter))
+    return refuse("its records have other sizes than this castscope knows");
+  if (header.clock != Clock::kTsc && header.clock != Clock::kMonotonicNs) return refuse("its clock is not known");
+  const std::uint64_t max_bytes = header.max_bytes;
+  if (max_bytes < kPage || max_bytes > kLargestBelievedSegment || max_bytes % kPage != 0)
+    return refuse("its size limit of " + std::to_string(max_bytes) + " bytes makes no sense");
+
+  self->pid_ = header.pid;
+  self->parent_pid_ = header.parent_pid;
+  self->start_ticks_ = header.start_ticks;
+  self->realtime0_ns_ = header.realtime0_ns;
+  self->clock_kind_ = header.clock;
+  self->conversion_ = ClockConversion(header.clock, header.clock0, header.monotonic0_ns);
+  // All of it at once, also where the file has no bytes yet: those pages come with the file's growth, and limit_
+  // keeps us away from them until then.
+  void* whole = mmap(nullptr, max_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, self->fd_, 0);
+  if (whole == MAP_FAILED) return refuse(std::strerror(errno));
+  munmap(page, kPage);
+  self->base_ = static_cast<char*>(whole);
+  self->mapped_ = max_bytes;
+  if (!self->refresh()) {
+    *error = self->error_;
+    return Outcome::kRefused;
+  }
+  self->rewind_definitions();
+  *reader = std::move(self);
+  return Outcome::kOpen;
+}
+
+SegmentReader::~SegmentReader() {
+  if (base_ != nullptr) munmap(base_, mapped_);
+  if (fd_ >= 0) close(fd_);
+}
+
+EndMark SegmentReader::end_mark() const {
+  const auto& header = *reinterpret_cast<const SegmentHeader*>(base_);
+  const auto mark = static_cast<EndMark>(header.end_mark.load(std::memory_order_acquire));
+  return mark == EndMark::kExited || mark == EndMark::kReplaced ? mark : EndMark::kRunning;
+}
+
+int SegmentReader::exit_status() const {
+  const auto& header = *reinterpret_cast<const SegmentHeader*>(base_);
+  const std::uint64_t status = header.exit_status.load(std::memory_order_relaxed);
+  return status == 0 || status > 256 || end_mark() != EndMark::kExited ? -1 : static_cast<int>(status - 1);
+}
+
+ProcessState SegmentReader::process_state() const {
+  const auto& h = *reinterpret_cast<const SegmentHeader*>(base_);
+  ProcessState s;
+  s.cache_bytes = h.cache_bytes.load(std::memory_order_relaxed);
+  s.cache_entries = h.cache_entries.load(std::memory_order_relaxed);
+  s.cache_peak_bytes = h.cache_peak_bytes.load(std::memory_order_relaxed);
+  s.cache_peak_entries = h.cache_peak_entries.load(std::memory_order_relaxed);
+  s.cache_clears = h.cache_clears.load(std::memory_order_relaxed);
+  s.steps = h.steps.load(std::memory_order_relaxed);
+  s.lost_definitions = h.lost_definitions.load(std::memory_order_relaxed);
+  s.lost.casts = h.lost_casts.load(std::memory_order_relaxed);
+  s.lost.hits = h.lost_hits.load(std::memory_order_relaxed);
+  s.lost.passes = h.lost_passes.load(std::memory_order_relaxed);
+  s.lost.traced = h.lost_traced.load(std::memory_order_relaxed);
+  s.lost.bytes = h.lost_bytes.load(std::memory_order_relaxed);
+  s.lost.ticks = h.lost_ticks.load(std::memory_order_relaxed);
+  return s;
+}
+
+bool SegmentReader::refresh() {
+  if (!error_.empty()) return false;
+  if (!update_limit()) return false;
+  learn_clock();
+  return find_lanes();
+}
+
+bool SegmentReader::update_limit() {
+  const auto& header = *reinterpret_cast<const SegmentHeader*>(base_);
+  struct stat now {};
+  if (fstat(fd_, &now) != 0) return fail(std::strerror(errno));
+  const auto size = static_cast<std::uint64_t>(now.st_size);
+  const std::uint64_t allocated = header.allocated.load(std::memory_order_acquire);
+  // A file that shrank would be a SIGBUS at the next look.
+  if (size < limit_ || size < kPage) return fail("the file has been cut short");
+  limit_ = std::max(limit_, std::min({size, allocated, mapped_}));  // what was good stays good: lanes point into it
+  if (limit_ < kPage) return fail("its header claims less than a page");
+  return true;
+}
+
+void SegmentReader::learn_clock() {
+  if (conversion_.settled()) return;
+  const auto& h = *reinterpret_cast<const SegmentHeader*>(base_);
+  const std::uint64_t before = h.pair_sequence.load(std::memory_order_acquire);
+  const std::uint64_t clock1 = h.clock1.load(std::memory_order_relaxed);
+  const std::uint64_t monotonic1 = h.monotonic1_ns.load(std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (before % 2 == 0 && h.pair_sequence.load(std::memory_order_relaxed) == before)
+    conversion_.learn(clock1, monotonic1);
+#ifdef __x86_64__
+  // The writer's second pair may be as old as its first; an invariant counter reads the same here.
+  if (clock_kind_ == Clock::kTsc) {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    conversion_.learn(
+        __rdtsc(), static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec));
+  }
+#endif
+}
+
+bool SegmentReader::find_lanes() {
+  const auto& header = *reinterpret_cast<const SegmentHeader*>(base_);
+  for (;;) {
+    const std::uint64_t next = last_lane_ == 0 ? header.first_lane.load(std::memory_order_acquire)
+                                               : at<Lane>(last_lane_)->next.load(std::memory_order_acquire);
+    if (next == 0) return true;
+    // Lanes are appended and blocks come from a bump allocator: a chain that does not go up is a loop.
+    if (next <= last_lane_) return fail("its lanes form a loop");
+    const Lane* lane = at<Lane>(next);
+    if (lane == nullptr) return fail("a lane lies outside the file");
+    if (!add_lane(next, *lane)) return false;
+    last_lane_ = next;
+  }
+}
+
+bool SegmentReader::add_lane(std::uint64_t offset, const Lane& lane) {
+  LaneView view;
+  view.offset = offset;
+  view.capacity = lane.ring_capacity;
+  if (view.capacity == 0 || (view.capacity & (view.capacity - 1)) != 0)
+    return fail("a ring's capacity is not a power of two");
+  view.ring = at<Event>(lane.ring, view.capacity);
+  if (view.ring == nullptr) return fail("a ring lies outside the file");
+  const std::uint64_t tail = lane.tail.load(std::memory_order_relaxed);
+  const std::uint64_t head = lane.head.load(std::memory_order_acquire);
+  if (tail > head || head - tail > view.capacity) return fail("a ring holds more events than it has room for");
+  view.taken = view.released = tail;
+  view.values.emplace_back();  // the overflow counter
+  lanes_.push_back(std::move(view));
+  return true;
+}
+
+LaneState SegmentReader::lane_state(std::size_t index) const {
+  const Lane& lane = *at<Lane>(lanes_[index].offset);
+  LaneState state;
+  state.id = lane.id;
+  state.tid = lane.tid.load(std::memory_order_relaxed);
+  state.written = lane.head.load(std::memory_order_acquire);
+  state.dropped = lane.dropped.load(std::memory_order_relaxed);
+  return state;
+}
+
+std::size_t SegmentReader::take(std::size_t index, std::size_t at_most, std::vector<Event>* events,
+                                std::uint64_t* first) {
+  if (!error_.empty()) return 0;
+  LaneView& view = lanes_[index];
+  *first = view.taken;
+  const std::uint64_t head = at<Lane>(view.offset)->head.load(std::memory_order_acquire);
+  if (head < view.taken || head - view.released > view.capacity) {
+    fail("a ring holds more events than it has room for");
+    return 0;
+  }
+  const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(head - view.taken, at_most));
+  for (std::size_t done = 0; done < count;) {
+    const std::size_t begin = (view.taken + done) & (view.capacity - 1);
+    const std::size_t run = std::min<std::size_t>(count - done, view.capacity - begin);
+    events->insert(events->end(), view.ring + begin, view.ring + begin + run);
+    done += run;
+  }
+  view.taken += count;
+  return count;
+}
+
+void SegmentReader::release(std::size_t index, std::uint64_t end) {
+  LaneView& view = lanes_[index];
+  if (end <= view.released || end > view.taken) return;
+  view.released = end;
+  // The one word that a reader writes. Release: what was copied out has been copied before the writer may reuse it.
+  auto* lane = const_cast<Lane*>(at<Lane>(view.offset));
+  lane->tail.store(end, std::memory_order_release);
+}
+
+bool SegmentReader::find_counters(LaneView& view, std::uint64_t n) {
+  if (n > limit_ / sizeof(Counter)) return fail("a lane has more counters than fit into the file");
+  while (view.blocks.size() * kCountersPerBlock < n) {
+    const std::uint64_t next = view.blocks.empty()
+                                   ? at<Lane>(view.offset)->first_counters.load(std::memory_order_acquire)
+                                   : at<CounterBlock>(view.blocks.back())->next.load(std::memory_order_acquire);
+    if (next == 0 || at<CounterBlock>(next) == nullptr) return fail("a counter block lies outside the file");
+    if (!view.blocks.empty() && next <= view.blocks.back()) return fail("its counter blocks form a loop");
+    view.blocks.push_back(next);
+  }
+  while (view.rows.size() < n) {
+    const std::size_t i = view.rows.size();
+    const auto& counter = at<CounterBlock>(view.blocks[i / kCountersPerBlock])->counters[i % kCountersPerBlock];
+    const std::uint32_t site = counter.site.load(std::memory_order_relaxed);
+    // A lane that went from one thread to another may count one site twice; the two belong together.
+    std::uint32_t row = 0;
+    if (site != 0) {
+      const auto [it, fresh] = view.row_of_site.try_emplace(site, static_cast<std::uint32_t>(view.values.size()));
+      if (fresh) view.values.emplace_back().site = site;
+      row = it->second;
+    }
+    view.rows.push_back(row);
+  }
+  return true;
+}
+
+const std::vector<CounterValues>& SegmentReader::counters(std::size_t index) {
+  LaneView& view = lanes_[index];
+  const Lane& lane = *at<Lane>(view.offset);
+  const std::uint64_t n = lane.n_counters.load(std::memory_order_acquire);
+  if (!error_.empty()) return view.values;
+  // New blocks may lie past what was reserved at the last look.
+  if (n > view.rows.size() && (!update_limit() || !find_counters(view, n))) return view.values;
+  for (CounterValues& v : view.values) v = CounterValues{.site = v.site};
+  add(view.values[0], lane.overflow);
+  for (std::size_t i = 0; i < view.rows.size(); ++i)
+    add(view.values[view.rows[i]],
+        at<CounterBlock>(view.blocks[i / kCountersPerBlock])->counters[i % kCountersPerBlock]);
+  return view.values;
+}
+
+void SegmentReader::rewind_definitions() {
+  definition_block_ = 0;
+  definition_at_ = 0;
+}
+
+bool SegmentReader::definitions(std::size_t at_most, std::string* records) {
+  if (!error_.empty() || !update_limit()) return false;
+  const std::size_t goal = records->size() + at_most;
+  for (;;) {
+    const auto& header = *reinterpret_cast<const SegmentHeader*>(base_);
+    const auto* block = definition_block_ == 0 ? nullptr : at<DefinitionBlock>(definition_block_);
+    // `next` before `end`: a block that has a successor gets no more records.
+    const std::uint64_t next =
+        (block == nullptr ? header.first_definitions : block->next).load(std::memory_order_acquire);
+    if (block != nullptr) {
+      const std::uint64_t end = block->end.load(std::memory_order_acquire);
+      if (end < definition_at_ || end > limit_ - definition_block_) return fail("definitions run out of their block");
+      while (definition_at_ < end) {
+        if (records->size() >= goal) return true;
+        const char* at_record = base_ + definition_block_ + definition_at_;
+        const std::uint64_t room = end - definition_at_;
+        const std::uint32_t size =
+            room < sizeof(DefinitionHeader) ? 0 : reinterpret_cast<const DefinitionHeader*>(at_record)->size;
+        if (size < sizeof(DefinitionHeader) || size % 8 != 0 || size > room)
+          return fail("a definition has an impossible length");
+        records->append(at_record, size);
+        definition_at_ += size;
+      }
+    }
+    if (next == 0) return false;
+    if (next <= definition_block_ || at<DefinitionBlock>(next) == nullptr)
+      return fail("a definition block lies outside the file");
+    definition_block_ = next;
+    definition_at_ = sizeof(DefinitionBlock);
+  }
+}
+
+}  // namespace castscope::lanes
