@@ -1,0 +1,102 @@
+"""Real training loops, three times each: alone, under the oracle, under castscope.
+
+What castscope reports must be what the oracle counted, to the last call, and neither may change a bit of what the
+job computes, prints and returns. The three run side by side: each computes on one thread.
+"""
+
+import concurrent.futures
+import json
+import sys
+
+import jsonschema
+import pytest
+import runs
+import torch
+
+PYTHON = [sys.executable]
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+DTYPES = {5: "float16", 6: "float32", 7: "float64", 15: "bfloat16"}
+
+
+def workload(name, *arguments, launcher=PYTHON, status=0, marks=()):
+    command = [*launcher, str(runs.WORKLOADS / name), *arguments]
+    label = "-".join([name.removesuffix(".py"), *arguments, *(["torchrun"] if launcher is TORCHRUN else [])])
+    return pytest.param(command, status, id=label, marks=marks)
+
+
+WORKLOADS = [
+    workload("bert.py"),
+    workload("gpt2.py"),
+    workload("vit.py"),
+    workload("resnet.py"),
+    workload("own_operator.py"),
+    workload("lstm.py", marks=pytest.mark.skipif(not torch.ops.mkldnn._is_mkldnn_bf16_supported(),
+                                                 reason="this CPU has no bfloat16 LSTM")),
+    workload("hf_trainer.py"),
+    workload("lightning_fit.py"),
+    workload("compiled.py", "aot_eager", "step"),
+    workload("compiled.py", "inductor", "model"),
+    workload("checkpointed.py"),
+    workload("scaler.py"),
+    workload("ddp.py", launcher=TORCHRUN),
+    workload("ddp.py", "spawn"),
+    workload("loader.py", "fork"),
+    workload("loader.py", "spawn"),
+    workload("threads.py"),
+    workload("backward_inside.py"),
+    workload("inference.py"),
+    workload("nested.py"),
+    workload("scripted.py"),
+    workload("processes.py", status=9),
+    workload("failing.py", status=1),
+]
+
+
+@pytest.mark.parametrize(("command", "status"), WORKLOADS)
+def test_counts_and_results_are_exact(command, status, tmp_path):
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        alone = pool.submit(runs.plain, command, tmp_path / "alone")
+        counted = pool.submit(runs.under_oracle, command, tmp_path / "oracle")
+        traced = pool.submit(runs.under_castscope, command, tmp_path / "castscope")
+        alone, counted, traced = alone.result(), counted.result(), traced.result()
+
+    said = traced.stderr.decode(errors="replace")
+    assert alone.status == status, alone.stderr.decode(errors="replace")
+    assert counted.status == status and counted.stdout == alone.stdout
+    assert traced.status == status, said
+    assert traced.stdout == alone.stdout
+    assert traced.report is not None, said
+
+    assert counted.counts.casts > 0
+    assert_totals(traced.report, counted.counts)
+    assert_sites(traced.report, counted.counts)
+    assert_run(traced.report, status)
+    jsonschema.validate(traced.report, json.loads(runs.SCHEMA.read_text()))
+
+
+def assert_totals(report, counts):
+    totals = {key: report["totals"][key] for key in ("casts", "cache_hits", "pass_through", "traced", "bytes")}
+    assert totals == {key: getattr(counts, key) for key in totals}
+    assert report["cache"]["clears"] == counts.clears
+
+
+def assert_sites(report, counts):
+    sites = [site for site in report["sites"] if site["cause"] == "autocast"]
+    for key in ("casts", "cache_hits", "bytes"):
+        assert sum(site[key] for site in sites) == report["totals"][key], key
+    assert sum(row["pass_through"] for row in report["pass_through"]) == report["totals"]["pass_through"]
+    pairs = {}
+    for site in sites:
+        pair = pairs.setdefault((site["from"], site["to"]), [0, 0, 0])
+        for index, key in enumerate(("casts", "cache_hits", "bytes")):
+            pair[index] += site[key]
+    assert pairs == {(DTYPES[a], DTYPES[b]): values for (a, b), values in counts.pairs.items()}
+    assert all(site["location"]["file"] for site in sites if site["casts"] or site["cache_hits"])
+
+
+def assert_run(report, status):
+    assert report["run"]["complete"] is True
+    assert report["run"]["exit"] == status or report["run"]["exit"] == {"status": status}
+    for process in report["processes"]:
+        for lane in process["lanes"]:
+            assert lane["received"] == lane["written"]

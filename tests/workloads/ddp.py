@@ -1,0 +1,45 @@
+"""DistributedDataParallel over gloo, two ranks: by torchrun (`torchrun … ddp.py`) or by spawn (`ddp.py spawn`)."""
+
+import os
+import sys
+
+import torch
+import torch.distributed as dist
+import workload
+
+
+def main(rank=None, port=None):
+    if rank is not None:
+        os.environ.update(RANK=str(rank), WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    workload.start()
+    dist.init_process_group("gloo")
+    model = torch.nn.parallel.DistributedDataParallel(workload.small_net())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    for batch in workload.small_batches(5, seed=dist.get_rank()):
+        optimizer.zero_grad()
+        with workload.bf16():
+            loss = workload.cross_entropy(model, batch)
+        loss.backward()
+        optimizer.step()
+        losses = [None, None]
+        dist.all_gather_object(losses, loss.item())
+        if dist.get_rank() == 0:
+            for value in losses:
+                workload.say_loss(value)
+    if dist.get_rank() == 0:
+        workload.finish(model)
+    dist.destroy_process_group()
+
+
+def free_port():
+    import socket
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+if __name__ == "__main__":
+    if "spawn" in sys.argv:
+        torch.multiprocessing.spawn(main, args=(free_port(),), nprocs=2)
+    else:
+        main()
