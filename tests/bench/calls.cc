@@ -1,0 +1,80 @@
+// Operators whose kernel on the Autocast key calls cached_cast in a loop and says what a call cost in nanoseconds of
+// this thread's CPU time. They are registered as PyTorch registers its own (a function pointer in the kernel's
+// functor), so that whoever maps return addresses to operators can map these too.
+//
+// Each call stands under a guard of its own, as it does in an operator of PyTorch: nothing learned for one operator
+// call may be used for the next.
+#include <ATen/ATen.h>
+#include <ATen/autocast_mode.h>
+#include <time.h>
+#include <torch/library.h>
+
+#include <algorithm>
+
+namespace {
+
+constexpr auto kCpu = c10::DeviceType::CPU;
+constexpr int kBatches = 21;
+
+std::int64_t thread_ns() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+}
+
+// The least of some batches, taken one after another: what an interrupt adds is not the call's.
+template <typename Call>
+double ns_per_call(std::int64_t calls, const Call& call) {
+  double least = 1e18;
+  for (int batch = 0; batch < kBatches; ++batch) {
+    const auto begin = thread_ns();
+    for (std::int64_t i = 0; i < calls; ++i) call();
+    least = std::min(least, static_cast<double>(thread_ns() - begin) / static_cast<double>(calls));
+  }
+  return least;
+}
+
+// One call to an operator that casts one argument: the tensor is a cached weight (hit), already low (pass-through),
+// or an input (cast), as the caller chose it.
+double one_argument(const at::Tensor& tensor, std::int64_t calls) {
+  return ns_per_call(calls, [&] {
+    c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::DispatchKey::AutocastCPU);
+    at::autocast::cached_cast(at::kBFloat16, tensor, kCpu);
+  });
+}
+
+// Three arguments under one guard, as linear has them; all the same tensor. Per argument.
+double three_arguments(const at::Tensor& tensor, std::int64_t calls) {
+  return ns_per_call(calls, [&] {
+           c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::DispatchKey::AutocastCPU);
+           at::autocast::cached_cast(at::kBFloat16, tensor, kCpu);
+           at::autocast::cached_cast(at::kBFloat16, tensor, kCpu);
+           at::autocast::cached_cast(at::kBFloat16, tensor, kCpu);
+         }) / 3;
+}
+
+// A single call, timed alone, clock included.
+double once(const at::Tensor& tensor, std::int64_t) {
+  const auto begin = thread_ns();
+  {
+    c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::DispatchKey::AutocastCPU);
+    at::autocast::cached_cast(at::kBFloat16, tensor, kCpu);
+  }
+  return static_cast<double>(thread_ns() - begin);
+}
+
+double outside(const at::Tensor&, std::int64_t) { return 0; }
+
+}  // namespace
+
+TORCH_LIBRARY(castscope_bench, m) {
+  m.def("one_argument(Tensor tensor, int calls) -> float", outside);
+  m.def("three_arguments(Tensor tensor, int calls) -> float", outside);
+  m.def("once(Tensor tensor, int calls) -> float", outside);
+}
+
+TORCH_LIBRARY_IMPL(castscope_bench, AutocastCPU, m) {
+  m.impl("one_argument", one_argument);
+  m.impl("three_arguments", three_arguments);
+  m.impl("once", once);
+}

@@ -1,0 +1,74 @@
+"""What one call of cached_cast costs on the thread that makes it, as one line of JSON: calls.py.
+
+Hits, pass-throughs and casts, at several depths of the Python stack, and the first call at a place never seen before.
+The difference between a run under castscope and one without is what castscope adds.
+"""
+
+import json
+import pathlib
+import statistics
+import sys
+
+import torch
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import native  # noqa: E402
+
+torch.ops.load_library(native.torch_library(pathlib.Path(__file__).with_suffix(".cc")))
+OPS = torch.ops.castscope_bench
+CALLS = 20_000
+PLACES = 300
+
+
+def depth_here():
+    frame, depth = sys._getframe(1), 0
+    while frame:
+        frame, depth = frame.f_back, depth + 1
+    return depth
+
+
+def at_depth(depth, work):
+    """Calls work() so that it runs with `depth` Python frames below and including its own."""
+    if depth_here() + 1 < depth:
+        return at_depth(depth, work)
+    return work()
+
+
+def placed(operator, tensor, calls):
+    """The measured operator is called through torch.ops, which is a Python frame too: the deepest of the stack."""
+    def work():
+        return operator(tensor, calls)
+
+    return work
+
+
+def first_sights(depth, tensor):
+    """Each place is a code object of its own, called twice: what the first call cost over the second."""
+    differences = []
+    for number in range(PLACES):
+        names = {"once": OPS.once, "tensor": tensor}
+        exec(compile(f"def work():\n    return once(tensor, {number})", f"place{number}.py", "exec"), names)
+        first = at_depth(depth - 1, names["work"])
+        second = min(at_depth(depth - 1, names["work"]) for _ in range(3))
+        differences.append(first - second)
+    return statistics.median(differences)
+
+
+def main():
+    torch.set_num_threads(1)
+    weight = torch.ones(8, 8, requires_grad=True)
+    low = torch.ones(8, 8, dtype=torch.bfloat16)
+    plain = torch.ones(8, 8)
+    found = {}
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        for depth in (5, 20, 50):
+            found[f"hit_{depth}"] = at_depth(depth - 1, placed(OPS.one_argument, weight, CALLS))
+            found[f"hit3_{depth}"] = at_depth(depth - 1, placed(OPS.three_arguments, weight, CALLS))
+            found[f"pass_{depth}"] = at_depth(depth - 1, placed(OPS.one_argument, low, CALLS))
+            found[f"cast_{depth}"] = at_depth(depth - 1, placed(OPS.one_argument, plain, CALLS // 10))
+            found[f"first_{depth}"] = first_sights(depth, weight)
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
