@@ -1,0 +1,54 @@
+// The packed form in which events travel and rest. Collector and run file keep the same bytes.
+//
+// A training loop repeats itself, so an event is written as its difference from what the block so far predicts: the
+// site that followed this one last time, the shape, tensor and version that this site had last time, the usual delay
+// and duration of this site. Both ends keep the same model (event_block_model.h) and start it empty in each
+// block, so that every block can be read alone.
+//
+//   byte     format, kEventBlockFormat
+//   varint   events n
+//   varint   bytes of all columns before compression
+//   varint   bytes of the bit stream
+//   zstd     columns, each as varint length + bytes: codes, keys, masks, time classes, duration classes, values
+//   bytes    bit stream: the bits of times and durations below their highest one; noise, stored as it is
+//
+// Lossless but for Event::reserved, which comes back as 0.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "agent/lanes/format.h"
+
+namespace castscope::wire {
+
+inline constexpr std::uint8_t kEventBlockFormat = 1;
+// A block larger than this is refused by unpack whatever its caller allows: 64 MB of events.
+inline constexpr std::size_t kMostEventsInBlock = 1u << 20;
+
+// Never fails for up to kMostEventsInBlock events of a known kind.
+std::string pack(std::span<const lanes::Event> events);
+
+// What the block speaks of: each pair once, in order of first appearance.
+struct EventKey {
+  lanes::EventKind kind{};
+  std::uint32_t site = 0;
+  bool operator==(const EventKey&) const = default;
+};
+
+// Appends the events of `packed` to `events`. Fails, with a sentence and `events` as it was, for anything that pack
+// does not make and for more than `limit` events; memory is bounded by `limit` whatever the bytes say. Every kind in
+// the result is one of the closed list. `keys` may be null.
+absl::Status unpack(std::string_view packed, std::size_t limit, std::vector<lanes::Event>* events,
+                    std::vector<EventKey>* keys = nullptr);
+
+// The number of events that the block says it holds, unpacking nothing.
+absl::StatusOr<std::size_t> packed_count(std::string_view packed);
+
+}  // namespace castscope::wire

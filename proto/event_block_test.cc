@@ -1,0 +1,140 @@
+#include "proto/event_block.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "proto/training_stream.h"
+
+namespace castscope::wire {
+namespace {
+
+using lanes::Event;
+using lanes::EventKind;
+
+std::vector<Event> round_trip(const std::vector<Event>& events, std::vector<EventKey>* keys = nullptr) {
+  std::vector<Event> result;
+  const absl::Status status = unpack(pack(events), events.size(), &result, keys);
+  EXPECT_TRUE(status.ok()) << status;
+  return result;
+}
+bool same(const std::vector<Event>& a, const std::vector<Event>& b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(Event)) == 0);
+}
+std::string refusal(std::string_view packed, std::size_t limit = kMostEventsInBlock) {
+  std::vector<Event> events(1);
+  const absl::Status status = unpack(packed, limit, &events);
+  EXPECT_EQ(events.size(), 1u) << "a refused block leaves the events as they were";
+  return std::string(status.message());
+}
+Event random_event(std::mt19937_64& random) {
+  Event event;
+  for (std::size_t i = 0; i < sizeof event; i += 8) {
+    const std::uint64_t word = random() >> (random() % 64);
+    std::memcpy(reinterpret_cast<char*>(&event) + i, &word, 8);
+  }
+  event.kind = static_cast<EventKind>(1 + random() % 9);
+  event.reserved = 0;
+  return event;
+}
+
+TEST(EventBlockTest, AnEmptyBlockHoldsNothing) { EXPECT_TRUE(round_trip({}).empty()); }
+
+TEST(EventBlockTest, ATrainingStreamComesBackAsItWas) {
+  const std::vector<Event> events = training_stream(50'000);
+  EXPECT_TRUE(same(round_trip(events), events));
+}
+
+TEST(EventBlockTest, AnyFieldsComeBackAsTheyWere) {
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<Event> events;
+    for (std::size_t n = random() % 100; events.size() < n;) events.push_back(random_event(random));
+    ASSERT_TRUE(same(round_trip(events), events)) << round;
+  }
+}
+
+TEST(EventBlockTest, NamesEachKeyOnce) {
+  std::vector<Event> events(5);
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    events[i].kind = i == 3 ? EventKind::kRegionEnter : EventKind::kHit;
+    events[i].site = i % 2 == 0 ? 10 : 20;
+  }
+  std::vector<EventKey> keys;
+  round_trip(events, &keys);
+  EXPECT_THAT(keys, testing::ElementsAre(EventKey{EventKind::kHit, 10}, EventKey{EventKind::kHit, 20},
+                                         EventKey{EventKind::kRegionEnter, 20}));
+}
+
+TEST(EventBlockTest, ATrainingStreamTakesLessThanSixBytesAnEvent) {
+  const std::vector<Event> events = training_stream(16'384);
+  EXPECT_LT(static_cast<double>(pack(events).size()) / static_cast<double>(events.size()), 6.0);
+}
+
+TEST(EventBlockTest, AppendsToWhatIsThere) {
+  const std::vector<Event> events = training_stream(100);
+  std::vector<Event> both;
+  ASSERT_TRUE(unpack(pack(events), 100, &both).ok());
+  ASSERT_TRUE(unpack(pack(events), 100, &both).ok());
+  EXPECT_EQ(both.size(), 200u);
+}
+
+TEST(EventBlockTest, RefusesMoreThanTheLimit) {
+  EXPECT_THAT(refusal(pack(training_stream(101)), 100), testing::HasSubstr("101 events where at most 100"));
+}
+
+TEST(EventBlockTest, RefusesAnotherFormat) {
+  std::string packed = pack(training_stream(10));
+  packed[0] = 9;
+  EXPECT_THAT(refusal(packed), testing::HasSubstr("format 9, this castscope reads format 1"));
+}
+
+TEST(EventBlockTest, RefusesWhatIsCutShort) {
+  const std::string packed = pack(training_stream(500));
+  for (std::size_t n = 0; n < packed.size(); n += 7) EXPECT_NE(refusal(packed.substr(0, n)), "") << n;
+}
+
+TEST(EventBlockTest, RefusesWhatIsTooLong) { EXPECT_NE(refusal(pack(training_stream(10)) + "x"), ""); }
+
+TEST(EventBlockTest, AClaimOfManyEventsCostsNoMemory) {
+  std::string packed = pack(std::vector<Event>{});
+  packed.replace(1, 1, "\xff\xff\x3f");  // 2^20 - 1 events
+  EXPECT_THAT(refusal(packed), testing::HasSubstr("too short for its events"));
+}
+
+// Every byte of a good block overwritten in turn: refused or read, never a crash (run under ASan and UBSan too).
+TEST(EventBlockTest, SurvivesDamage) {
+  std::mt19937_64 random(2);
+  std::vector<Event> source;
+  for (int i = 0; i < 60; ++i) source.push_back(random_event(random));
+  const std::string good = pack(source);
+  std::vector<Event> events;
+  for (std::size_t at = 0; at < good.size(); ++at)
+    for (const int change : {0x01, 0x80, 0xff}) {
+      std::string bad = good;
+      bad[at] = static_cast<char>(bad[at] ^ change);
+      events.clear();
+      if (unpack(bad, 10'000, &events).ok()) {
+        EXPECT_LE(events.size(), 10'000u);
+      }
+    }
+}
+
+TEST(EventBlockTest, SurvivesGarbage) {
+  std::mt19937_64 random(3);
+  std::vector<Event> events;
+  for (int round = 0; round < 20'000; ++round) {
+    std::string bytes(random() % 200, '\0');
+    for (char& b : bytes) b = static_cast<char>(random());
+    if (!bytes.empty() && round % 2 == 0) bytes[0] = kEventBlockFormat;
+    events.clear();
+    if (!unpack(bytes, 1000, &events).ok()) {
+      EXPECT_TRUE(events.empty());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace castscope::wire

@@ -1,0 +1,52 @@
+// For tests and benchmarks: events as a small transformer's training loop makes them. What repeats in reality repeats
+// here (sites, shapes, weights and their versions), and what is noise there is noise here (times, durations, where
+// the heap puts activations).
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "agent/lanes/format.h"
+
+namespace castscope::wire {
+
+inline std::vector<lanes::Event> training_stream(std::size_t count, std::uint64_t seed = 42) {
+  constexpr std::uint32_t kLinears = 12;  // each casts its input and its weight, and hits its bias
+  std::mt19937_64 random(seed);
+  std::lognormal_distribution<double> delay(9.5, 0.6), duration(7.3, 0.4);
+  std::uint64_t time = 1'000'000;
+  std::vector<lanes::Event> events;
+  auto emit = [&](lanes::EventKind kind, std::uint32_t site, std::uint32_t step) -> lanes::Event& {
+    time += static_cast<std::uint64_t>(delay(random));
+    lanes::Event& event = events.emplace_back(lanes::Event{});
+    event.time = time;
+    event.kind = kind;
+    event.site = site;
+    event.step = event.region = step;
+    return event;
+  };
+  for (std::uint32_t step = 1; events.size() < count; ++step) {
+    emit(lanes::EventKind::kRegionEnter, 1, step);
+    for (std::uint32_t i = 0; i < kLinears * 3; ++i) {
+      const bool hit = i % 3 == 2, activation = i % 3 == 0;
+      lanes::Event& event = emit(hit ? lanes::EventKind::kHit : lanes::EventKind::kCast, i + 1, step);
+      const std::uint64_t heap = 0x7f0000000000 + i * 4160;
+      event.tensor = activation && random() % 3 == 0 ? heap + random() % 64 * 192 : heap;
+      event.entries = activation ? 0 : step;
+      event.dims[0] = 64;
+      event.dims[1] = hit ? 0 : 64 + i;
+      event.ndim = hit ? 1 : 2;
+      event.bytes = hit ? 0 : 64 * (64 + i) * 2;
+      event.duration = hit ? 0 : static_cast<std::uint32_t>(duration(random));
+      event.flags = !hit && !activation ? lanes::kFlagKept : 0;
+    }
+    emit(lanes::EventKind::kRegionExit, 1, step);
+    emit(lanes::EventKind::kCacheClear, 0, step).bytes = 123'456;
+    emit(lanes::EventKind::kStep, 0, step + 1).flags = 1;
+  }
+  events.resize(count);
+  return events;
+}
+
+}  // namespace castscope::wire
