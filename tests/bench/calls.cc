@@ -14,7 +14,7 @@
 namespace {
 
 constexpr auto kCpu = c10::DeviceType::CPU;
-constexpr int kBatches = 21;
+constexpr int kBatches = 7;
 
 std::int64_t thread_ns() {
   timespec now;

@@ -1,0 +1,206 @@
+"""What scripts/bench measures. Each section returns plain numbers; table.py judges them against the targets.
+
+Everything compared is run side by side in one go, in turns (A B C A B C …), so that a slow minute of the machine
+falls on all alike. A figure is the median over the rounds; a ratio is the median of the rounds' own ratios.
+"""
+
+import json
+import os
+import pathlib
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import runs  # noqa: E402
+
+OBSERVERS = ["nothing", "castscope", "profiler", "profiler-stacks", "dispatch-mode"]
+STEPS = {"tiny": 400, "mid": 12}
+
+
+def run(command, *, castscope=False, options=(), folder=None, environment=None):
+    """The last line of the command's output as JSON, and with castscope its report."""
+    with tempfile.TemporaryDirectory() as own:
+        folder = pathlib.Path(folder or own)
+        if castscope:
+            command = [str(runs.CASTSCOPE), "run", "--force", "-o", str(folder / "run"), *options, "--", *command]
+        done = subprocess.run(command, env=runs.clean_environment() | (environment or {}), cwd=folder, check=False,
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            raise SystemExit(f"bench: {' '.join(command)} ended with {done.returncode}:\n{done.stderr}")
+        result = json.loads(done.stdout.splitlines()[-1])
+        written = folder / "run.json"
+        return result, json.loads(written.read_text()) if castscope and written.exists() else None
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def steps_once(size, observer):
+    observed_by = "nothing" if observer == "castscope" else observer
+    command = [sys.executable, str(HERE / "steps.py"), size, observed_by, str(STEPS[size])]
+    result, report = run(command, castscope=observer == "castscope")
+    return {"cpu_ms": statistics.median(result["cpu_ns"]) / 1e6, "wall_ms": statistics.median(result["wall_ns"]) / 1e6,
+            "import_ms": result["import_s"] * 1e3, "peak_mb": result["peak_rss_mb"],
+            "dropped": report["totals"]["dropped_events"] if report else 0}
+
+
+def steps(rounds):
+    """Per size and observer: CPU time of the training thread per step, its ratio to the round without an observer."""
+    found = {}
+    for size in STEPS:
+        rows = {observer: [] for observer in OBSERVERS}
+        for number in range(rounds):
+            say(f"steps: {size}, round {number + 1} of {rounds}")
+            turn = OBSERVERS if number % 2 == 0 else OBSERVERS[::-1]
+            for observer in turn:
+                rows[observer].append(steps_once(size, observer))
+        found[size] = {observer: summed_up(rows[observer], rows["nothing"]) for observer in OBSERVERS}
+    return found
+
+
+def summed_up(rows, base):
+    out = {key: statistics.median(row[key] for row in rows) for key in ("cpu_ms", "wall_ms", "import_ms", "peak_mb")}
+    ratios = sorted(row["cpu_ms"] / other["cpu_ms"] for row, other in zip(rows, base))
+    out["ratio"] = statistics.median(ratios)
+    out["ratio_low"], out["ratio_high"] = ratios[0], ratios[-1]
+    out["wall_ratio"] = statistics.median(row["wall_ms"] / other["wall_ms"] for row, other in zip(rows, base))
+    for key in ("import_ms", "peak_mb"):
+        out["more_" + key] = statistics.median(row[key] - other[key] for row, other in zip(rows, base))
+    out["dropped"] = sum(row["dropped"] for row in rows)
+    return out
+
+
+def calls(rounds):
+    """ns that castscope adds to one call of cached_cast: with it minus without it, median over the rounds."""
+    command = [sys.executable, str(HERE / "calls.py")]
+    plain, traced, dropped = [], [], 0
+    for number in range(rounds):
+        say(f"calls: round {number + 1} of {rounds}")
+        plain.append(run(command)[0])
+        result, report = run(command, castscope=True)
+        traced.append(result)
+        dropped += report["totals"]["dropped_events"]
+    added = {key: statistics.median(b[key] - a[key] for a, b in zip(plain, traced)) for key in plain[0]}
+    untouched = {key: statistics.median(a[key] for a in plain) for key in plain[0]}
+    return {"added": added, "untouched": untouched, "dropped": dropped}
+
+
+def program(name):
+    build = pathlib.Path(runs.CASTSCOPE).parent
+    subprocess.run(["cmake", "--build", str(build), "--target", name], check=True, stdout=subprocess.DEVNULL)
+    return str(build / "tests" / "bench" / name)
+
+
+def ring(rounds):
+    rates = []
+    for number in range(rounds):
+        say(f"ring: round {number + 1} of {rounds}")
+        done = subprocess.run([program("bench_ring"), "--benchmark_format=json"], check=True, capture_output=True)
+        result = json.loads(done.stdout)["benchmarks"][0]
+        if result.get("error_occurred"):
+            raise SystemExit(f"bench: ring: {result['error_message']}")
+        rates.append(result["items_per_second"])
+    return {"events_per_s": statistics.median(rates)}
+
+
+def pipeline(rounds, events=6_000_000):
+    """Events a second of CPU time from the rings into the file, on one core."""
+    found = {}
+    for mode in ("one", "apart"):
+        for keep in ("", "all"):
+            rows = []
+            for number in range(rounds):
+                say(f"pipeline: {mode} {keep}, round {number + 1} of {rounds}")
+                command = [program("bench_pipeline"), str(events), mode, *([keep] if keep else [])]
+                rows.append(run(command)[0])
+            found[f"{mode}-{keep or 'window'}"] = {
+                "events_per_cpu_s": statistics.median(row["events"] / row["cpu_s"] for row in rows),
+                "events_per_wall_s": statistics.median(row["events"] / row["wall_s"] for row in rows),
+                "file_bytes_per_event": statistics.median(row["file_bytes"] / row["events"] for row in rows)}
+    return found
+
+
+class CountingProxy:
+    """Passes one port on to another and counts what the client sends."""
+
+    def __init__(self, target):
+        self.target, self.sent = target, 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            client = self.listener.accept()[0]
+            server = socket.create_connection(("127.0.0.1", self.target))
+            threading.Thread(target=self.pump, args=(client, server, True), daemon=True).start()
+            threading.Thread(target=self.pump, args=(server, client, False), daemon=True).start()
+
+    def pump(self, source, sink, count):
+        try:
+            while data := source.recv(1 << 16):
+                if count:
+                    self.sent += len(data)
+                sink.sendall(data)
+        except OSError:
+            pass  # the other end is gone; so is what it would have been told
+        sink.close()
+
+
+def received(report):
+    return sum(lane["received"] for process in report["processes"] for lane in process["lanes"])
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def traced_steps(count, folder, *options, environment=None):
+    command = [sys.executable, str(HERE / "steps.py"), "tiny", "nothing", str(count)]
+    return run(command, castscope=True, options=options, folder=folder, environment=environment)[1]
+
+
+def sizes(_rounds, count=6000):
+    """Bytes an event of a real training takes between relay and collector, and in the file with --keep all."""
+    say("sizes: at rest")
+    with tempfile.TemporaryDirectory() as folder:
+        report = traced_steps(count, folder, "--keep", "all")
+        at_rest = os.path.getsize(os.path.join(folder, "run.castscope")) / received(report)
+        events = received(report)
+    say("sizes: on the wire")
+    with tempfile.TemporaryDirectory() as folder:
+        port = free_port()
+        server = subprocess.Popen([str(runs.CASTSCOPE), "serve", "--listen", f"127.0.0.1:{port}", "--folder", folder],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        proxy = CountingProxy(port)
+        try:
+            traced_steps(count, folder, "--collector", f"127.0.0.1:{proxy.port}")
+        finally:
+            server.terminate()
+            server.wait()
+    return {"events": events, "wire_bytes_per_event": proxy.sent / events, "rest_bytes_per_event": at_rest}
+
+
+def growth(_rounds):
+    """How fast the default run file grows once its window of raw events is full."""
+    sized = []
+    for count in (20_000, 60_000):  # of some 3 ms each
+        say(f"growth: {count} steps")
+        with tempfile.TemporaryDirectory() as folder:
+            report = traced_steps(count, folder)
+            seconds = report["run"]["duration_s"] if "duration_s" in report["run"] else None
+            sized.append((os.path.getsize(os.path.join(folder, "run.castscope")), seconds, received(report)))
+    (size0, seconds0, events0), (size1, seconds1, events1) = sized
+    return {"mb_per_hour": (size1 - size0) / (seconds1 - seconds0) * 3600 / 1e6, "seconds": seconds1,
+            "file_mb": size1 / 1e6, "events": events1}
+
+
+SECTIONS = {"steps": steps, "calls": calls, "ring": ring, "pipeline": pipeline, "sizes": sizes, "growth": growth}

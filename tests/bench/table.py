@@ -1,0 +1,86 @@
+"""Makes the table of docs/performance.md of what measure.py found, each figure beside its target."""
+
+import dataclasses
+
+BEGIN, END = "<!-- made by scripts/bench: begin -->", "<!-- made by scripts/bench: end -->"
+
+
+@dataclasses.dataclass
+class Row:
+    what: str
+    measured: float
+    unit: str
+    target: float
+    at_most: bool = True
+    digits: int = 1
+    note: str = ""
+
+    def met(self):
+        return self.measured <= self.target if self.at_most else self.measured >= self.target
+
+    def text(self):
+        sign = "≤" if self.at_most else "≥"
+        unit = f" {self.unit}" if self.unit else ""
+        return (f"| {self.what} | {self.measured:.{self.digits}f}{unit}{self.note} | {sign} {self.target:g}{unit} | "
+                f"{'met' if self.met() else '**missed**'} |")
+
+
+def target_rows(found):
+    rows = []
+    if calls := found.get("calls"):
+        added = calls["added"]
+        for depth, most in ((5, 30), (20, 45), (50, 110)):
+            rows.append(Row(f"traced thread, a cache hit, Python depth {depth}", added[f"hit_{depth}"], "ns", most,
+                            note=f" ({added[f'hit3_{depth}']:.1f} where an operator casts three)"))
+        rows.append(Row("traced thread, a pass-through", added["pass_20"], "ns", 5))
+        worst = max(added[f"first_{depth}"] for depth in (5, 20, 50))
+        rows.append(Row("first sight of a site, worst of depths 5, 20, 50", worst / 1000, "µs", 10))
+    if steps := found.get("steps"):
+        for size, most in (("tiny", 1.02), ("mid", 1.005)):
+            mine = steps[size]["castscope"]
+            rows.append(Row(f"whole step, {size} transformer, CPU time of the thread", mine["ratio"], "", most,
+                            digits=4, note=f" ({mine['ratio_low']:.3f}–{mine['ratio_high']:.3f})"))
+        mine = steps["tiny"]["castscope"]
+        rows.append(Row("`import torch` takes longer by", mine["more_import_ms"], "ms", 150, digits=0))
+        rows.append(Row("more memory in the job at its peak", mine["more_peak_mb"], "MB", 64))
+    if ring := found.get("ring"):
+        rows.append(Row("ring, one writer, nothing lost", ring["events_per_s"] / 1e6, "M events/s", 10, at_most=False))
+    if pipeline := found.get("pipeline"):
+        for mode, what in (("apart", "collector alone on its core"), ("one", "relay on the same core")):
+            rows.append(Row(f"relay → gRPC → checks → store → rules, {what}",
+                            pipeline[f"{mode}-window"]["events_per_cpu_s"] / 1e6, "M events/s", 1.5, at_most=False,
+                            digits=2,
+                            note=f" ({pipeline[f'{mode}-all']['events_per_cpu_s'] / 1e6:.2f} with `--keep all`)"))
+    if sizes := found.get("sizes"):
+        rows.append(Row("an event on the wire", sizes["wire_bytes_per_event"], "bytes", 16))
+        rows.append(Row("an event at rest, `--keep all`", sizes["rest_bytes_per_event"], "bytes", 6))
+    if growth := found.get("growth"):
+        rows.append(Row("run file of a steady loop grows by, an hour", growth["mb_per_hour"], "MB", 1, digits=2))
+    return rows
+
+
+def observers(found):
+    lines = ["| step | nothing | castscope | torch.profiler | torch.profiler, stacks | no-op dispatch mode |",
+             "| --- | --- | --- | --- | --- | --- |"]
+    for size, rows in found["steps"].items():
+        cells = [f"{rows['nothing']['cpu_ms']:.2f} ms"]
+        cells += [f"{rows[name]['ratio']:.3f}" for name in ("castscope", "profiler", "profiler-stacks",
+                                                            "dispatch-mode")]
+        lines.append(f"| {size} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def render(found, machine, command):
+    lines = [BEGIN, "", f"Made by `{command}` on {machine}.", "", "| what | measured | target | |",
+             "| --- | --- | --- | --- |"]
+    lines += [row.text() for row in target_rows(found)]
+    if "steps" in found:
+        lines += ["", "CPU time of the training thread per step, against the same step with no observer, in the same "
+                  "round:", "", *observers(found)]
+    return "\n".join([*lines, "", END])
+
+
+def put_into(text, table):
+    """`text` with the part between the marks replaced."""
+    before, rest = text.split(BEGIN, 1)
+    return before + table + rest.split(END, 1)[1]
