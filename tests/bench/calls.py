@@ -17,6 +17,7 @@ import native  # noqa: E402
 
 torch.ops.load_library(native.torch_library(pathlib.Path(__file__).with_suffix(".cc")))
 OPS = torch.ops.castscope_bench
+ONE, THREE, ONCE = (getattr(OPS, name).default._op for name in ("one_argument", "three_arguments", "once"))  # builtins
 CALLS = 4_000  # 7 batches of them fit into the default ring: none of the events measured is dropped
 PLACES = 300
 
@@ -36,24 +37,31 @@ def at_depth(depth, work):
 
 
 def measured(depth, operator, tensor, calls=CALLS):
-    """ns per call. torch.ops is a Python frame too, the deepest one: the function itself stands one above."""
+    """ns per call"""
     time.sleep(0.1)  # for a reader to empty the ring
-    return at_depth(depth - 1, lambda: operator(tensor, calls))
+    return at_depth(depth, lambda: operator(tensor, calls))
 
 
 def first_sights(depth, tensor):
     """Each place is a code object of its own, called twice: what the first call cost over the second."""
     differences = []
     for number in range(PLACES):
-        names = {"once": OPS.once, "tensor": tensor}
+        names = {"once": ONCE, "tensor": tensor}
         exec(compile(f"def work():\n    return once(tensor, {number})", f"place{number}.py", "exec"), names)
-        first = at_depth(depth - 1, names["work"])
-        second = min(at_depth(depth - 1, names["work"]) for _ in range(3))
+        first = at_depth(depth, names["work"])
+        second = min(at_depth(depth, names["work"]) for _ in range(3))
         differences.append(first - second)
     return statistics.median(differences)
 
 
+def check_depths():
+    for depth in (5, 20, 50):
+        found = measured(depth, lambda *_: depth_here() - 1, None)  # the lambda's own frame is one more
+        assert found == depth, (found, depth)
+
+
 def main():
+    check_depths()
     torch.set_num_threads(1)
     weight = torch.ones(8, 8, requires_grad=True)
     low = torch.ones(8, 8, dtype=torch.bfloat16)
@@ -61,10 +69,10 @@ def main():
     found = {}
     with torch.autocast("cpu", dtype=torch.bfloat16):
         for depth in (5, 20, 50):
-            found[f"hit_{depth}"] = measured(depth, OPS.one_argument, weight)
-            found[f"hit3_{depth}"] = measured(depth, OPS.three_arguments, weight, CALLS // 3)
-            found[f"pass_{depth}"] = measured(depth, OPS.one_argument, low)
-            found[f"cast_{depth}"] = measured(depth, OPS.one_argument, plain)
+            found[f"hit_{depth}"] = measured(depth, ONE, weight)
+            found[f"hit3_{depth}"] = measured(depth, THREE, weight, CALLS // 3)
+            found[f"pass_{depth}"] = measured(depth, ONE, low)
+            found[f"cast_{depth}"] = measured(depth, ONE, plain)
             found[f"first_{depth}"] = first_sights(depth, weight)
     print(json.dumps(found))
 
