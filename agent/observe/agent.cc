@@ -1,0 +1,200 @@
+// The agent's life: started by preload in the moment in which libtorch is loaded, a segment at the first event, a
+// fresh start in a forked child, an end mark at exit. Nothing is torn down: threads may still be inside a hook.
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "agent/observe/autocast_state.h"
+#include "agent/observe/hooks.h"
+#include "agent/observe/process.h"
+#include "agent/observe/regions.h"
+#include "agent/observe/torch_seam.h"
+
+namespace castscope::observe {
+
+Process g_process;
+void* const* g_originals = nullptr;
+
+namespace {
+
+pthread_key_t g_thread_key;
+std::mutex* g_make_recording = new std::mutex;  // replaced in a forked child: its holder may not exist there
+
+void thread_ends(void* state) {
+  auto* t = static_cast<ThreadState*>(state);
+  thread_slot() = nullptr;
+  if (Recording* r = g_process.recording.load()) r->segment.release_lane(&t->lane.lane());
+  delete t;
+}
+
+// The thread that forked goes on in the child, where the parent's segment is none of its business.
+void child_begins() {
+  if (ThreadState* t = thread_slot()) {
+    thread_slot() = nullptr;
+    pthread_setspecific(g_thread_key, nullptr);
+    (void)t;  // leaked: its lane pointer leads into the parent's segment
+  }
+  g_process.recording.store(nullptr);
+  g_process.forked = true;
+  g_make_recording = new std::mutex;
+}
+
+std::string read_line(const std::string& path, char join) {
+  std::ifstream in(path, std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(in)), {});
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\0')) text.pop_back();
+  for (char& c : text)
+    if (c == '\0' || c == '\n') c = join;
+  return text;
+}
+
+std::string torch_version() {
+  // <torch>/lib/libtorch_cpu.so → <torch>/version.py
+  std::string path = g_process.preload->torch_library == nullptr ? "" : g_process.preload->torch_library;
+  for (int i = 0; i < 2; ++i) path = path.substr(0, path.rfind('/'));
+  std::ifstream in(path + "/version.py");
+  for (std::string line; std::getline(in, line);)
+    if (line.rfind("__version__ = '", 0) == 0) return line.substr(15, line.rfind('\'') - 15);
+  return compiled_torch_version();
+}
+
+void describe_process(Recording& r) {
+  Definitions& d = r.definitions;
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  d.attribute("host", host);
+  d.attribute("argv", read_line("/proc/self/cmdline", ' '));
+  char cwd[4096];
+  if (getcwd(cwd, sizeof cwd) != nullptr) d.attribute("cwd", cwd);
+  d.attribute("torch", torch_version());
+  d.attribute("python", python_version());
+  for (const char* name : {"RANK", "LOCAL_RANK", "WORLD_SIZE"})
+    if (const char* value = std::getenv(name)) {
+      std::string key(name);
+      for (char& c : key) c = static_cast<char>(c == '_' ? '_' : c + ('a' - 'A'));
+      d.attribute(key, value);
+    }
+  if (!g_process.has_python && python_version()[0] != 0)
+    d.attribute("notice", std::string("Python ") + python_version() +
+                              ": its stack is not known to this castscope, casts have no source line");
+}
+
+Recording* make_recording() {
+  std::lock_guard lock(*g_make_recording);
+  if (Recording* r = g_process.recording.load()) return r;
+  if (g_process.stopped.load()) return nullptr;
+  lanes::SegmentWriter::Options options;
+  options.directory = g_process.preload->run_directory;
+  // Helpers forked from a training process (DataLoader workers) rarely cast.
+  if (g_process.forked) options.ring_events = 1u << 12;
+  if (const char* events = std::getenv("CASTSCOPE_RING")) {
+    const unsigned long n = std::strtoul(events, nullptr, 10);
+    if (n >= lanes::kSmallestRingEvents && n <= (1u << 18) && (n & (n - 1)) == 0)
+      options.ring_events = static_cast<std::uint32_t>(n);
+  }
+  std::string error;
+  lanes::SegmentWriter* segment = lanes::SegmentWriter::create(options, &error);
+  if (segment == nullptr) {
+    step_aside(error + "; this process is not recorded");
+    return nullptr;
+  }
+  auto* r = new Recording(g_process.python, *segment);
+  describe_process(*r);
+  g_process.recording.store(r, std::memory_order_release);
+  return r;
+}
+
+std::string thread_name() {
+  char name[32] = "";
+  pthread_getname_np(pthread_self(), name, sizeof name);
+  return name;
+}
+
+}  // namespace
+
+void step_aside(const std::string& sentence) {
+  if (g_process.stopped.exchange(true)) return;
+  g_process.preload->say(sentence.c_str());
+  for (int i = 0; i < CASTSCOPE_HOOK_COUNT; ++i)
+    if (g_originals[i] != nullptr) g_process.preload->slots[i] = g_originals[i];
+}
+
+ThreadState* make_thread_state() {
+  if (g_process.stopped.load(std::memory_order_relaxed)) return nullptr;
+  Recording* r = make_recording();
+  if (r == nullptr) return nullptr;
+  const auto tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
+  lanes::Lane* lane = r->segment.acquire_lane(tid);
+  if (lane == nullptr) return nullptr;
+  auto* t = new ThreadState(r->segment, *lane);
+  // A lane taken over from an ended thread has counters already: go on with them.
+  std::uint64_t left = lane->n_counters.load(std::memory_order_relaxed);
+  for (std::uint64_t o = lane->first_counters.load(std::memory_order_relaxed); o != 0 && left > 0;) {
+    auto* block = r->segment.at<lanes::CounterBlock>(o);
+    for (std::uint32_t i = 0; i < lanes::kCountersPerBlock && left > 0; ++i, --left)
+      t->counters.emplace(block->counters[i].site.load(std::memory_order_relaxed), &block->counters[i]);
+    o = block->next.load(std::memory_order_relaxed);
+  }
+  t->cache_enabled = autocast_cache_enabled();
+  for (std::uint8_t device = 0; device < 21; ++device) t->enabled_by_raw[device] = autocast_enabled(device) ? 1 : 0;
+  thread_slot() = t;
+  pthread_setspecific(g_thread_key, t);
+  mark(*t, lanes::EventKind::kThread, r->definitions.thread(lane->id, tid, thread_name()));
+  return t;
+}
+
+namespace {
+
+int start(const castscope_preload* preload) {
+  if (preload->abi != CASTSCOPE_PRELOAD_ABI || preload->hook_count != CASTSCOPE_HOOK_COUNT) {
+    preload->say("preload library and agent are of different versions; the job runs unobserved");
+    return 1;
+  }
+  g_process.preload = preload;
+  g_originals = preload->originals;
+  g_process.thread_slot =
+      static_cast<char*>(preload->thread_slot) - static_cast<char*>(__builtin_thread_pointer());
+  g_process.has_python = load_python_api(g_process.python) && PythonStack::verify(g_process.python);
+  pthread_key_create(&g_thread_key, thread_ends);
+  pthread_atfork(nullptr, nullptr, child_begins);
+  add_record_callbacks(user_scope_ended);
+
+  const int minor = g_process.has_python ? g_process.python.minor : 0;
+  for (int i = 0; i < CASTSCOPE_HOOK_COUNT; ++i) {
+    if (g_originals[i] == nullptr) continue;
+    const auto hook = static_cast<castscope_hook>(i);
+    void* function = hook == CASTSCOPE_HOOK_CACHED_CAST ? cached_cast_hook(minor)
+                     : hook == CASTSCOPE_HOOK_TO_COPY   ? to_copy_hook(minor)
+                                                        : conversion_hook(hook);
+    if (function == nullptr) function = state_hook(hook);
+    if (function != nullptr) preload->slots[i] = function;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace castscope::observe
+
+extern "C" {
+
+[[gnu::visibility("default")]] int castscope_agent_start(const castscope_preload* preload) {
+  try {
+    return castscope::observe::start(preload);
+  } catch (const std::exception& e) {
+    preload->say((std::string(e.what()) + "; the job runs unobserved").c_str());
+    return 1;
+  }
+}
+
+[[gnu::visibility("default")]] void castscope_agent_exit(int status) {
+  using castscope::observe::g_process;
+  if (auto* r = g_process.recording.load())
+    r->segment.mark_end(castscope::lanes::EndMark::kExited, static_cast<std::uint64_t>(status) + 1);
+}
+
+[[gnu::visibility("default")]] void castscope_agent_step() { castscope::observe::explicit_step(); }
+
+}  // extern "C"

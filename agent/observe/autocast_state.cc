@@ -1,0 +1,40 @@
+#include "agent/observe/autocast_state.h"
+
+#include <torch/csrc/autograd/function.h>
+
+#include "agent/observe/backward_node.h"
+#include "agent/observe/tensor_facts.h"
+
+namespace castscope::observe {
+
+std::uint8_t autocast_dtype(std::uint8_t device) {
+  try {
+    return static_cast<std::uint8_t>(at::autocast::get_autocast_dtype(static_cast<c10::DeviceType>(device)));
+  } catch (...) {
+    return 0xff;
+  }
+}
+
+bool autocast_cache_enabled() { return at::autocast::is_autocast_cache_enabled(); }
+
+bool autocast_enabled(std::uint8_t device) {
+  try {
+    return at::autocast::is_autocast_enabled(static_cast<c10::DeviceType>(device));
+  } catch (...) {
+    return false;
+  }
+}
+
+const PyObject* python_object_of(const void* tensor) { return python_object(static_cast<const TensorImpl*>(tensor)); }
+
+std::string backward_node_name() {
+  const auto node = torch::autograd::get_current_node();
+  return node ? node->name() : std::string();
+}
+
+std::size_t backward_node_kind() {
+  const auto node = torch::autograd::get_current_node();
+  return node ? *reinterpret_cast<const std::size_t*>(node.get()) : 0;
+}
+
+}  // namespace castscope::observe

@@ -1,0 +1,150 @@
+// The hot path: at::autocast::cached_cast, called by every autocast kernel for every tensor argument.
+#include "agent/observe/call_frame.h"
+#include "agent/observe/hooks.h"
+#include "agent/observe/torch_seam.h"
+
+namespace castscope::observe {
+namespace {
+
+using CachedCast = at::Tensor (*)(ScalarType, const at::Tensor&, c10::DeviceType);
+
+// Marks the thread as inside cached_cast, so that _to_copy tells it that a conversion was made.
+class InsideCachedCast {
+ public:
+  explicit InsideCachedCast(ThreadState& t) : t_(t), inside_(t.in_cached_cast), converted_(t.converted) {
+    t.in_cached_cast = true;
+    t.converted = false;
+  }
+  ~InsideCachedCast() {
+    t_.in_cached_cast = inside_;
+    t_.converted = converted_;
+  }
+  InsideCachedCast(const InsideCachedCast&) = delete;
+  InsideCachedCast& operator=(const InsideCachedCast&) = delete;
+  bool converted() const { return t_.converted; }
+
+ private:
+  ThreadState& t_;
+  const bool inside_, converted_;
+};
+
+void note_in_cache(lanes::SegmentHeader& h, std::uint64_t bytes) {
+  const auto raise = [](lanes::Shared<std::uint64_t>& peak, std::uint64_t value) {
+    std::uint64_t seen = peak.load(std::memory_order_relaxed);
+    while (seen < value && !peak.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
+    }
+  };
+  raise(h.cache_peak_entries, h.cache_entries.fetch_add(1, std::memory_order_relaxed) + 1);
+  raise(h.cache_peak_bytes, h.cache_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes);
+}
+
+void learn(Recording& r, std::uint64_t call_site, const TensorImpl* tensor) {
+  r.call_sites.learn(call_site, tensor);
+  r.call_sites.end_recording_when_idle();
+}
+
+// A thread that has no lane (the segment is full): counted by outcome as far as it can be told without one.
+[[gnu::cold]] at::Tensor without_lane(ScalarType to, const at::Tensor& arg, c10::DeviceType device) {
+  at::Tensor result = original<CachedCast>(CASTSCOPE_HOOK_CACHED_CAST)(to, arg, device);
+  if (Recording* r = g_process.recording.load(std::memory_order_relaxed)) {
+    lanes::SegmentHeader& h = r->segment.header();
+    auto& word = result.is_same(arg) ? h.lost_passes : h.lost_casts;
+    word.fetch_add(1, std::memory_order_relaxed);
+  }
+  return result;
+}
+
+[[gnu::cold, gnu::noinline]] at::Tensor traced(ThreadState& t, ScalarType to, const at::Tensor& arg,
+                                               c10::DeviceType device, std::uint64_t call_site, const void* caller) {
+  const auto dev = static_cast<std::uint8_t>(device);
+  lanes::Counter* counter =
+      find_pass(t, call_site, region_in_force(t, dev), true, dev, caller, arg.unsafeGetTensorImpl());
+  InsideCachedCast inside(t);
+  at::Tensor result = original<CachedCast>(CASTSCOPE_HOOK_CACHED_CAST)(to, arg, device);
+  lanes::LaneWriter::add(counter->traced, 1);
+  return result;
+}
+
+template <int PythonMinor>
+at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType device) {
+  ThreadState* state = thread_state();
+  if (state == nullptr) [[unlikely]]
+    return without_lane(to, arg, device);
+  ThreadState& t = *state;
+  Recording& r = *g_process.recording.load(std::memory_order_relaxed);
+  const void* caller = __builtin_return_address(0);
+  const TensorImpl* source = arg.unsafeGetTensorImpl();
+  const std::uint64_t call_site = r.call_sites.key(t, caller, __builtin_dwarf_cfa());
+  if (operator_recording()) [[unlikely]]
+    learn(r, call_site, source);
+  if (is_traced(source)) [[unlikely]]
+    return traced(t, to, arg, device, call_site, caller);
+
+  const auto dev = static_cast<std::uint8_t>(device);
+  const std::uint32_t region = region_in_force(t, dev);
+  const ScalarType from = dtype_of(source);
+  if (from == to || !may_autocast(from)) {
+    // Returned as it is, unless PyTorch thinks otherwise than autocast_mode.cpp does today: checked below.
+    at::Tensor result = original<CachedCast>(CASTSCOPE_HOOK_CACHED_CAST)(to, arg, device);
+    lanes::Counter* counter = find_pass(t, call_site, region, false, dev, caller, source);
+    lanes::LaneWriter::add(result.unsafeGetTensorImpl() == source ? counter->passes : counter->casts, 1);
+    return result;
+  }
+
+  const auto python = python_summary<PythonMinor>();
+  const auto& autograd = c10::AutogradState::get_tls_state();
+  const Standing standing = standing_of(source);
+  const lanes::WhyNotCached why =
+      why_not_cached(to, from, standing, arg, device, t.cache_enabled, autograd.get_inference_mode());
+  const CallFacts facts{.from = static_cast<std::uint8_t>(from),
+                        .to = static_cast<std::uint8_t>(to),
+                        .device = dev,
+                        .cause = lanes::Cause::kAutocast,
+                        .phase = phase_of(r, lanes::Phase::kForward),
+                        .why = why,
+                        .requires_grad = standing.requires_grad,
+                        .leaf = standing.leaf,
+                        .view = standing.view,
+                        .parameter = is_parameter(source, standing),
+                        .grad_mode = autograd.get_grad_mode()};
+  const CallKey key{python.hash, call_site, facts.pack(), python.module, region};
+  const Counted counted = find_site(t, key, facts, caller, source);
+
+  const std::uint64_t begin = t.lane.now();
+  InsideCachedCast inside(t);
+  at::Tensor result = original<CachedCast>(CASTSCOPE_HOOK_CACHED_CAST)(to, arg, device);
+  if (inside.converted()) {
+    const std::uint64_t ticks = t.lane.now() - begin;
+    const std::uint64_t bytes = bytes_of(result);
+    const bool kept = why == lanes::WhyNotCached::kNone;
+    lanes::LaneWriter::add(counted.counter->casts, 1);
+    lanes::LaneWriter::add(counted.counter->bytes, bytes);
+    lanes::LaneWriter::add(counted.counter->ticks, ticks);
+    if (kept) {
+      lanes::LaneWriter::add(counted.counter->kept, 1);
+      note_in_cache(r.segment.header(), bytes);
+    }
+    publish(t, r, lanes::EventKind::kCast, source, counted.site, begin, ticks, bytes, kept ? lanes::kFlagKept : 0);
+  } else if (result.unsafeGetTensorImpl() == source) {
+    // Not eligible for a reason that was not foreseen (another device): a pass-through.
+    lanes::LaneWriter::add(find_pass(t, call_site, region, false, dev, caller, source)->passes, 1);
+  } else {
+    lanes::LaneWriter::add(counted.counter->hits, 1);
+    publish(t, r, lanes::EventKind::kHit, source, counted.site, begin, 0, 0, 0);
+  }
+  return result;
+}
+
+}  // namespace
+
+void* cached_cast_hook(int python_minor) {
+  switch (python_minor) {
+    case 11: return reinterpret_cast<void*>(&cached_cast<11>);
+    case 12: return reinterpret_cast<void*>(&cached_cast<12>);
+    case 13: return reinterpret_cast<void*>(&cached_cast<13>);
+    case 14: return reinterpret_cast<void*>(&cached_cast<14>);
+    default: return reinterpret_cast<void*>(&cached_cast<0>);
+  }
+}
+
+}  // namespace castscope::observe

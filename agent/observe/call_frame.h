@@ -1,0 +1,70 @@
+// What the two cast hooks share: the facts of a call before it is made, its key, and the record of it afterwards.
+#pragma once
+
+#include "agent/observe/regions.h"
+#include "agent/observe/sites.h"
+#include "agent/observe/tensor_facts.h"
+
+namespace castscope::observe {
+
+template <int PythonMinor>
+PythonStack::Summary python_summary() {
+  if constexpr (PythonMinor == 0)
+    return {};
+  else
+    return PythonStack::summarize<PythonMinor>(g_process.python);
+}
+
+// `elsewhere`: the phase of a call that is not in backward.
+inline lanes::Phase phase_of(Recording& r, lanes::Phase elsewhere) {
+  if (torch::autograd::get_current_graph_task_id() < 0) return elsewhere;
+  r.steps.backward_seen();
+  return lanes::Phase::kBackward;
+}
+
+// Sizes without asking a subclass that computes them in Python, and without symbols.
+inline bool has_plain_sizes(const TensorImpl* t) {
+  return !t->key_set().has(c10::DispatchKey::Python) && !t->has_symbolic_sizes_strides();
+}
+
+inline void describe(lanes::Event& e, const TensorImpl* source) {
+  e.tensor = reinterpret_cast<std::uint64_t>(source);
+  e.ndim = 0;
+  e.dims[0] = e.dims[1] = e.dims[2] = e.dims[3] = 0;
+  e.entries = 0;
+  if (!has_plain_sizes(source)) return;
+  const c10::IntArrayRef sizes = source->sizes();
+  const std::size_t n = sizes.size();
+  e.ndim = static_cast<std::uint8_t>(n < 255 ? n : 255);
+  const std::size_t folded = n > 4 ? n - 4 : 0;
+  std::uint64_t first = 1;
+  for (std::size_t i = 0; i <= folded && i < n; ++i) first *= static_cast<std::uint64_t>(sizes[i]);
+  if (n > 0) e.dims[0] = lanes::LaneWriter::saturate(first);
+  for (std::size_t i = folded + 1; i < n; ++i)
+    e.dims[i - folded] = lanes::LaneWriter::saturate(static_cast<std::uint64_t>(sizes[i]));
+  if (!const_cast<TensorImpl*>(source)->is_inference()) e.entries = source->version_counter().current_version();
+}
+
+inline void publish(ThreadState& t, Recording& r, lanes::EventKind kind, const TensorImpl* source, std::uint32_t site,
+                    std::uint64_t begin, std::uint64_t ticks, std::uint64_t bytes, std::uint8_t flags) {
+  lanes::Event* e = t.lane.begin_event();
+  if (e == nullptr) return;
+  e->time = begin;
+  e->bytes = bytes;
+  e->duration = lanes::LaneWriter::saturate(ticks);
+  e->site = site;
+  e->step = r.steps.current();
+  e->region = t.region_serial;
+  e->kind = kind;
+  e->flags = flags;
+  e->reserved = 0;
+  describe(*e, source);
+  t.lane.publish();
+}
+
+inline std::uint64_t bytes_of(const at::Tensor& tensor) {
+  const TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  return tensor.defined() && has_plain_sizes(impl) ? static_cast<std::uint64_t>(impl->numel()) * impl->itemsize() : 0;
+}
+
+}  // namespace castscope::observe

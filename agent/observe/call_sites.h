@@ -1,0 +1,77 @@
+// From the return address of a cached_cast call to the operator and the argument that it serves.
+//
+// All calls sit in functions that belong to one operator, except a few helpers shared by several (lists of tensors);
+// which function an address lies in comes from its unwind entry, which operator a function serves from the
+// dispatcher's tables. For a shared helper the caller's address names the operator: where it stands on the stack is
+// learned once by unwinding. One call site feeds one argument; which one is learned from the tensors seen.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "agent/observe/definitions.h"
+#include "agent/observe/thread_state.h"
+
+namespace castscope::observe {
+
+struct CallSite {
+  std::uint32_t id = 0;  // definition
+  std::string op;        // "" = not known
+  std::string argument;
+  bool learned = false;  // the argument is known
+  std::uint32_t code_address = 0;  // string definition
+};
+
+class CallSites {
+ public:
+  explicit CallSites(Definitions& definitions) : definitions_(definitions) {}
+
+  // The key of the present call. `cfa` is the hook's canonical frame address (__builtin_dwarf_cfa): the return address
+  // lies just below it.
+  std::uint64_t key(ThreadState& t, const void* return_address, const void* cfa) {
+    const auto address = reinterpret_cast<std::uint64_t>(return_address);
+    ReturnAddressEntry& e = t.return_addresses[(address * 0x9e3779b97f4a7c15u) >> 56];
+    if (e.address != address) [[unlikely]]
+      e = look(address, cfa);
+    if (e.outer_offset == 0) [[likely]]
+      return address;
+    std::uint64_t outer;
+    __builtin_memcpy(&outer, static_cast<const char*>(cfa) + e.outer_offset, sizeof outer);
+    return address ^ (outer * 0x9e3779b97f4a7c15u);
+  }
+
+  // What is known of a key, made at first sight; `tensor` is the TensorImpl of the argument. A copy.
+  CallSite find(std::uint64_t key, const void* return_address, const void* tensor);
+  // While operators are being recorded: learn the argument of a call site that is not known yet.
+  void learn(std::uint64_t key, const void* tensor);
+  // Operator recording costs time: it ends when nothing new was met for a while.
+  void end_recording_when_idle();
+
+ private:
+  ReturnAddressEntry look(std::uint64_t address, const void* cfa);
+  void read_dispatcher_locked();
+  bool learn_locked(CallSite& site, const void* tensor);
+  void watch_operators();
+  std::string operator_on_stack(std::uint64_t address, const void* cfa, std::int64_t& outer_offset);
+
+  Definitions& definitions_;
+  std::atomic<std::uint64_t> idle_from_{0};  // operators_recorded() when the last new call site was met
+  std::mutex mutex_;
+  std::unordered_map<std::uintptr_t, std::string> kernels_;  // function start → operator
+  struct Address {
+    std::int64_t outer_offset = 0;
+    std::string op;  // when the address alone names it
+  };
+  std::unordered_map<std::uint64_t, Address> addresses_;
+  std::unordered_map<std::uint64_t, CallSite> sites_;
+  std::unordered_map<std::string, std::vector<std::string>> arguments_;
+};
+
+// "libtorch_cpu.so+0x12ab" of an address in the process.
+std::string address_text(const void* address);
+
+}  // namespace castscope::observe

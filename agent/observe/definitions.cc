@@ -1,0 +1,184 @@
+#include "agent/observe/definitions.h"
+
+#include <cstring>
+
+namespace castscope::observe {
+
+using lanes::DefinitionKind;
+
+namespace {
+
+std::string text_attribute(const PythonApi& api, PyObject* object, const char* name) {
+  PyObject* value = api.get_attribute(object, name);
+  if (value == nullptr) {
+    api.clear_error();
+    return {};
+  }
+  std::ptrdiff_t size = 0;
+  const char* text = api.utf8(value, &size);
+  if (text == nullptr) api.clear_error();
+  std::string result(text == nullptr ? "" : text, text == nullptr ? 0 : static_cast<std::size_t>(size));
+  api.dec_ref(value);
+  return result;
+}
+
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+struct PinnedCode {
+  const void* code;
+  Definitions::Place place;
+};
+
+}  // namespace
+
+std::uint32_t Definitions::string_locked(std::string_view text) {
+  if (text.empty()) return 0;
+  auto [at, fresh] = strings_.try_emplace(std::string(text), static_cast<std::uint32_t>(strings_.size() + 1));
+  if (fresh)
+    segment_.define(DefinitionKind::kString, at->second, text.data(), static_cast<std::uint32_t>(text.size()));
+  return at->second;
+}
+
+std::uint32_t Definitions::string(std::string_view text) {
+  std::lock_guard lock(mutex_);
+  return string_locked(text);
+}
+
+template <typename Definition>
+std::uint32_t Definitions::intern(std::unordered_map<std::string, std::uint32_t>& map, DefinitionKind kind,
+                                  const Definition& definition, std::uint32_t limit) {
+  std::string key(reinterpret_cast<const char*>(&definition), sizeof definition);
+  auto found = map.find(key);
+  if (found != map.end()) return found->second;
+  if (map.size() >= limit) return 0;
+  const auto id = static_cast<std::uint32_t>(map.size() + 1);
+  if (!segment_.define(kind, id, &definition, sizeof definition)) return 0;
+  map.emplace(std::move(key), id);
+  return id;
+}
+
+// Gives every code object of the stack that is new a reference of ours and a definition.
+void Definitions::pin(const RawStack& raw) {
+  std::vector<const void*> unknown;
+  {
+    std::lock_guard lock(mutex_);
+    for (std::uint32_t i = 0; i < raw.depth; ++i)
+      if (!codes_.contains(raw.frames[i].code)) unknown.push_back(raw.frames[i].code);
+    if (codes_.size() + unknown.size() > kMaxCodes) return;
+  }
+  if (unknown.empty()) return;
+  std::vector<PinnedCode> pinned;
+  {
+    Gil gil(api_);
+    if (!gil.held()) return;
+    KeepError keep(api_);
+    for (const void* code : unknown) {
+      auto* object = static_cast<PyObject*>(const_cast<void*>(code));
+      if (type_of(object) != api_.code_type) continue;
+      api_.inc_ref(object);
+      pinned.push_back({code, {text_attribute(api_, object, "co_filename"), text_attribute(api_, object, "co_qualname")}});
+    }
+  }
+  std::lock_guard lock(mutex_);
+  for (PinnedCode& p : pinned) {
+    auto [at, fresh] = codes_.try_emplace(p.code);
+    if (!fresh) continue;  // another thread was quicker: the second reference does no harm
+    if (p.place.function == "Module._wrapped_call_impl" && ends_with(p.place.file, "torch/nn/modules/module.py"))
+      PythonStack::module_call_code.store(p.code, std::memory_order_relaxed);
+    const lanes::CodeDefinition definition{string_locked(p.place.file), string_locked(p.place.function), 0};
+    at->second.id = static_cast<std::uint32_t>(codes_.size());
+    at->second.place = std::move(p.place);
+    segment_.define(DefinitionKind::kCode, at->second.id, &definition, sizeof definition);
+  }
+}
+
+std::uint32_t Definitions::stack(const RawStack& raw) {
+  if (raw.depth == 0) return 0;
+  {
+    std::lock_guard lock(mutex_);
+    auto found = stacks_.find(raw.hash);
+    if (found != stacks_.end()) return found->second;
+    if (stacks_.size() >= kMaxStacks) return 0;
+  }
+  pin(raw);
+  std::vector<lanes::Frame> frames;
+  frames.reserve(raw.depth);
+  std::lock_guard lock(mutex_);
+  for (std::uint32_t i = 0; i < raw.depth; ++i) {
+    auto found = codes_.find(raw.frames[i].code);
+    if (found == codes_.end()) continue;  // it could not be pinned: left out rather than named wrongly
+    const auto* bytes = reinterpret_cast<const char*>(raw.frames[i].code) + api_.code_bytes;
+    const auto offset = static_cast<int>(static_cast<const char*>(raw.frames[i].instruction) - bytes);
+    auto* code = static_cast<PyObject*>(const_cast<void*>(raw.frames[i].code));
+    const int line = api_.code_line(code, offset);
+    frames.push_back({found->second.id, line < 0 ? 0u : static_cast<std::uint32_t>(line)});
+  }
+  auto [at, fresh] = stacks_.try_emplace(raw.hash, static_cast<std::uint32_t>(stacks_.size() + 1));
+  if (!fresh) return at->second;
+  const lanes::StackDefinition head{static_cast<std::uint32_t>(frames.size()), raw.truncated ? 1u : 0u};
+  if (!segment_.define(DefinitionKind::kStack, at->second, &head, sizeof head, frames.data(),
+                       static_cast<std::uint32_t>(frames.size() * sizeof(lanes::Frame)))) {
+    stacks_.erase(at);
+    return 0;
+  }
+  return at->second;
+}
+
+Definitions::Place Definitions::innermost(const RawStack& raw) {
+  if (raw.depth == 0) return {};
+  std::lock_guard lock(mutex_);
+  auto found = codes_.find(raw.frames[0].code);
+  return found == codes_.end() ? Place{} : found->second.place;
+}
+
+std::uint32_t Definitions::module(std::string_view path, std::string_view type, std::string_view root_type) {
+  std::lock_guard lock(mutex_);
+  const lanes::ModuleDefinition definition{string_locked(path), string_locked(type), string_locked(root_type)};
+  return intern(modules_, DefinitionKind::kModule, definition, kMaxSites);
+}
+
+std::uint32_t Definitions::op(std::string_view name) {
+  if (name.empty()) return 0;
+  std::lock_guard lock(mutex_);
+  return intern(operators_, DefinitionKind::kOperator, lanes::OperatorDefinition{string_locked(name)}, kMaxSites);
+}
+
+std::uint32_t Definitions::new_call_site(const lanes::CallSiteDefinition& definition) {
+  std::lock_guard lock(mutex_);
+  const std::uint32_t id = ++call_sites_;
+  segment_.define(DefinitionKind::kCallSite, id, &definition, sizeof definition);
+  return id;
+}
+
+void Definitions::update_call_site(std::uint32_t id, const lanes::CallSiteDefinition& definition) {
+  std::lock_guard lock(mutex_);
+  segment_.define(DefinitionKind::kCallSite, id, &definition, sizeof definition);
+}
+
+std::uint32_t Definitions::region(const lanes::RegionDefinition& definition) {
+  std::lock_guard lock(mutex_);
+  return intern(regions_, DefinitionKind::kRegion, definition, kMaxSites);
+}
+
+std::uint32_t Definitions::site(const lanes::SiteDefinition& definition) {
+  std::lock_guard lock(mutex_);
+  return intern(sites_, DefinitionKind::kSite, definition, kMaxSites);
+}
+
+std::uint32_t Definitions::thread(std::uint32_t lane, std::uint32_t tid, std::string_view name) {
+  std::lock_guard lock(mutex_);
+  const lanes::ThreadDefinition definition{lane, tid, string_locked(name)};
+  const std::uint32_t id = ++threads_;
+  segment_.define(DefinitionKind::kThread, id, &definition, sizeof definition);
+  return id;
+}
+
+void Definitions::attribute(std::string_view key, std::string_view value) {
+  std::lock_guard lock(mutex_);
+  const lanes::AttributeDefinition definition{string_locked(key), string_locked(value)};
+  segment_.define(DefinitionKind::kAttribute, ++attributes_, &definition, sizeof definition);
+}
+
+}  // namespace castscope::observe

@@ -1,0 +1,71 @@
+// Numbers for what is said again and again: strings, code objects, stacks, modules, operators, call sites, regions,
+// sites. Each is written into the segment once, before its number is used.
+//
+// Thread-safety: all functions may be called by any thread. The mutex is never held while the GIL is waited for; the
+// GIL may be held when the mutex is taken.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "agent/lanes/segment_writer.h"
+#include "agent/observe/python_api.h"
+#include "agent/observe/python_stack.h"
+
+namespace castscope::observe {
+
+// Ids of a process never run out before its memory does; these bound what a job that makes new code for ever can cost.
+inline constexpr std::uint32_t kMaxCodes = 200'000;
+inline constexpr std::uint32_t kMaxStacks = 200'000;
+inline constexpr std::uint32_t kMaxSites = 500'000;
+
+class Definitions {
+ public:
+  Definitions(const PythonApi& api, lanes::SegmentWriter& segment) : api_(api), segment_(segment) {}
+
+  std::uint32_t string(std::string_view text);
+  // The number of this stack. Code objects met for the first time are pinned, which takes the GIL: call it before
+  // anything that holds a lock of PyTorch. 0 when there are no frames or too many stacks.
+  std::uint32_t stack(const RawStack& raw);
+  std::uint32_t module(std::string_view path, std::string_view type, std::string_view root_type);
+  std::uint32_t op(std::string_view name);
+  std::uint32_t new_call_site(const lanes::CallSiteDefinition& definition);
+  void update_call_site(std::uint32_t id, const lanes::CallSiteDefinition& definition);
+  std::uint32_t region(const lanes::RegionDefinition& definition);
+  // The number of a site; 0 when there are too many.
+  std::uint32_t site(const lanes::SiteDefinition& definition);
+  std::uint32_t thread(std::uint32_t lane, std::uint32_t tid, std::string_view name);
+  void attribute(std::string_view key, std::string_view value);
+
+  // File, function of the innermost frame of a stack, for causes that depend on it. Empty when not known.
+  struct Place {
+    std::string file, function;
+  };
+  Place innermost(const RawStack& raw);
+
+ private:
+  struct Code {
+    std::uint32_t id = 0;
+    Place place;
+  };
+  std::uint32_t string_locked(std::string_view text);
+  void pin(const RawStack& raw);
+  template <typename Definition>
+  std::uint32_t intern(std::unordered_map<std::string, std::uint32_t>& map, lanes::DefinitionKind kind,
+                       const Definition& definition, std::uint32_t limit);
+
+  const PythonApi& api_;
+  lanes::SegmentWriter& segment_;
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::uint32_t> strings_;
+  std::unordered_map<const void*, Code> codes_;
+  std::unordered_map<std::uint64_t, std::uint32_t> stacks_;  // by RawStack::hash
+  std::unordered_map<std::string, std::uint32_t> modules_, operators_, regions_, sites_;
+  std::uint32_t call_sites_ = 0, threads_ = 0, attributes_ = 0;
+};
+
+}  // namespace castscope::observe

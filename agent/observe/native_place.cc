@@ -1,0 +1,85 @@
+#include "agent/observe/native_place.h"
+
+#include <dlfcn.h>
+#include <unwind.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "agent/observe/torch_seam.h"
+
+namespace castscope::observe {
+namespace {
+
+struct Symbol {
+  std::string_view library;  // file name
+  std::string_view name;     // mangled; "" when no exported symbol starts this function
+};
+
+Symbol symbol_of(const void* return_address) {
+  void* start = _Unwind_FindEnclosingFunction(const_cast<void*>(return_address));
+  Dl_info info{};
+  if (dladdr(start != nullptr ? start : return_address, &info) == 0 || info.dli_fname == nullptr) return {};
+  const char* slash = std::strrchr(info.dli_fname, '/');
+  // dladdr names the nearest symbol below: right only when it stands at the function's first byte.
+  const bool exact = start != nullptr && info.dli_saddr == start && info.dli_sname != nullptr;
+  return {slash == nullptr ? info.dli_fname : slash + 1, exact ? info.dli_sname : ""};
+}
+
+// at::_ops::NAME::call → NAME ("_ZN2at4_ops10add_Tensor4callE…").
+std::string_view operator_symbol(std::string_view mangled) {
+  constexpr std::string_view prefix = "_ZN2at4_ops";
+  if (!mangled.starts_with(prefix)) return {};
+  mangled.remove_prefix(prefix.size());
+  std::size_t length = 0, digits = 0;
+  for (; digits < mangled.size() && mangled[digits] >= '0' && mangled[digits] <= '9'; ++digits)
+    length = length * 10 + static_cast<std::size_t>(mangled[digits] - '0');
+  if (length == 0 || digits + length > mangled.size()) return {};
+  const std::string_view rest = mangled.substr(digits + length);
+  if (!rest.starts_with("4call") && !rest.starts_with("10redispatch")) return {};
+  return mangled.substr(digits, length);
+}
+
+bool converts(std::string_view op) {
+  return op == "to_dtype" || op == "to_dtype_layout" || op == "to_device" || op == "to_other" || op == "_to_copy";
+}
+
+struct Search {
+  std::string op;
+  int levels = 0;
+};
+
+_Unwind_Reason_Code look_for_operator(_Unwind_Context* context, void* data) {
+  auto& s = *static_cast<Search*>(data);
+  const std::string_view op = operator_symbol(symbol_of(reinterpret_cast<const void*>(_Unwind_GetIP(context))).name);
+  if (!op.empty() && !converts(op)) {
+    s.op = operator_of_symbol(op);
+    return _URC_END_OF_STACK;
+  }
+  return ++s.levels > 48 ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+}  // namespace
+
+NativePlace native_place(const void* caller, const Definitions::Place& innermost, lanes::Phase phase,
+                         bool below_autocast) {
+  const Symbol symbol = caller == nullptr ? Symbol{} : symbol_of(caller);
+  if (symbol.library.starts_with("libtorch_python")) {
+    // torch/amp/autocast_mode.py:_cast serves custom_fwd(cast_inputs=…) and torch.library.register_autocast.
+    const bool custom = innermost.function == "_cast" && innermost.file.ends_with("torch/amp/autocast_mode.py");
+    return {custom ? lanes::Cause::kCustomCast : lanes::Cause::kUserTo, "aten::to"};
+  }
+  if (symbol.name.find("_autocast_to_") != std::string_view::npos)
+    return {lanes::Cause::kScript, symbol.name.find("full_precision") != std::string_view::npos
+                                       ? "aten::_autocast_to_full_precision"
+                                       : "aten::_autocast_to_reduced_precision"};
+  Search search;
+  _Unwind_Backtrace(look_for_operator, &search);
+  if (symbol.name.find("TensorIteratorBase") != std::string_view::npos) return {lanes::Cause::kPromotion, search.op};
+  if (phase == lanes::Phase::kBackward) return {lanes::Cause::kBackward, search.op};
+  if (below_autocast && sets_dtype_argument(search.op)) return {lanes::Cause::kDtypeArgument, search.op};
+  return {lanes::Cause::kOperator, search.op};
+}
+
+}  // namespace castscope::observe

@@ -1,0 +1,156 @@
+// Conversions between floating dtypes that do not go through cached_cast. All of them end in at::_ops::_to_copy::call,
+// which is only called when a copy is really made; the at::_ops::to_*::call above it are hooked for their return
+// address, which tells who asked. In-kernel conversions of a GPU kernel, and copy_ between dtypes, are not seen here.
+#include "agent/observe/backward_node.h"
+#include "agent/observe/call_frame.h"
+#include "agent/observe/hooks.h"
+
+namespace castscope::observe {
+namespace {
+
+using std::optional;
+using Format = optional<c10::MemoryFormat>;
+using ToCopy = at::Tensor (*)(const at::Tensor&, optional<ScalarType>, optional<c10::Layout>, optional<c10::Device>,
+                              optional<bool>, bool, Format);
+using ToDtype = at::Tensor (*)(const at::Tensor&, ScalarType, bool, bool, Format);
+using ToDtypeLayout = at::Tensor (*)(const at::Tensor&, optional<ScalarType>, optional<c10::Layout>,
+                                     optional<c10::Device>, optional<bool>, bool, bool, Format);
+using ToDevice = at::Tensor (*)(const at::Tensor&, c10::Device, ScalarType, bool, bool, Format);
+using ToOther = at::Tensor (*)(const at::Tensor&, const at::Tensor&, bool, bool, Format);
+
+class InsideToCopy {
+ public:
+  explicit InsideToCopy(ThreadState& t) : t_(t) { t.in_to_copy = true; }
+  ~InsideToCopy() { t_.in_to_copy = false; }
+  InsideToCopy(const InsideToCopy&) = delete;
+  InsideToCopy& operator=(const InsideToCopy&) = delete;
+
+ private:
+  ThreadState& t_;
+};
+
+template <int PythonMinor>
+at::Tensor counted_to_copy(ThreadState& t, const at::Tensor& self, ScalarType to, optional<ScalarType> dtype,
+                           optional<c10::Layout> layout, optional<c10::Device> device, optional<bool> pin,
+                           bool non_blocking, Format format) {
+  Recording& r = *g_process.recording.load(std::memory_order_relaxed);
+  const TensorImpl* source = self.unsafeGetTensorImpl();
+  const auto python = python_summary<PythonMinor>();
+  const auto dev = static_cast<std::uint8_t>(source->device_type());
+  const std::uint32_t region = t.open.empty() && t.enabled_by_raw[dev % 32] != 1 ? 0 : region_in_force(t, dev);
+  const Standing standing = standing_of(source);
+  const lanes::Phase phase = phase_of(r, region == 0 ? lanes::Phase::kOther : lanes::Phase::kForward);
+  const CallFacts facts{.from = static_cast<std::uint8_t>(dtype_of(source)),
+                        .to = static_cast<std::uint8_t>(to),
+                        .device = dev,
+                        .cause = lanes::Cause::kUnknown,  // found at first sight; the caller is part of the key
+                        .phase = phase,
+                        .why = lanes::WhyNotCached::kNotAutocast,
+                        .requires_grad = standing.requires_grad,
+                        .leaf = standing.leaf,
+                        .view = standing.view,
+                        .parameter = is_parameter(source, standing),
+                        .grad_mode = c10::AutogradState::get_tls_state().get_grad_mode()};
+  const auto caller = reinterpret_cast<std::uint64_t>(t.to_caller);
+  const std::uint64_t place = phase == lanes::Phase::kBackward ? mix(caller, backward_node_kind(), 1) : caller;
+  const CallKey key{python.hash, place, facts.pack(), python.module, region};
+  const Counted counted = find_site(t, key, facts, t.to_caller, source);
+
+  const std::uint64_t begin = t.lane.now();
+  InsideToCopy inside(t);
+  at::Tensor result =
+      original<ToCopy>(CASTSCOPE_HOOK_TO_COPY)(self, dtype, layout, device, pin, non_blocking, format);
+  const std::uint64_t ticks = t.lane.now() - begin;
+  const std::uint64_t bytes = bytes_of(result);
+  lanes::LaneWriter::add(counted.counter->casts, 1);
+  lanes::LaneWriter::add(counted.counter->bytes, bytes);
+  lanes::LaneWriter::add(counted.counter->ticks, ticks);
+  publish(t, r, lanes::EventKind::kCast, source, counted.site, begin, ticks, bytes, 0);
+  return result;
+}
+
+template <int PythonMinor>
+at::Tensor to_copy(const at::Tensor& self, optional<ScalarType> dtype, optional<c10::Layout> layout,
+                   optional<c10::Device> device, optional<bool> pin, bool non_blocking, Format format) {
+  if (ThreadState* inside = thread_slot(); inside != nullptr && inside->in_cached_cast) {
+    inside->converted = true;
+  } else if (dtype.has_value() && self.defined() && (inside == nullptr || !inside->in_to_copy)) {
+    const TensorImpl* source = self.unsafeGetTensorImpl();
+    const ScalarType from = dtype_of(source);
+    if (from != *dtype && is_floating(from) && is_floating(*dtype) && !is_traced(source))
+      if (ThreadState* t = thread_state())
+        return counted_to_copy<PythonMinor>(*t, self, *dtype, dtype, layout, device, pin, non_blocking, format);
+  }
+  return original<ToCopy>(CASTSCOPE_HOOK_TO_COPY)(self, dtype, layout, device, pin, non_blocking, format);
+}
+
+// Notes who asked for the outermost conversion of this thread.
+class Asked {
+ public:
+  Asked(const at::Tensor& self, optional<ScalarType> to, const void* caller) {
+    if (!to.has_value() || !self.defined()) return;
+    const ScalarType from = dtype_of(self.unsafeGetTensorImpl());
+    if (from == *to || !is_floating(from) || !is_floating(*to)) return;
+    ThreadState* t = thread_state();
+    if (t == nullptr || t->in_cached_cast || t->to_caller != nullptr) return;
+    t_ = t;
+    t->to_caller = caller;
+  }
+  ~Asked() {
+    if (t_ != nullptr) t_->to_caller = nullptr;
+  }
+  Asked(const Asked&) = delete;
+  Asked& operator=(const Asked&) = delete;
+
+ private:
+  ThreadState* t_ = nullptr;
+};
+
+at::Tensor to_dtype(const at::Tensor& self, ScalarType to, bool non_blocking, bool copy, Format format) {
+  Asked asked(self, to, __builtin_return_address(0));
+  return original<ToDtype>(CASTSCOPE_HOOK_TO_DTYPE)(self, to, non_blocking, copy, format);
+}
+
+at::Tensor to_dtype_layout(const at::Tensor& self, optional<ScalarType> to, optional<c10::Layout> layout,
+                           optional<c10::Device> device, optional<bool> pin, bool non_blocking, bool copy,
+                           Format format) {
+  Asked asked(self, to, __builtin_return_address(0));
+  return original<ToDtypeLayout>(CASTSCOPE_HOOK_TO_DTYPE_LAYOUT)(self, to, layout, device, pin, non_blocking, copy,
+                                                                 format);
+}
+
+at::Tensor to_device(const at::Tensor& self, c10::Device device, ScalarType to, bool non_blocking, bool copy,
+                     Format format) {
+  Asked asked(self, to, __builtin_return_address(0));
+  return original<ToDevice>(CASTSCOPE_HOOK_TO_DEVICE)(self, device, to, non_blocking, copy, format);
+}
+
+at::Tensor to_other(const at::Tensor& self, const at::Tensor& other, bool non_blocking, bool copy, Format format) {
+  Asked asked(self, other.defined() ? optional<ScalarType>(other.scalar_type()) : std::nullopt,
+              __builtin_return_address(0));
+  return original<ToOther>(CASTSCOPE_HOOK_TO_OTHER)(self, other, non_blocking, copy, format);
+}
+
+}  // namespace
+
+void* to_copy_hook(int python_minor) {
+  switch (python_minor) {
+    case 11: return reinterpret_cast<void*>(&to_copy<11>);
+    case 12: return reinterpret_cast<void*>(&to_copy<12>);
+    case 13: return reinterpret_cast<void*>(&to_copy<13>);
+    case 14: return reinterpret_cast<void*>(&to_copy<14>);
+    default: return reinterpret_cast<void*>(&to_copy<0>);
+  }
+}
+
+void* conversion_hook(castscope_hook hook) {
+  switch (hook) {
+    case CASTSCOPE_HOOK_TO_DTYPE: return reinterpret_cast<void*>(&to_dtype);
+    case CASTSCOPE_HOOK_TO_DTYPE_LAYOUT: return reinterpret_cast<void*>(&to_dtype_layout);
+    case CASTSCOPE_HOOK_TO_DEVICE: return reinterpret_cast<void*>(&to_device);
+    case CASTSCOPE_HOOK_TO_OTHER: return reinterpret_cast<void*>(&to_other);
+    default: return nullptr;
+  }
+}
+
+}  // namespace castscope::observe

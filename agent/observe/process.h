@@ -1,0 +1,58 @@
+// What the traced process has once: the seams, the definitions, the segment. Made when the agent starts, filled at the
+// first event, remade in a forked child. Leaked on purpose: threads may still be in a hook while the process exits.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "agent/observe/call_sites.h"
+#include "agent/observe/definitions.h"
+#include "agent/observe/module_names.h"
+#include "agent/observe/steps.h"
+#include "agent/observe/thread_state.h"
+#include "agent/preload/interface.h"
+
+namespace castscope::observe {
+
+// Everything that belongs to one segment.
+struct Recording {
+  explicit Recording(const PythonApi& api, lanes::SegmentWriter& writer)
+      : segment(writer), definitions(api, writer), modules(api, definitions), call_sites(definitions) {}
+  lanes::SegmentWriter& segment;
+  Definitions definitions;
+  ModuleNames modules;
+  CallSites call_sites;
+  Steps steps;
+  std::atomic<std::uint32_t> region_serial{0};
+};
+
+struct Process {
+  const castscope_preload* preload = nullptr;
+  PythonApi python{};
+  bool has_python = false;
+  std::ptrdiff_t thread_slot = 0;  // of the preload's thread-local word, from the thread pointer
+  std::atomic<Recording*> recording{nullptr};
+  std::atomic<bool> stopped{false};  // trouble was said; hooks only forward
+  bool forked = false;               // this is a forked child: it gets a small ring
+};
+
+extern Process g_process;
+
+inline ThreadState*& thread_slot() {
+  return *reinterpret_cast<ThreadState**>(static_cast<char*>(__builtin_thread_pointer()) + g_process.thread_slot);
+}
+
+// The calling thread's state, made at first need together with the process's segment. nullptr when castscope has
+// stepped aside, or when the segment has no room for another lane (then count with header().lost_*).
+ThreadState* make_thread_state();
+inline ThreadState* thread_state() {
+  ThreadState* t = thread_slot();
+  return t != nullptr ? t : make_thread_state();
+}
+
+// Says one sentence and lets go of every hook. The job runs on.
+void step_aside(const std::string& sentence);
+
+}  // namespace castscope::observe

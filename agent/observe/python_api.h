@@ -1,0 +1,124 @@
+// The one seam to CPython: functions resolved by name in the running process, and the few struct offsets that are read
+// without the GIL. No Python.h: the same agent source serves every CPython that the process may bring.
+//
+// Offsets are taken from the headers of each version (Include/internal/pycore_frame.h, Include/cpython/pystate.h and
+// pyframe) and are proved against the C API on the live stack before they are used (python_stack.cc, verify).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace castscope::observe {
+
+struct PyObject;  // opaque: only addresses and the two words below
+struct PyThread;  // PyThreadState
+
+// Where the words of a frame stand (bytes). Field names are those of _PyInterpreterFrame.
+struct FrameLayout {
+  std::size_t thread_frame;   // PyThreadState → current frame, or → cframe when through_cframe
+  bool through_cframe;        // 3.11 and 3.12 go through _PyCFrame
+  std::size_t cframe_frame;   // _PyCFrame → current_frame
+  std::size_t code;           // f_code, 3.13+: f_executable
+  std::size_t previous;
+  std::size_t instruction;    // prev_instr, 3.13+: instr_ptr
+  std::size_t owner;          // one byte
+  std::uint8_t first_foreign_owner;  // owners from here on are not Python frames
+  std::size_t locals;         // localsplus
+  bool tagged;                // 3.14: references carry tag bits in the low two
+};
+
+struct PythonApi {
+  int (*is_initialized)();
+  int (*is_finalizing)();  // nullptr when the version has none
+  PyThread* (*this_thread)();  // PyGILState_GetThisThreadState
+  int (*gil_check)();
+  int (*gil_ensure)();
+  void (*gil_release)(int);
+  void (*inc_ref)(PyObject*);
+  void (*dec_ref)(PyObject*);
+  PyObject* (*current_frame)();          // PyEval_GetFrame, borrowed
+  PyObject* (*frame_code)(PyObject*);    // PyFrame_GetCode, new
+  PyObject* (*frame_back)(PyObject*);    // PyFrame_GetBack, new
+  int (*frame_lasti)(PyObject*);         // PyFrame_GetLasti, 3.11+
+  int (*code_line)(PyObject*, int);      // PyCode_Addr2Line(code, byte offset)
+  PyObject* (*get_attribute)(PyObject*, const char*);  // new
+  const char* (*utf8)(PyObject*, std::ptrdiff_t*);     // PyUnicode_AsUTF8AndSize
+  void (*clear_error)();
+  PyObject* (*error_occurred)();
+  PyObject* (*generic_dict)(PyObject*, void*);          // PyObject_GenericGetDict, new
+  PyObject* (*dict_item)(PyObject*, const char*);       // PyDict_GetItemString, borrowed
+  int (*dict_next)(PyObject*, std::ptrdiff_t*, PyObject**, PyObject**);
+  PyObject* (*new_weakref)(PyObject*, PyObject*);       // PyWeakref_NewRef, new
+  PyObject* (*import_modules)();                        // PyImport_GetModuleDict, borrowed
+  PyObject* (*call_method)(PyObject*, const char*, const char*, ...);
+  PyObject* (*list_item)(PyObject*, std::ptrdiff_t);    // borrowed
+  std::ptrdiff_t (*list_size)(PyObject*);
+  PyObject* (*tuple_item)(PyObject*, std::ptrdiff_t);   // borrowed
+  std::ptrdiff_t (*tuple_size)(PyObject*);
+  int (*is_true)(PyObject*);
+  void* none;
+  void* code_type;
+  void* tuple_type;
+  void* list_type;
+  void* dict_type;
+  int major = 0, minor = 0;
+  bool free_threaded = false;
+
+  FrameLayout frame{};
+  std::size_t code_bytes = 0;  // offset of the bytecode in a code object: PyCode_Type.tp_basicsize
+};
+
+// Resolved once, when the agent starts. False when this process has no Python, or one whose stack is not known
+// (before 3.11, or free-threaded): then calls have no Python site.
+bool load_python_api(PythonApi& api);
+// The text "3.11.7" of the running interpreter, "" without Python.
+const char* python_version();
+
+template <typename T>
+T read_at(const void* base, std::size_t offset) {
+  return *reinterpret_cast<const T*>(static_cast<const char*>(base) + offset);
+}
+inline PyObject* type_of(const PyObject* o) { return read_at<PyObject*>(o, 8); }
+// PyTypeObject::tp_name: PyObject_VAR_HEAD is 24 bytes.
+inline const char* type_name(const PyObject* type) { return read_at<const char*>(type, 24); }
+inline PyObject* type_base(const PyObject* type) { return read_at<PyObject*>(type, 256); }  // tp_base
+// PyWeakReference::wr_object follows PyObject_HEAD; it becomes None when the referent dies, before its memory is freed.
+inline void* weakref_target(const PyObject* weakref) { return read_at<void*>(weakref, 16); }
+
+// Takes the GIL for a scope. Not taken (held() false) while the interpreter goes down or for a thread that it does not
+// know: PyGILState_Ensure would make a new thread state there, or end the thread.
+class Gil {
+ public:
+  explicit Gil(const PythonApi& api) : api_(api) {
+    if (api.gil_ensure == nullptr || api.this_thread() == nullptr) return;
+    if (api.is_finalizing != nullptr && api.is_finalizing() != 0) return;
+    state_ = api.gil_ensure();
+    held_ = true;
+  }
+  ~Gil() {
+    if (held_) api_.gil_release(state_);
+  }
+  Gil(const Gil&) = delete;
+  Gil& operator=(const Gil&) = delete;
+  bool held() const { return held_; }
+
+ private:
+  const PythonApi& api_;
+  int state_ = 0;
+  bool held_ = false;
+};
+
+// Our C-API calls must not disturb an exception that the job has in flight.
+class KeepError {
+ public:
+  explicit KeepError(const PythonApi& api);
+  ~KeepError();
+  KeepError(const KeepError&) = delete;
+  KeepError& operator=(const KeepError&) = delete;
+
+ private:
+  const PythonApi& api_;
+  PyObject *type_ = nullptr, *value_ = nullptr, *trace_ = nullptr;
+};
+
+}  // namespace castscope::observe

@@ -1,0 +1,58 @@
+#include "agent/observe/python_stack.h"
+
+namespace castscope::observe {
+
+std::atomic<const void*> PythonStack::module_call_code{nullptr};
+
+void PythonStack::capture(const PythonApi& api, RawStack& out) {
+  out.depth = 0;
+  out.truncated = false;
+  out.module_frame = out.root_module_frame = nullptr;
+  const FrameLayout& f = api.frame;
+  const void* module_code = module_call_code.load(std::memory_order_relaxed);
+  std::uint64_t h = 0x243f6a8885a308d3;
+  for (const void* frame = top(api); frame != nullptr; frame = read_at<const void*>(frame, f.previous)) {
+    if (read_at<std::uint8_t>(frame, f.owner) >= f.first_foreign_owner) continue;
+    if (out.depth == kMaxDepth) {
+      out.truncated = true;
+      break;
+    }
+    auto bits = read_at<std::uintptr_t>(frame, f.code);
+    if (f.tagged) bits &= ~std::uintptr_t{3};
+    const auto instruction = read_at<std::uintptr_t>(frame, f.instruction);
+    h = mix(h, bits, instruction);
+    const auto* code = reinterpret_cast<const void*>(bits);
+    if (code == module_code && code != nullptr) {
+      if (out.module_frame == nullptr) out.module_frame = frame;
+      out.root_module_frame = frame;
+    }
+    out.frames[out.depth++] = {code, reinterpret_cast<const void*>(instruction)};
+  }
+  out.hash = h;
+}
+
+bool PythonStack::verify(PythonApi& api) {
+  PyObject* frame = api.current_frame();
+  if (frame == nullptr) return false;
+  static RawStack walked;  // too large for a caller's stack of unknown size; the GIL is held
+  capture(api, walked);
+  api.inc_ref(frame);
+  bool same = true;
+  std::uint32_t n = 0;
+  while (frame != nullptr && same && n < walked.depth) {
+    PyObject* code = api.frame_code(frame);
+    const auto offset = static_cast<const char*>(walked.frames[n].instruction) -
+                        (reinterpret_cast<const char*>(code) + api.code_bytes);
+    same = code == walked.frames[n].code && offset == api.frame_lasti(frame);
+    api.dec_ref(code);
+    PyObject* back = api.frame_back(frame);
+    api.dec_ref(frame);
+    frame = back;
+    ++n;
+  }
+  same = same && (walked.truncated || (frame == nullptr && n == walked.depth)) && n > 0;
+  if (frame != nullptr) api.dec_ref(frame);
+  return same;
+}
+
+}  // namespace castscope::observe

@@ -1,0 +1,116 @@
+// The Python stack of the calling thread, read without the GIL. While a thread is inside a call from Python into
+// PyTorch its own frames cannot change, so that it may walk them; other threads never touch them.
+//
+// Code objects are pinned (a reference is kept) at first sight, in symbolize(): the address of a freed one is used
+// again for another function. Until then an address stands for its code only while its frame is alive, which it is
+// during the call.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "agent/observe/python_api.h"
+
+namespace castscope::observe {
+
+inline constexpr std::uint32_t kMaxDepth = 256;  // deeper stacks are cut, innermost kept, and marked so
+
+struct RawFrame {
+  const void* code;
+  const void* instruction;
+};
+
+struct RawStack {
+  std::uint64_t hash = 0;
+  std::uint32_t depth = 0;
+  bool truncated = false;
+  const void* module_frame = nullptr;       // innermost frame of Module._wrapped_call_impl
+  const void* root_module_frame = nullptr;  // outermost one
+  RawFrame frames[kMaxDepth];               // innermost first
+};
+
+class PythonStack {
+ public:
+  // Proves the layout against the C API on the live stack; call with the GIL held. Without Python, or when the proof
+  // fails, every walk is empty.
+  static bool verify(PythonApi& api);
+
+  // The frame that is running in this thread, nullptr when there is none.
+  static const void* top(const PythonApi& api) {
+    const PyThread* thread = api.this_thread();
+    if (thread == nullptr) return nullptr;
+    const FrameLayout& f = api.frame;
+    const void* p = read_at<const void*>(thread, f.thread_frame);
+    return f.through_cframe ? read_at<const void*>(p, f.cframe_frame) : p;
+  }
+
+  struct Summary {
+    std::uint64_t hash = 0;
+    const void* module = nullptr;  // `self` of the innermost Module._wrapped_call_impl
+  };
+  // The hot walk: one 64-bit hash over all (code, instruction) pairs, and the innermost module.
+  template <int Minor>
+  static Summary summarize(const PythonApi& api);
+  // The slow walk, which keeps the frames.
+  static void capture(const PythonApi& api, RawStack& out);
+
+  static const void* self_of(const PythonApi& api, const void* frame, int local = 0) {
+    auto bits = read_at<std::uintptr_t>(frame, api.frame.locals + sizeof(void*) * static_cast<std::size_t>(local));
+    return reinterpret_cast<const void*>(api.frame.tagged ? bits & ~std::uintptr_t{3} : bits);
+  }
+
+  // Set when the code object of Module._wrapped_call_impl was met.
+  static std::atomic<const void*> module_call_code;
+};
+
+// Mixing step of the stack hash: multiply-and-fold of 128 bits; two different stacks agree with chance 2^-64.
+inline std::uint64_t mix(std::uint64_t h, std::uint64_t a, std::uint64_t b) {
+  const auto p = static_cast<unsigned __int128>(h ^ a) * (b ^ 0x9e3779b97f4a7c15u);
+  return static_cast<std::uint64_t>(p) ^ static_cast<std::uint64_t>(p >> 64);
+}
+
+template <int Minor>
+struct Offsets;  // the same numbers as python_api.cc, as constants, so that the walk is a handful of loads
+template <>
+struct Offsets<11> {
+  static constexpr std::size_t code = 32, previous = 48, instruction = 56, owner = 69, locals = 72;
+  static constexpr bool tagged = false, foreign = false;
+};
+template <>
+struct Offsets<12> {
+  static constexpr std::size_t code = 0, previous = 8, instruction = 56, owner = 70, locals = 72;
+  static constexpr bool tagged = false, foreign = true;
+};
+template <>
+struct Offsets<13> : Offsets<12> {};
+template <>
+struct Offsets<14> {
+  static constexpr std::size_t code = 0, previous = 8, instruction = 56, owner = 74, locals = 80;
+  static constexpr bool tagged = true, foreign = true;
+};
+
+template <int Minor>
+PythonStack::Summary PythonStack::summarize(const PythonApi& api) {
+  using O = Offsets<Minor>;
+  Summary s;
+  const void* module_code = module_call_code.load(std::memory_order_relaxed);
+  const void* frame = top(api);
+  std::uint64_t h = 0x243f6a8885a308d3;  // digits of pi: any odd start does
+  for (std::uint32_t depth = 0; frame != nullptr && depth < kMaxDepth; frame = read_at<const void*>(frame, O::previous)) {
+    if constexpr (O::foreign)
+      if (read_at<std::uint8_t>(frame, O::owner) >= 3) continue;
+    auto code = read_at<std::uintptr_t>(frame, O::code);
+    if constexpr (O::tagged) code &= ~std::uintptr_t{3};
+    h = mix(h, code, read_at<std::uintptr_t>(frame, O::instruction));
+    if (code == reinterpret_cast<std::uintptr_t>(module_code) && s.module == nullptr) {
+      auto self = read_at<std::uintptr_t>(frame, O::locals);
+      if constexpr (O::tagged) self &= ~std::uintptr_t{3};
+      s.module = reinterpret_cast<const void*>(self);
+    }
+    ++depth;
+  }
+  s.hash = h;
+  return s;
+}
+
+}  // namespace castscope::observe

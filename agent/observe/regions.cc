@@ -1,0 +1,146 @@
+#include "agent/observe/regions.h"
+
+#include "agent/observe/autocast_state.h"
+#include "agent/observe/torch_seam.h"
+
+namespace castscope::observe {
+namespace {
+
+// Code objects of autocast.__enter__ and __exit__: known from the first region on. Set under the GIL.
+std::atomic<const void*> g_enter_code{nullptr};
+std::atomic<const void*> g_exit_code{nullptr};
+
+const void* running_code() {
+  if (!g_process.has_python) return nullptr;
+  const PythonApi& api = g_process.python;
+  const void* frame = PythonStack::top(api);
+  if (frame == nullptr) return nullptr;
+  auto bits = read_at<std::uintptr_t>(frame, api.frame.code);
+  return reinterpret_cast<const void*>(api.frame.tagged ? bits & ~std::uintptr_t{3} : bits);
+}
+
+std::uint32_t present_stack(ThreadState& t) {
+  if (!g_process.has_python) return 0;
+  RawStack raw;
+  PythonStack::capture(g_process.python, raw);
+  auto found = t.region_stacks.find(raw.hash);
+  if (found != t.region_stacks.end()) return found->second;
+  const std::uint32_t id = g_process.recording.load()->definitions.stack(raw);
+  if (t.region_stacks.size() < kMaxStacks) t.region_stacks.emplace(raw.hash, id);
+  return id;
+}
+
+std::uint32_t define(ThreadState& t, std::uint8_t device, lanes::RegionKind kind, std::uint32_t stack,
+                     std::uint32_t parent, std::uint32_t nesting) {
+  lanes::RegionDefinition d{};
+  d.stack = stack;
+  d.parent = parent;
+  d.nesting = nesting;
+  d.device = device;
+  d.dtype = autocast_dtype(device);
+  d.enabled = kind == lanes::RegionKind::kInherited || t.enabled_by_raw[device % 32] == 1;
+  d.cache_enabled = t.cache_enabled;
+  d.kind = kind;
+  return g_process.recording.load()->definitions.region(d);
+}
+
+void announce(ThreadState& t, OpenRegion& region) {
+  const std::size_t index = static_cast<std::size_t>(&region - t.open.data());
+  const std::uint32_t parent = index == 0 ? 0 : t.open[index - 1].definition;
+  region.definition = define(t, region.device, lanes::RegionKind::kContext, region.stack, parent,
+                             static_cast<std::uint32_t>(index + 1));
+  if (region.announced) return;
+  region.announced = true;
+  mark(t, lanes::EventKind::kRegionEnter, region.definition);
+}
+
+}  // namespace
+
+void mark(ThreadState& t, lanes::EventKind kind, std::uint32_t site, std::uint8_t flags, std::uint64_t bytes,
+          std::uint32_t entries) {
+  lanes::Event* e = t.lane.begin_event();
+  if (e == nullptr) return;
+  *e = lanes::Event{};
+  e->time = t.lane.now();
+  e->bytes = bytes;
+  e->site = site;
+  e->step = g_process.recording.load()->steps.current();
+  e->region = t.region_serial;
+  e->entries = entries;
+  e->kind = kind;
+  e->flags = flags;
+  t.lane.publish();
+}
+
+std::uint32_t find_region(ThreadState& t, std::uint8_t device) {
+  t.region_device = device;
+  t.region_known = true;
+  for (std::size_t i = t.open.size(); i-- > 0;) {
+    if (t.open[i].device != device) continue;
+    announce(t, t.open[i]);
+    return t.region = t.open[i].definition;
+  }
+  const bool raw = t.enabled_by_raw[device % 32] == 1;
+  return t.region = define(t, device, raw ? lanes::RegionKind::kRaw : lanes::RegionKind::kInherited,
+                           raw ? t.raw_stack : 0, 0, 0);
+}
+
+void region_changed(ThreadState& t) { t.region_known = false; }
+
+void region_device_switched(ThreadState& t, std::uint8_t device, bool enabled) {
+  t.entering_device = device;
+  t.enabled_by_raw[device % 32] = enabled ? 1 : 0;
+  t.region_known = false;
+  const void* code = running_code();
+  if (enabled && (code == nullptr || (code != g_enter_code.load() && code != g_exit_code.load())))
+    t.raw_stack = present_stack(t);
+}
+
+void region_cache_switched(ThreadState& t, bool enabled) {
+  t.cache_enabled = enabled;
+  t.region_known = false;
+  if (!t.open.empty() && !t.open.back().announced) announce(t, t.open.back());
+}
+
+void region_entered(ThreadState& t) {
+  Recording& r = *g_process.recording.load();
+  if (g_enter_code.load() == nullptr) g_enter_code.store(running_code());
+  if (t.open.empty()) {
+    r.segment.update_clock_pair();
+    lanes::StepReason reason{};
+    if (r.steps.outermost_enter(g_process.python, reason)) {
+      r.segment.header().steps.store(r.steps.current(), std::memory_order_relaxed);
+      mark(t, lanes::EventKind::kStep, 0, static_cast<std::uint8_t>(reason));
+    }
+  }
+  OpenRegion region;
+  region.stack = present_stack(t);
+  region.serial = r.region_serial.fetch_add(1, std::memory_order_relaxed) + 1;
+  region.device = t.entering_device;
+  t.open.push_back(region);
+  t.region_serial = region.serial;
+  t.region_known = false;
+}
+
+void region_left(ThreadState& t) {
+  Recording& r = *g_process.recording.load();
+  if (g_exit_code.load() == nullptr) g_exit_code.store(running_code());
+  if (t.open.empty()) return;
+  if (!t.open.back().announced) announce(t, t.open.back());
+  mark(t, lanes::EventKind::kRegionExit, t.open.back().definition);
+  t.open.pop_back();
+  t.region_serial = t.open.empty() ? 0 : t.open.back().serial;
+  t.region_known = false;
+  if (t.open.empty()) r.steps.outermost_exit();
+  if (operator_recording()) r.call_sites.end_recording_when_idle();
+}
+
+void cache_cleared(ThreadState& t) {
+  lanes::SegmentHeader& h = g_process.recording.load()->segment.header();
+  const std::uint64_t entries = h.cache_entries.exchange(0, std::memory_order_relaxed);
+  const std::uint64_t bytes = h.cache_bytes.exchange(0, std::memory_order_relaxed);
+  h.cache_clears.fetch_add(1, std::memory_order_relaxed);
+  mark(t, lanes::EventKind::kCacheClear, 0, 0, bytes, lanes::LaneWriter::saturate(entries));
+}
+
+}  // namespace castscope::observe

@@ -1,0 +1,80 @@
+#include "agent/observe/role.h"
+
+#include "agent/observe/autocast_state.h"
+
+namespace castscope::observe {
+namespace {
+
+using lanes::Role;
+
+PyObject* object(const void* p) { return static_cast<PyObject*>(const_cast<void*>(p)); }
+
+bool is_weight_argument(std::string_view name) {
+  return name == "weight" || name == "bias" || name == "params" || name.starts_with("w_") || name.starts_with("b_") ||
+         name.starts_with("weight") || name.ends_with("_weight") || name.ends_with("_bias");
+}
+
+bool holds(const PythonApi& api, PyObject* container, const PyObject* wanted, int depth) {
+  if (container == wanted) return true;
+  if (container == nullptr || depth == 0) return false;
+  const PyObject* type = type_of(container);
+  if (type == api.tuple_type) {
+    for (std::ptrdiff_t i = 0; i < api.tuple_size(container); ++i)
+      if (holds(api, api.tuple_item(container, i), wanted, depth - 1)) return true;
+  } else if (type == api.list_type) {
+    for (std::ptrdiff_t i = 0; i < api.list_size(container); ++i)
+      if (holds(api, api.list_item(container, i), wanted, depth - 1)) return true;
+  } else if (type == api.dict_type) {
+    PyObject *key = nullptr, *value = nullptr;
+    std::ptrdiff_t at = 0;
+    while (api.dict_next(container, &at, &key, &value) != 0)
+      if (holds(api, value, wanted, depth - 1)) return true;
+  }
+  return false;
+}
+
+bool is_buffer(const PythonApi& api, const RawStack& raw, const PyObject* tensor) {
+  PyObject* self = object(PythonStack::self_of(api, raw.module_frame));
+  PyObject* dict = api.generic_dict(self, nullptr);
+  if (dict == nullptr) {
+    api.clear_error();
+    return false;
+  }
+  const bool found = holds(api, api.dict_item(dict, "_buffers"), tensor, 1);
+  api.dec_ref(dict);
+  return found;
+}
+
+// Module._wrapped_call_impl(self, *args, **kwargs): locals 1 and 2.
+bool is_root_argument(const PythonApi& api, const RawStack& raw, const PyObject* tensor) {
+  constexpr int kDepth = 3;  // the tuple of arguments, a list or dict in it, tensors in that
+  return holds(api, object(PythonStack::self_of(api, raw.root_module_frame, 1)), tensor, kDepth) ||
+         holds(api, object(PythonStack::self_of(api, raw.root_module_frame, 2)), tensor, kDepth);
+}
+
+}  // namespace
+
+Role role_of(const CallFacts& f, std::string_view argument, const RawStack& raw, const void* tensor) {
+  if (f.cause == lanes::Cause::kBackward) return Role::kGradient;
+  if (f.phase == lanes::Phase::kBackward && !f.grad_mode && !f.parameter) return Role::kGradient;
+  if (f.parameter) return Role::kWeight;
+
+  const PyObject* tensor_object = python_object_of(tensor);
+  const bool in_module = raw.module_frame != nullptr && tensor_object != nullptr;
+  bool root_argument = false;
+  if (in_module && !f.requires_grad) {
+    const PythonApi& api = g_process.python;
+    Gil gil(api);
+    if (gil.held()) {
+      KeepError keep(api);
+      if (is_buffer(api, raw, tensor_object)) return Role::kBuffer;
+      root_argument = is_root_argument(api, raw, tensor_object);
+    }
+  }
+  if (is_weight_argument(argument)) return Role::kWeight;
+  if (f.requires_grad) return f.leaf ? Role::kInput : Role::kActivation;
+  if (f.grad_mode || raw.module_frame == nullptr) return Role::kInput;
+  return root_argument ? Role::kInput : Role::kActivation;
+}
+
+}  // namespace castscope::observe

@@ -1,0 +1,24 @@
+// What a cast tensor is to the operator that takes it. The rule, in this order:
+//   1. a conversion by the autograd engine, or in backward without grad mode and not a parameter → gradient
+//   2. a torch.nn.Parameter, or a view of one → weight
+//   3. without history, and a registered buffer of the innermost module → buffer
+//   4. in a weight's place by the argument's name (weight, bias, w_ih, …) → weight: products of parameters
+//      (weight_norm), their .data, rows of an embedding
+//   5. with history → activation
+//   6. a leaf that requires grad and is no parameter → input
+//   7. without history, in grad mode or outside any module → input: data that came into the computation. (What comes
+//      out of frozen layers has no history either and counts as input here.)
+//   8. without history, grad mode off, inside a module → input if the tensor is itself an argument of the outermost
+//      module's call, else activation: autograd cannot tell them apart there.
+// Decided once per site, at its first sight.
+#pragma once
+
+#include <string_view>
+
+#include "agent/observe/sites.h"
+
+namespace castscope::observe {
+
+lanes::Role role_of(const CallFacts& facts, std::string_view argument, const RawStack& raw, const void* tensor);
+
+}  // namespace castscope::observe

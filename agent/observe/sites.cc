@@ -1,0 +1,93 @@
+#include "agent/observe/sites.h"
+
+#include "agent/observe/autocast_state.h"
+#include "agent/observe/backward_node.h"
+#include "agent/observe/native_place.h"
+#include "agent/observe/role.h"
+
+namespace castscope::observe {
+namespace {
+
+std::uint64_t hash_of_site(const SiteEntry& e) {
+  return CallKey{e.stack, e.call_site, e.packed, e.module, e.region}.hash();
+}
+std::uint64_t hash_of_pass(const PassEntry& e) { return pass_hash(e.call_site, e.region, e.traced); }
+
+// Two keys may lead to one site (two instances of a module): they share its counter.
+lanes::Counter* counter_of(Recording& r, ThreadState& t, std::uint32_t site) {
+  lanes::Counter* overflow = &t.lane.lane().overflow;
+  if (site == 0) return overflow;
+  auto [at, fresh] = t.counters.try_emplace(site, nullptr);
+  if (fresh) at->second = r.segment.new_counter(&t.lane.lane(), site);
+  return at->second == nullptr ? overflow : at->second;
+}
+
+}  // namespace
+
+Counted resolve_site(ThreadState& t, const CallKey& key, const CallFacts& facts, const void* native_caller,
+                     const void* tensor) {
+  Recording& r = *g_process.recording.load();
+  if (t.sites.used() >= kMaxRows) return {&t.lane.lane().overflow, 0};
+  RawStack raw;
+  ModuleNames::Module module;
+  lanes::SiteDefinition d{};
+  if (g_process.has_python) {
+    PythonStack::capture(g_process.python, raw);
+    const bool knew_modules = PythonStack::module_call_code.load(std::memory_order_relaxed) != nullptr;
+    d.stack = r.definitions.stack(raw);
+    // The very first stack teaches which code calls modules: look again with that knowledge.
+    if (!knew_modules) PythonStack::capture(g_process.python, raw);
+    module = r.modules.find(raw);
+  }
+  d.module = module.id;
+  d.region = key.region;
+  d.cause = facts.cause;
+  std::string argument;
+  if (facts.cause == lanes::Cause::kAutocast) {
+    const CallSite site = r.call_sites.find(key.call_site, native_caller, tensor);
+    d.call_site = site.id;
+    argument = site.argument;
+  } else {
+    const bool below_autocast = t.enabled_by_raw[facts.device % 32] == 1 && !autocast_enabled(facts.device);
+    const NativePlace place = native_place(native_caller, r.definitions.innermost(raw), facts.phase, below_autocast);
+    d.cause = place.cause;
+    d.op = r.definitions.op(place.cause == lanes::Cause::kBackward ? backward_node_name() : place.op);
+  }
+  d.role = role_of(facts, argument, raw, tensor);
+  d.why = facts.why;
+  d.phase = facts.phase;
+  d.from = facts.from;
+  d.to = facts.to;
+  d.device = facts.device;
+  const std::uint32_t site = r.definitions.site(d);
+  lanes::Counter* counter = counter_of(r, t, site);
+  const std::uint32_t shown = counter == &t.lane.lane().overflow ? 0 : site;
+
+  if (t.sites.crowded()) t.sites.grow(hash_of_site);
+  SiteEntry* row = t.sites.begin(key.hash());
+  while (row->counter != nullptr) row = t.sites.next(row);
+  *row = {key.stack, key.call_site, key.packed, key.module, key.region, shown, module.weakref, counter};
+  t.sites.count_row();
+  return {counter, shown};
+}
+
+lanes::Counter* resolve_pass(ThreadState& t, std::uint64_t call_site, std::uint32_t region, bool traced,
+                             std::uint8_t device, const void* native_caller, const void* tensor) {
+  Recording& r = *g_process.recording.load();
+  if (t.passes.used() >= kMaxRows) return &t.lane.lane().overflow;
+  lanes::SiteDefinition d{};
+  d.call_site = r.call_sites.find(call_site, native_caller, tensor).id;
+  d.region = region;
+  d.cause = lanes::Cause::kAutocast;
+  d.device = device;
+  d.flags = traced ? lanes::kSiteTraced : lanes::kSitePassThrough;
+  lanes::Counter* counter = counter_of(r, t, r.definitions.site(d));
+  if (t.passes.crowded()) t.passes.grow(hash_of_pass);
+  PassEntry* row = t.passes.begin(pass_hash(call_site, region, traced));
+  while (row->counter != nullptr) row = t.passes.next(row);
+  *row = {call_site, region, traced ? 1u : 0u, counter};
+  t.passes.count_row();
+  return counter;
+}
+
+}  // namespace castscope::observe

@@ -1,0 +1,99 @@
+// Autocast's state functions and GradScaler's operators: each runs PyTorch's own and then notes what it meant.
+#include <cstring>
+
+#include "agent/observe/call_frame.h"
+#include "agent/observe/hooks.h"
+
+namespace castscope::observe {
+namespace {
+
+void set_autocast_enabled(c10::DeviceType device, bool enabled) {
+  original<void (*)(c10::DeviceType, bool)>(CASTSCOPE_HOOK_SET_AUTOCAST_ENABLED)(device, enabled);
+  if (ThreadState* t = thread_state()) region_device_switched(*t, static_cast<std::uint8_t>(device), enabled);
+}
+
+void set_autocast_dtype(c10::DeviceType device, ScalarType dtype) {
+  original<void (*)(c10::DeviceType, ScalarType)>(CASTSCOPE_HOOK_SET_AUTOCAST_DTYPE)(device, dtype);
+  if (ThreadState* t = thread_slot()) region_changed(*t);
+}
+
+void set_autocast_cache_enabled(bool enabled) {
+  original<void (*)(bool)>(CASTSCOPE_HOOK_SET_AUTOCAST_CACHE_ENABLED)(enabled);
+  if (ThreadState* t = thread_state()) region_cache_switched(*t, enabled);
+}
+
+int increment_nesting() {
+  const int nesting = original<int (*)()>(CASTSCOPE_HOOK_INCREMENT_NESTING)();
+  if (ThreadState* t = thread_state()) region_entered(*t);
+  return nesting;
+}
+
+int decrement_nesting() {
+  const int nesting = original<int (*)()>(CASTSCOPE_HOOK_DECREMENT_NESTING)();
+  if (ThreadState* t = thread_slot()) region_left(*t);
+  return nesting;
+}
+
+void clear_cache() {
+  original<void (*)()>(CASTSCOPE_HOOK_CLEAR_CACHE)();
+  if (ThreadState* t = thread_slot()) cache_cleared(*t);
+}
+
+void scaler_marked() {
+  Recording* r = g_process.recording.load(std::memory_order_acquire);
+  if (r == nullptr) return;
+  r->steps.optimizer_stepped();
+  if (ThreadState* t = thread_slot()) mark(*t, lanes::EventKind::kScaler);
+}
+
+at::Tensor& amp_update_scale(at::Tensor& scale, at::Tensor& growth_tracker, const at::Tensor& found_inf, double growth,
+                             double backoff, std::int64_t interval) {
+  using F = at::Tensor& (*)(at::Tensor&, at::Tensor&, const at::Tensor&, double, double, std::int64_t);
+  at::Tensor& result =
+      original<F>(CASTSCOPE_HOOK_AMP_UPDATE_SCALE)(scale, growth_tracker, found_inf, growth, backoff, interval);
+  scaler_marked();
+  return result;
+}
+
+void amp_unscale(at::TensorList gradients, at::Tensor& found_inf, const at::Tensor& inverse_scale) {
+  using F = void (*)(at::TensorList, at::Tensor&, const at::Tensor&);
+  original<F>(CASTSCOPE_HOOK_AMP_UNSCALE)(gradients, found_inf, inverse_scale);
+  scaler_marked();
+}
+
+}  // namespace
+
+void* state_hook(castscope_hook hook) {
+  switch (hook) {
+    case CASTSCOPE_HOOK_SET_AUTOCAST_ENABLED: return reinterpret_cast<void*>(&set_autocast_enabled);
+    case CASTSCOPE_HOOK_SET_AUTOCAST_DTYPE: return reinterpret_cast<void*>(&set_autocast_dtype);
+    case CASTSCOPE_HOOK_SET_AUTOCAST_CACHE_ENABLED: return reinterpret_cast<void*>(&set_autocast_cache_enabled);
+    case CASTSCOPE_HOOK_INCREMENT_NESTING: return reinterpret_cast<void*>(&increment_nesting);
+    case CASTSCOPE_HOOK_DECREMENT_NESTING: return reinterpret_cast<void*>(&decrement_nesting);
+    case CASTSCOPE_HOOK_CLEAR_CACHE: return reinterpret_cast<void*>(&clear_cache);
+    case CASTSCOPE_HOOK_AMP_UPDATE_SCALE: return reinterpret_cast<void*>(&amp_update_scale);
+    case CASTSCOPE_HOOK_AMP_UNSCALE: return reinterpret_cast<void*>(&amp_unscale);
+    default: return nullptr;
+  }
+}
+
+// torch.optim wraps every optimizer's step in record_function("Optimizer.step#CLASS.step") (profile_hook_step).
+void user_scope_ended(const char* name) {
+  constexpr char kStep[] = "Optimizer.step#";
+  if (name == nullptr || std::strncmp(name, kStep, sizeof kStep - 1) != 0) return;
+  Recording* r = g_process.recording.load(std::memory_order_acquire);
+  if (r == nullptr) return;
+  r->steps.optimizer_stepped();
+  if (ThreadState* t = thread_slot()) mark(*t, lanes::EventKind::kOptimizer);
+}
+
+void explicit_step() {
+  ThreadState* t = thread_state();
+  if (t == nullptr) return;
+  Recording& r = *g_process.recording.load(std::memory_order_acquire);
+  r.steps.explicit_step();
+  r.segment.header().steps.store(r.steps.current(), std::memory_order_relaxed);
+  mark(*t, lanes::EventKind::kStep, 0, static_cast<std::uint8_t>(lanes::StepReason::kExplicit));
+}
+
+}  // namespace castscope::observe

@@ -1,0 +1,69 @@
+#include "agent/observe/steps.h"
+
+namespace castscope::observe {
+namespace {
+
+// torch.optim.Optimizer marks a class by `step.hooked = True` when its first instance is made (_patch_step_function
+// in torch/optim/optimizer.py).
+bool any_hooked(const PythonApi& api, PyObject* optimizer_class, int depth) {
+  if (depth > 16) return false;
+  PyObject* step = api.get_attribute(optimizer_class, "step");
+  PyObject* hooked = step == nullptr ? nullptr : api.get_attribute(step, "hooked");
+  if (hooked == nullptr) api.clear_error();
+  const bool found = hooked != nullptr && api.is_true(hooked) == 1;
+  if (hooked != nullptr) api.dec_ref(hooked);
+  if (step != nullptr) api.dec_ref(step);
+  if (found) return true;
+  PyObject* children = api.call_method(optimizer_class, "__subclasses__", nullptr);
+  if (children == nullptr) {
+    api.clear_error();
+    return false;
+  }
+  bool any = false;
+  for (std::ptrdiff_t i = 0; !any && i < api.list_size(children); ++i)
+    any = any_hooked(api, api.list_item(children, i), depth + 1);
+  api.dec_ref(children);
+  return any;
+}
+
+}  // namespace
+
+bool Steps::optimizer_exists(const PythonApi& api) {
+  if (has_optimizer_.load(std::memory_order_relaxed)) return true;
+  // A loop without an optimizer asks at every region: less and less often.
+  if (api.gil_check == nullptr || ++asked_ < ask_at_) return false;
+  ask_at_ *= 2;
+  if (api.gil_check() == 0) return false;
+  KeepError keep(api);
+  PyObject* module = api.dict_item(api.import_modules(), "torch.optim.optimizer");
+  PyObject* base = module == nullptr ? nullptr : api.get_attribute(module, "Optimizer");
+  const bool found = base != nullptr && any_hooked(api, base, 0);
+  if (base != nullptr) api.dec_ref(base);
+  if (found) has_optimizer_.store(true, std::memory_order_relaxed);
+  return found;
+}
+
+bool Steps::outermost_enter(const PythonApi& api, lanes::StepReason& reason) {
+  const bool alone = open_.fetch_add(1, std::memory_order_relaxed) == 0;
+  if (!alone || explicit_.load(std::memory_order_relaxed)) return false;
+  if (!region_seen_.exchange(true, std::memory_order_relaxed)) {
+    stepped_.store(false, std::memory_order_relaxed);
+    return false;
+  }
+  if (stepped_.exchange(false, std::memory_order_relaxed))
+    reason = lanes::StepReason::kOptimizer;
+  else if (!backward_.load(std::memory_order_relaxed) || !optimizer_exists(api))
+    reason = lanes::StepReason::kRegionEnd;
+  else
+    return false;  // gradients are being accumulated
+  backward_.store(false, std::memory_order_relaxed);
+  current_.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+void Steps::explicit_step() {
+  explicit_.store(true, std::memory_order_relaxed);
+  current_.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace castscope::observe

@@ -1,0 +1,110 @@
+// What one thread carries: its lane, its tables from call to counter, its open regions. Reached through one
+// thread-local pointer that the preload library owns. Only its own thread touches it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "agent/lanes/lane_writer.h"
+#include "agent/observe/python_api.h"
+
+namespace castscope::observe {
+
+// One row of the table from what a call looks like to the counter it goes to. All fields before `counter` are the key,
+// compared in full.
+struct alignas(64) SiteEntry {
+  std::uint64_t stack;      // hash of the Python stack
+  std::uint64_t call_site;  // CallSites key, or the caller of `to` and the backward node for other causes
+  std::uint64_t packed;     // dtypes, device, standing, phase, why, cause: SiteKey::pack
+  const void* module;       // self of the innermost module
+  std::uint32_t region;     // definition
+  std::uint32_t site;       // definition; 0 = the lane's overflow counter
+  const PyObject* module_weakref;
+  lanes::Counter* counter;  // nullptr = free row
+};
+
+struct PassEntry {
+  std::uint64_t call_site;
+  std::uint32_t region;
+  std::uint32_t traced;
+  lanes::Counter* counter;  // nullptr = free row
+};
+
+// Native call sites by return address: where the caller's own return address stands, for helpers that several
+// operators share.
+struct ReturnAddressEntry {
+  std::uint64_t address = 0;
+  std::int64_t outer_offset = 0;  // from the hook's CFA; 0 = the address alone names the call site
+};
+
+struct OpenRegion {
+  std::uint32_t stack = 0;   // definition: where it was entered
+  std::uint32_t serial = 0;  // of this process
+  std::uint32_t definition = 0;
+  std::uint8_t device = 0;
+  bool announced = false;  // its enter event was written
+};
+
+// Open addressing, power of two, grown at 5/8 full. Rows are never removed.
+template <typename Row>
+class CallTable {
+ public:
+  explicit CallTable(std::uint32_t capacity) : rows_(capacity), mask_(capacity - 1) {}
+  Row* begin(std::uint64_t hash) { return &rows_[hash & mask_]; }
+  Row* next(Row* row) { return row == &rows_[mask_] ? &rows_[0] : row + 1; }
+  bool crowded() const { return (used_ + 1) * 8 > rows_.size() * 5; }
+  void count_row() { ++used_; }
+  std::uint32_t used() const { return used_; }
+  template <typename HashOf>
+  void grow(HashOf hash_of) {
+    std::vector<Row> old(rows_.size() * 2);
+    old.swap(rows_);
+    mask_ = rows_.size() - 1;
+    for (const Row& row : old) {
+      if (row.counter == nullptr) continue;
+      Row* to = begin(hash_of(row));
+      while (to->counter != nullptr) to = next(to);
+      *to = row;
+    }
+  }
+
+ private:
+  std::vector<Row> rows_;
+  std::uint64_t mask_;
+  std::uint32_t used_ = 0;
+};
+
+// Beyond this many rows in one thread the overflow counter takes what is new.
+inline constexpr std::uint32_t kMaxRows = 500'000;
+
+struct ThreadState {
+  explicit ThreadState(lanes::SegmentWriter& segment, lanes::Lane& lane) : lane(segment, lane) {}
+
+  lanes::LaneWriter lane;
+  // the present call
+  bool in_cached_cast = false;
+  bool converted = false;   // _to_copy ran inside it
+  bool in_to_copy = false;
+  bool ignoring = false;    // our own calls into PyTorch or Python
+  const void* to_caller = nullptr;  // return address of the outermost at::_ops::to_*::call
+  // regions
+  bool region_known = false;
+  bool cache_enabled = true;
+  std::uint8_t region_device = 0;
+  std::uint8_t entering_device = 0;  // of the last set_autocast_enabled
+  std::uint32_t region = 0;          // definition of the region in force for region_device
+  std::uint32_t region_serial = 0;
+  std::uint32_t raw_stack = 0;       // where autocast was last switched without a context manager
+  std::array<std::int8_t, 32> enabled_by_raw{};  // per device type: 1 on, 0 off, as the setters said
+  std::vector<OpenRegion> open;
+  // tables
+  std::array<ReturnAddressEntry, 256> return_addresses{};
+  CallTable<SiteEntry> sites{1024};
+  CallTable<PassEntry> passes{128};
+  std::unordered_map<std::uint64_t, std::uint32_t> region_stacks;  // stack hash → definition
+  std::unordered_map<std::uint32_t, lanes::Counter*> counters;     // site → its one counter in this lane
+};
+
+}  // namespace castscope::observe

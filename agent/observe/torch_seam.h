@@ -1,0 +1,59 @@
+// What depends on the PyTorch version, apart from the inline reads in tensor_facts.h: the dispatcher's tables, and
+// RecordFunction. No torch header is needed to include this.
+//
+// Sources: aten/src/ATen/core/dispatch/{Dispatcher,OperatorEntry}.h, boxing/{KernelFunction,BoxedKernel}.h,
+// record_function.h of the PyTorch that the agent is built against.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace castscope::observe {
+
+// One native function that is the kernel (or the only wrapper of a kernel) of an operator on an Autocast key.
+struct AutocastKernel {
+  std::uintptr_t function;
+  std::string op;  // "aten::linear", "aten::norm.ScalarOpt_dim"
+};
+// All that the dispatcher knows at this moment, over all Autocast keys. Functions that serve several operators are
+// left out: they name none.
+std::vector<AutocastKernel> autocast_kernels();
+
+// Names of an operator's arguments in the order of its schema; empty when it is unknown.
+std::vector<std::string> argument_names(std::string_view op);
+
+// The dispatcher's name for a generated class at::_ops::NAME: "add_Tensor" → "aten::add.Tensor". The overload is cut
+// off where such a schema exists; "" when none does.
+std::string operator_of_symbol(std::string_view name);
+// Whether autocast may set this operator's dtype argument (fp32_set_opt_dtype, fp32_append_dtype): it has a kernel on
+// an Autocast key, in this or another overload, and an argument of that name.
+bool sets_dtype_argument(std::string_view op);
+
+// The operator whose RecordFunction event encloses the present call in this thread, and where `tensor` (a TensorImpl*)
+// stands among its arguments. Only while recording is on.
+struct EnclosingOperator {
+  std::string op;               // "" = none
+  std::vector<std::uint32_t> positions;  // of the tensor; more than one when it was passed more than once
+};
+EnclosingOperator enclosing_operator(const void* tensor);
+
+// Called at the end of a RecordFunction range of scope USER_SCOPE; the name as given, "Optimizer.step#SGD.step".
+using UserScopeEnd = void (*)(const char* name);
+
+// Registers the callbacks, once, when the agent starts ("only during the program initialization", record_function.h).
+// Operator recording is on from then until set_operator_recording(false): disableCallback and reenableCallback are
+// safe at any time.
+void add_record_callbacks(UserScopeEnd user_scope_end);
+void set_operator_recording(bool on);
+extern std::atomic<bool> g_operator_recording;  // read on the hot path
+inline bool operator_recording() { return g_operator_recording.load(std::memory_order_relaxed); }
+// RecordFunction events seen by operator recording since the agent started.
+std::uint64_t operators_recorded();
+
+// TORCH_VERSION of the headers that the agent was built with, for the report's attributes.
+const char* compiled_torch_version();
+
+}  // namespace castscope::observe
