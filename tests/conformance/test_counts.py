@@ -47,6 +47,7 @@ WORKLOADS = [
     workload("inference.py"),
     workload("nested.py"),
     workload("scripted.py"),
+    workload("operator_lists.py"),
     workload("processes.py", status=9),
     workload("failing.py", status=1),
 ]
