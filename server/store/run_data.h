@@ -99,10 +99,10 @@ struct StepRun {
   std::uint32_t process = 0;
   std::uint32_t first = 0, last = 0;
   std::uint32_t behaviour = 0;
-  bool incomplete = false;  // events were dropped during these steps
+  bool incomplete = false;                // events were dropped during these steps
   std::int64_t begin_ns = 0, end_ns = 0;  // since the process's begin
   std::uint64_t casts = 0, hits = 0, regions = 0, clears = 0, bytes = 0, cpu_ns = 0;  // of all these steps together
-  std::uint64_t cache_bytes = 0;  // most that one clear freed
+  std::uint64_t cache_bytes = 0;                                                      // most that one clear freed
 };
 struct BehaviourSite {
   std::uint32_t behaviour = 0, site = 0, casts = 0, hits = 0;  // in one step
@@ -155,7 +155,7 @@ struct Finding {
   std::string severity;  // error, warning, performance, info
   std::string title;
   std::optional<CodeLocation> location;
-  std::vector<std::pair<std::string, std::string>> evidence_text;    // name, text
+  std::vector<std::pair<std::string, std::string>> evidence_text;     // name, text
   std::vector<std::pair<std::string, std::int64_t>> evidence_number;  // name, number
   std::string fix;
 };

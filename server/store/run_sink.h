@@ -95,10 +95,10 @@ struct Gauges {  // absolute, of a process
 };
 
 enum class ProcessEnd : std::uint8_t {
-  kNotSeen = 0,  // the relay stopped watching while the process still ran
-  kExited = 1,   // it wrote its end mark
-  kReplaced = 2, // by exec
-  kVanished = 3, // it is gone without a mark: killed
+  kNotSeen = 0,   // the relay stopped watching while the process still ran
+  kExited = 1,    // it wrote its end mark
+  kReplaced = 2,  // by exec
+  kVanished = 3,  // it is gone without a mark: killed
 };
 
 // Events of one lane in order. Times are ns since ProcessInfo::begin_realtime_ns (Event::time and ::duration are

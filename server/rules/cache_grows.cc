@@ -1,0 +1,63 @@
+// cache-grows: during one stay in an outermost region the same line puts weight after weight into the autocast cache
+// and none of them is asked for again. The cache is emptied only when the region ends, so memory grows with the number
+// of weights made meanwhile (modules built in a loop, weights generated per sample).
+//
+// Not this: a big model, whose entries stop growing after the first pass (hits follow the last new entry), and a list
+// of weights that come back in the next region (their sources are alive).
+#include <algorithm>
+#include <map>
+
+#include "server/rules/finding.h"
+#include "server/rules/list.h"
+
+namespace castscope::rules {
+namespace {
+
+// A line that uses fewer different weights in one region is ordinary code.
+constexpr std::uint64_t kManyEntries = 16;
+
+bool keeps_growing(const store::Site& site, const store::SiteEvidence& e) {
+  return site.role != lanes::Role::kInput && e.most_kept >= kManyEntries && e.hits_after_growth < e.most_kept &&
+         e.returning < kManyEntries / 2;
+}
+
+}  // namespace
+
+std::vector<Finding> cache_grows(const Rule& rule, const store::RunData& data) {
+  struct Group {
+    store::SiteUse worst;
+    std::uint64_t entries = 0, bytes = 0;
+  };
+  std::map<std::uint32_t, Group> by_region;  // outermost
+  for (const store::SiteUse& use : data.site_uses) {
+    const store::Site& site = data.site(use.site);
+    if (!keeps_growing(site, use.evidence)) continue;
+    Group& group = by_region[data.outermost(site.region)];
+    group.entries += use.evidence.most_kept;
+    group.bytes += use.evidence.most_kept_bytes;
+    if (use.evidence.most_kept_bytes >= group.worst.evidence.most_kept_bytes) group.worst = use;
+  }
+  std::vector<Finding> findings;
+  for (const auto& [region, group] : by_region) {
+    const store::Site& site = data.site(group.worst.site);
+    Finding finding = finding_of(rule, data, region ? data.region(region).stack : site.stack);
+    finding.title = "one stay in this autocast region put " + std::to_string(group.entries) + " entries (" +
+                    readable_bytes(group.bytes) + ") into the cache that are not used again";
+    finding.evidence_number = {{"entries", group.entries}, {"bytes", group.bytes}};
+    for (const store::RegionUse& use : data.region_uses) {
+      if (use.region != region || use.process != group.worst.process) continue;
+      finding.evidence_number.emplace_back("entries_in_region", use.most_entries);
+      finding.evidence_number.emplace_back("bytes_in_region", use.most_bytes);
+    }
+    if (const auto at = data.user_location(site.stack)) {
+      finding.evidence_text.emplace_back("put_in_at", at->file + ":" + std::to_string(at->line));
+    }
+    finding.fix =
+        "Open the region inside the loop, around each use, so that its end clears the cache; or pass "
+        "cache_enabled=False for weights that are used once.";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace castscope::rules

@@ -1,0 +1,46 @@
+// cache-never-cleared: autocast was switched on by torch.set_autocast_enabled without a context manager, weights went
+// into its cache, and no thread that did so ever cleared it. Only the end of an outermost `with autocast` clears; the
+// cache is one for the whole process, so the copies outlive the thread.
+//
+// Judged once the process has ended or two steps have passed: until then the clear may still come.
+#include "server/rules/finding.h"
+#include "server/rules/list.h"
+
+namespace castscope::rules {
+
+std::vector<Finding> cache_never_cleared(const Rule& rule, const store::RunData& data) {
+  struct Use {
+    std::uint64_t processes = 0, entries = 0, bytes = 0, held_bytes = 0;
+  };
+  std::vector<std::pair<std::uint32_t, Use>> by_region;
+  for (const store::RegionUse& use : data.region_uses) {
+    const store::Process& process = data.process(use.process);
+    const bool clear_is_due = process.ended || process.gauges.steps >= use.first_kept_step + std::uint64_t{2};
+    if (use.kept == 0 || use.own_clears > 0 || !clear_is_due) continue;
+    auto it = by_region.begin();
+    while (it != by_region.end() && it->first != use.region) ++it;
+    if (it == by_region.end()) it = by_region.insert(it, {use.region, Use()});
+    ++it->second.processes;
+    it->second.entries += use.kept;
+    it->second.bytes += use.kept_bytes;
+    it->second.held_bytes += process.gauges.cache_bytes;
+  }
+  std::vector<Finding> findings;
+  for (const auto& [region, use] : by_region) {
+    Finding finding = finding_of(rule, data, data.region(region).stack);
+    finding.title = "autocast switched on here filled the cache with " + std::to_string(use.entries) + " entries (" +
+                    readable_bytes(use.bytes) + ") that nothing clears";
+    finding.evidence_number = {{"entries", use.entries},
+                               {"bytes", use.bytes},
+                               {"held_at_the_end_bytes", use.held_bytes},
+                               {"nesting", data.region(region).nesting},
+                               {"processes", use.processes}};
+    finding.fix =
+        "Use `with torch.autocast(...)`, whose end clears the cache, or call torch.clear_autocast_cache() after each "
+        "step in the thread that switched autocast on.";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace castscope::rules

@@ -1,0 +1,46 @@
+// The packed event blocks that stay in the file: per process the first ones and the newest, or all.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string_view>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "server/store/run_store.h"
+#include "server/store/sqlite.h"
+
+namespace castscope::store {
+
+class EventWindow {
+ public:
+  static absl::StatusOr<EventWindow> on(const Database&, const StoreOptions&);
+  absl::Status adopt(const Database&);  // what an earlier life of the file kept
+  absl::Status add(std::uint32_t process, const EventBlock&);
+
+ private:
+  enum Kept { kFirst = 1, kNewest = 2 };
+  struct Newest {
+    std::int64_t id;
+    std::size_t bytes;
+  };
+  struct OfProcess {
+    std::size_t first_bytes = 0, newest_bytes = 0;
+    std::deque<Newest> newest;
+  };
+  StoreOptions options_;
+  Statement add_, remove_;
+  std::int64_t next_id_ = 1;
+  absl::flat_hash_map<std::uint32_t, OfProcess> processes_;
+};
+
+struct KeptBlock {
+  std::uint32_t process = 0, lane = 0;
+  bool after_gap = false;  // blocks of this process between the first and the newest ones are not in the file
+  std::string_view packed;
+};
+// Calls `take` for each block of a run file, in the order received.
+absl::Status read_event_blocks(const std::string& path, const std::function<absl::Status(const KeptBlock&)>& take);
+
+}  // namespace castscope::store

@@ -1,0 +1,164 @@
+#include "server/store/evidence_tracker.h"
+
+#include <algorithm>
+
+namespace castscope::store {
+
+RegionUse& EvidenceTracker::region_use(std::uint32_t region) {
+  RegionUse& use = regions_[region];
+  use.region = region;
+  if (std::find(changed_regions_.begin(), changed_regions_.end(), region) == changed_regions_.end()) {
+    changed_regions_.push_back(region);
+  }
+  return use;
+}
+
+// The outermost region the event was in. Enter and exit may have been dropped: then what is still open is told from
+// the event's own region.
+std::uint32_t EvidenceTracker::stay_of(LaneState& lane, const lanes::Event& event) {
+  if (!lane.open.empty() && lane.open.back().serial == event.region) [[likely]] {
+    return lane.stay;
+  }
+  while (!lane.open.empty() && lane.open.back().serial != event.region) lane.open.pop_back();
+  const std::uint32_t outermost = lane.open.empty() ? event.region : lane.open.front().serial;
+  if (outermost != lane.stay) {
+    end_stay(lane);
+    lane.stay = outermost;
+  }
+  return outermost;
+}
+
+void EvidenceTracker::end_stay(LaneState& lane) {
+  if (lane.stay_region != 0 && lane.stay_entries > 0) {
+    RegionUse& known = regions_[lane.stay_region];
+    if (lane.stay_entries > known.most_entries || lane.stay_bytes > known.most_bytes) {
+      RegionUse& use = region_use(lane.stay_region);
+      use.most_entries = std::max(use.most_entries, lane.stay_entries);
+      use.most_bytes = std::max(use.most_bytes, lane.stay_bytes);
+    }
+  }
+  lane.stay_entries = lane.stay_bytes = 0;
+  lane.stay_region = 0;
+}
+
+void EvidenceTracker::cast(std::uint32_t lane_id, const lanes::Event& event, const SiteFacts& facts) {
+  LaneState& lane = lane_state(lane_id);
+  const std::uint32_t stay = stay_of(lane, event);
+  SiteState& state = site_state(event.site, stay);
+  ++state.casts;
+  const bool is_kept = event.flags & lanes::kFlagKept;
+  if (!is_kept && !facts.watch_repeats) return;
+
+  if (sources_.size() >= kMostSources) sources_.clear();
+  const auto [source, new_source] = sources_.try_emplace(event.tensor, stay);
+  const auto [consumer, new_consumer] = consumers_.try_emplace(facts.consumer, stay);
+  const bool seen_before = !new_source && source->second != stay;
+  const bool seen_in_stay = !new_source && !new_consumer && source->second == stay && consumer->second == stay;
+  source->second = consumer->second = stay;
+  if (is_kept) {
+    kept(lane, state, event, facts, seen_before);
+  } else {
+    if (state.casts > 1) ++state.evidence.repeats;
+    if (seen_in_stay) ++state.evidence.same_source;
+    if (state.casts > state.evidence.most_in_region) state.evidence.most_in_region = state.casts;
+    changed(event.site, state);
+  }
+}
+
+void EvidenceTracker::kept(LaneState& lane, SiteState& state, const lanes::Event& event, const SiteFacts& facts,
+                           bool seen_before) {
+  ++state.kept;
+  state.kept_bytes += event.bytes;
+  state.hits_since_kept = 0;
+  SiteEvidence& evidence = state.evidence;
+  if (state.kept > evidence.most_kept) {
+    evidence.most_kept = state.kept;
+    evidence.most_kept_bytes = state.kept_bytes;
+    evidence.hits_after_growth = 0;
+    changed(event.site, state);
+  }
+  if (seen_before && evidence.returning < kEnoughReturning) {
+    ++evidence.returning;
+    changed(event.site, state);
+  }
+  lane.stay_region = facts.outermost_region;
+  ++lane.stay_entries;
+  lane.stay_bytes += event.bytes;
+  if (!facts.raw_region) return;
+  RegionUse& use = region_use(facts.outermost_region);
+  if (use.kept++ == 0) use.first_kept_step = event.step;
+  use.kept_bytes += event.bytes;
+  lane.uncleared_region = facts.outermost_region;
+}
+
+void EvidenceTracker::hit(std::uint32_t lane_id, const lanes::Event& event) {
+  SiteState& state = site_state(event.site, stay_of(lane_state(lane_id), event));
+  SiteEvidence& evidence = state.evidence;
+  ++state.hits_since_kept;
+  // Only worth a write when it belongs to the growth on record and has not yet outgrown it.
+  if (state.kept == evidence.most_kept && evidence.hits_after_growth < evidence.most_kept &&
+      state.hits_since_kept > evidence.hits_after_growth) {
+    evidence.hits_after_growth = state.hits_since_kept;
+    changed(event.site, state);
+  }
+}
+
+void EvidenceTracker::enter(std::uint32_t lane_id, const lanes::Event& event, std::uint32_t region, bool outermost) {
+  LaneState& lane = lane_state(lane_id);
+  if (outermost) lane.open.clear();  // whatever was dropped, nothing is around it
+  lane.open.push_back({.serial = event.region, .region = region});
+  if (lane.open.size() == 1) {
+    end_stay(lane);
+    lane.stay = event.region;
+  }
+  ++region_use(region).entered;
+}
+
+void EvidenceTracker::exit(std::uint32_t lane_id, const lanes::Event& event, std::uint32_t region) {
+  LaneState& lane = lane_state(lane_id);
+  const auto is_it = [&](const OpenRegion& open) { return open.serial == event.region; };
+  const auto it = std::find_if(lane.open.begin(), lane.open.end(), is_it);
+  lane.open.erase(it, lane.open.end());
+  if (lane.open.empty()) {
+    end_stay(lane);
+    lane.stay = 0;
+  }
+  ++region_use(region).exited;
+}
+
+void EvidenceTracker::clear(std::uint32_t lane_id) {
+  LaneState& lane = lane_state(lane_id);
+  if (lane.uncleared_region == 0) return;
+  ++region_use(lane.uncleared_region).own_clears;
+  lane.uncleared_region = 0;
+}
+
+std::vector<std::pair<std::uint32_t, SiteEvidence>> EvidenceTracker::take_sites() {
+  std::vector<std::pair<std::uint32_t, SiteEvidence>> taken;
+  taken.reserve(changed_sites_.size());
+  for (const std::uint32_t site : changed_sites_) {
+    sites_[site].changed = false;
+    taken.emplace_back(site, sites_[site].evidence);
+  }
+  changed_sites_.clear();
+  return taken;
+}
+
+std::vector<RegionUse> EvidenceTracker::take_regions() {
+  for (LaneState& lane : lanes_) {  // stays that go on count as far as they have come
+    if (lane.stay_region == 0) continue;
+    const LaneState before = lane;
+    end_stay(lane);
+    lane.stay_region = before.stay_region;
+    lane.stay_entries = before.stay_entries;
+    lane.stay_bytes = before.stay_bytes;
+  }
+  std::vector<RegionUse> taken;
+  for (const std::uint32_t region : changed_regions_) taken.push_back(regions_[region]);
+  changed_regions_.clear();
+  return taken;
+}
+
+void EvidenceTracker::adopt(const RegionUse& use) { regions_[use.region] = use; }
+
+}  // namespace castscope::store

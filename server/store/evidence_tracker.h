@@ -1,0 +1,97 @@
+// What the events of one process show that counters cannot: what happened within one stay in an autocast region.
+//
+// "Region" here is the outermost open one of a thread, because the autocast cache is cleared when it ends. Everything
+// is bounded; dropped events make the evidence a lower bound, never wrong.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "agent/lanes/format.h"
+#include "server/store/run_data.h"
+
+namespace castscope::store {
+
+// What the tracker needs to know about a site of the process, worked out once when the site is defined.
+struct SiteFacts {
+  std::uint32_t site = 0;              // run-wide
+  std::uint32_t outermost_region = 0;  // run-wide definition
+  std::uint32_t consumer = 0;          // same for the same weight of the same module: a hash of module and argument
+  bool watch_repeats = false;          // a weight or buffer whose copy is not kept
+  bool raw_region = false;             // switched on without nesting: nothing clears the cache at its end
+};
+
+class EvidenceTracker {
+ public:
+  void cast(std::uint32_t lane, const lanes::Event&, const SiteFacts&);
+  void hit(std::uint32_t lane, const lanes::Event&);
+  void enter(std::uint32_t lane, const lanes::Event&, std::uint32_t region, bool outermost);
+  void exit(std::uint32_t lane, const lanes::Event&, std::uint32_t region);
+  void clear(std::uint32_t lane);
+
+  // Evidence that changed since the last call: by process-local site and by run-wide region.
+  std::vector<std::pair<std::uint32_t, SiteEvidence>> take_sites();
+  std::vector<RegionUse> take_regions();
+  // Of an earlier life of the file.
+  void adopt(const RegionUse&);
+
+ private:
+  struct OpenRegion {
+    std::uint32_t serial = 0, region = 0;
+  };
+  struct LaneState {
+    std::vector<OpenRegion> open;   // outermost first
+    std::uint32_t stay = 0;         // serial of the outermost one
+    std::uint32_t stay_region = 0;  // its definition
+    std::uint64_t stay_entries = 0, stay_bytes = 0;
+    std::uint32_t uncleared_region = 0;  // raw: this thread put entries into the cache and nobody of it cleared
+  };
+  struct SiteState {
+    std::uint32_t stay = 0;
+    std::uint32_t casts = 0, kept = 0, hits_since_kept = 0;
+    std::uint64_t kept_bytes = 0;
+    bool changed = false;
+    SiteEvidence evidence;
+  };
+  LaneState& lane_state(std::uint32_t lane) {
+    if (lane >= lanes_.size()) lanes_.resize(lane + 1);
+    return lanes_[lane];
+  }
+  SiteState& site_state(std::uint32_t site, std::uint32_t stay) {
+    if (site >= sites_.size()) sites_.resize(site + 256);
+    SiteState& state = sites_[site];
+    if (state.stay != stay) {
+      state.stay = stay;
+      state.casts = state.kept = state.hits_since_kept = 0;
+      state.kept_bytes = 0;
+    }
+    return state;
+  }
+  std::uint32_t stay_of(LaneState&, const lanes::Event&);
+  void end_stay(LaneState&);
+  void kept(LaneState&, SiteState&, const lanes::Event&, const SiteFacts&, bool seen_before);
+  void changed(std::uint32_t site, SiteState& state) {
+    if (!state.changed) changed_sites_.push_back(site);
+    state.changed = true;
+  }
+  RegionUse& region_use(std::uint32_t region);
+
+  // Sources remembered; beyond it all are forgotten at once: evidence stays a lower bound.
+  static constexpr std::size_t kMostSources = 1 << 20;
+  // `returning` only has to show that sources live: counting on would make every step a change to be written.
+  static constexpr std::uint64_t kEnoughReturning = 64;
+
+  std::deque<LaneState> lanes_;
+  std::vector<SiteState> sites_;
+  std::vector<std::uint32_t> changed_sites_;
+  absl::flat_hash_map<std::uint32_t, RegionUse> regions_;
+  std::vector<std::uint32_t> changed_regions_;
+  // The stay in which a source, or a consumer, last had a cast. Both are asked: weights made anew for each use
+  // (w.data, functional_call) take each other's addresses, and modules of one name may have different weights.
+  absl::flat_hash_map<std::uint64_t, std::uint32_t> sources_;
+  absl::flat_hash_map<std::uint32_t, std::uint32_t> consumers_;
+};
+
+}  // namespace castscope::store

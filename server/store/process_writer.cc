@@ -1,0 +1,341 @@
+#include "server/store/process_writer.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace castscope::store {
+namespace {
+
+// Numbers of a process are dense; this only keeps a broken one from making us allocate without end.
+constexpr std::uint32_t kMostNumbers = 1u << 24;
+constexpr std::uint32_t kMostLanes = 1u << 16;
+
+void set(std::vector<std::uint32_t>& numbers, std::uint32_t local, std::uint32_t number) {
+  if (local >= numbers.size()) numbers.resize(local + 1);
+  numbers[local] = number;
+}
+
+absl::Status check_number(const std::string& key, const char* what, std::uint32_t local) {
+  if (local > 0 && local < kMostNumbers) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("process ", key, ": ", what, " ", local, " is out of range"));
+}
+
+bool watch_repeats(const SiteInfo& site) {
+  const bool is_weight = site.role == lanes::Role::kWeight || site.role == lanes::Role::kBuffer;
+  const bool by_autocast = site.cause == lanes::Cause::kAutocast || site.cause == lanes::Cause::kCustomCast;
+  return is_weight && by_autocast && site.why != lanes::WhyNotCached::kNone && site.flags == 0;
+}
+
+}  // namespace
+
+absl::Status ProcessWriter::adopt(const Database& database, const RunData& data) {
+  for (const LaneRow& lane : data.process(id_).lanes) {
+    lanes_[lane.lane] = lane;
+    steps_.dropped(lane.lane);  // the step that was open when the earlier life ended is in the file in part
+  }
+  for (const RegionUse& use : data.region_uses) {
+    if (use.process == id_) evidence_.adopt(use);
+  }
+  std::size_t runs = 0;
+  for (const StepRun& run : data.step_runs) runs += run.process == id_;
+  step_runs_.already(runs);
+  auto rows = Statement::prepare(database, absl::StrCat("SELECT id & 4294967295, lane, casts, hits, passes, traced, "
+                                                        "bytes, cpu_ns, kept FROM counters WHERE process = ",
+                                                        id_));
+  if (!rows.ok()) return rows.status();
+  for (;;) {
+    const auto more = rows->next();
+    if (!more.ok() || !*more) return more.status();
+    CounterRow row;
+    rows->get(0, row.site), rows->get(1, row.lane), rows->get(2, row.casts), rows->get(3, row.hits);
+    rows->get(4, row.passes), rows->get(5, row.traced), rows->get(6, row.bytes), rows->get(7, row.cpu_ns);
+    rows->get(8, row.kept);
+    counters_[std::uint64_t{row.lane} << 32 | row.site] = {.row = row};
+  }
+}
+
+absl::Status ProcessWriter::need(const char* what, std::uint32_t local, const std::vector<std::uint32_t>& numbers,
+                                 std::uint32_t* number) const {
+  *number = local < numbers.size() ? numbers[local] : 0;
+  if (local == 0 || *number != 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("process ", key_, ": ", what, " ", local, " was never defined"));
+}
+
+absl::Status ProcessWriter::attribute(const std::string& name, const std::string& value) {
+  return tables_->add_attribute.run(id_, name, value);
+}
+
+absl::Status ProcessWriter::stack(const StackInfo& stack) {
+  CASTSCOPE_RETURN_IF_ERROR(check_number(key_, "stack", stack.id));
+  const auto number = tables_->definitions.stack(stack);
+  if (number.ok()) set(stacks_, stack.id, *number);
+  return number.status();
+}
+
+absl::Status ProcessWriter::module(const ModuleInfo& module) {
+  CASTSCOPE_RETURN_IF_ERROR(check_number(key_, "module", module.id));
+  const auto number = tables_->definitions.module({module.path, module.type, module.root_type});
+  if (number.ok()) set(modules_, module.id, *number);
+  return number.status();
+}
+
+absl::Status ProcessWriter::call_site(const CallSiteInfo& info) {
+  CASTSCOPE_RETURN_IF_ERROR(check_number(key_, "call site", info.id));
+  const CallSite content{info.op, info.argument, info.argument_name, info.code_address};
+  const std::uint32_t before = info.id < call_sites_.size() ? call_sites_[info.id] : 0;
+  const auto number = before ? tables_->definitions.refine(before, content) : tables_->definitions.call_site(content);
+  if (!number.ok()) return number.status();
+  set(call_sites_, info.id, *number);
+  if (before == 0 || before == *number) return absl::OkStatus();
+  // It was taken for another process's call site and is not: its sites become sites of their own.
+  for (const LocalSite& site : sites_) {
+    if (site.known && site.info.call_site == info.id) CASTSCOPE_RETURN_IF_ERROR(define_site(SiteInfo(site.info)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ProcessWriter::region(const RegionInfo& info) {
+  CASTSCOPE_RETURN_IF_ERROR(check_number(key_, "region", info.id));
+  Region region{.nesting = info.nesting,
+                .device = info.device,
+                .dtype = info.dtype,
+                .enabled = info.enabled,
+                .cache_enabled = info.cache_enabled,
+                .kind = info.kind};
+  CASTSCOPE_RETURN_IF_ERROR(need("stack", info.stack, stacks_, &region.stack));
+  CASTSCOPE_RETURN_IF_ERROR(need("region", info.parent, regions_, &region.parent));
+  const auto number = tables_->definitions.region(region);
+  if (!number.ok()) return number.status();
+  set(regions_, info.id, *number);
+  if (info.id >= outermost_.size()) outermost_.resize(info.id + 1);
+  outermost_[info.id] = info.parent == 0;
+  return absl::OkStatus();
+}
+
+absl::Status ProcessWriter::site(const SiteInfo& info) {
+  CASTSCOPE_RETURN_IF_ERROR(check_number(key_, "site", info.id));
+  return define_site(info);
+}
+
+absl::Status ProcessWriter::define_site(const SiteInfo& info) {
+  Site site{.op = info.op,
+            .role = info.role,
+            .cause = info.cause,
+            .why = info.why,
+            .phase = info.phase,
+            .from = info.from,
+            .to = info.to,
+            .device = info.device,
+            .flags = info.flags};
+  CASTSCOPE_RETURN_IF_ERROR(need("stack", info.stack, stacks_, &site.stack));
+  CASTSCOPE_RETURN_IF_ERROR(need("module", info.module, modules_, &site.module));
+  CASTSCOPE_RETURN_IF_ERROR(need("call site", info.call_site, call_sites_, &site.call_site));
+  CASTSCOPE_RETURN_IF_ERROR(need("region", info.region, regions_, &site.region));
+  const auto number = tables_->definitions.site(site);
+  if (!number.ok()) return number.status();
+  if (info.id >= sites_.size()) {
+    sites_.resize(info.id + 1);
+    facts_.resize(info.id + 1);
+  }
+  sites_[info.id] = {.info = info, .known = true};
+  SiteFacts& facts = facts_[info.id];
+  if (facts.site != 0 && facts.site != *number) {  // counted elsewhere so far
+    for (auto& [key, state] : counters_) {
+      if (state.row.site != info.id || state.changed) continue;
+      state.changed = true;
+      changed_counters_.push_back(key);
+    }
+  }
+  facts.site = *number;
+  facts.outermost_region = tables_->definitions.outermost(site.region);
+  facts.consumer = site.module * 0x9e3779b1u ^ site.call_site;
+  facts.watch_repeats = watch_repeats(info);
+  if (facts.outermost_region != 0) {
+    const Region& outermost = tables_->definitions.region_at(facts.outermost_region);
+    facts.raw_region = outermost.kind == lanes::RegionKind::kRaw && outermost.nesting == 0;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ProcessWriter::thread(const ThreadInfo& thread) {
+  return tables_->put_thread.run(id_, thread.id, thread.lane, thread.tid, thread.name);
+}
+
+absl::Status ProcessWriter::events(const EventBlock& block) {
+  if (block.lane >= kMostLanes) {
+    return absl::InvalidArgumentError(absl::StrCat("process ", key_, ": lane ", block.lane, " is out of range"));
+  }
+  has_events_ = true;
+  for (const lanes::Event& event : block.events) {
+    LaneSteps& step = steps_.at(block.lane, event);
+    switch (event.kind) {
+      case lanes::EventKind::kCast:
+      case lanes::EventKind::kHit:
+        if (event.site >= facts_.size() || facts_[event.site].site == 0) [[unlikely]] {
+          return absl::FailedPreconditionError(
+              absl::StrCat("process ", key_, ": an event is of site ", event.site, ", which was never defined"));
+        }
+        if (event.kind == lanes::EventKind::kCast) {
+          step.cast(event);
+          evidence_.cast(block.lane, event, facts_[event.site]);
+        } else {
+          step.hit(event);
+          evidence_.hit(block.lane, event);
+        }
+        break;
+      case lanes::EventKind::kRegionEnter:
+      case lanes::EventKind::kRegionExit: {
+        std::uint32_t region = 0;
+        CASTSCOPE_RETURN_IF_ERROR(need("region", event.site, regions_, &region));
+        if (region == 0) break;
+        if (event.kind == lanes::EventKind::kRegionEnter) {
+          step.enter(event);
+          evidence_.enter(block.lane, event, region, outermost_[event.site]);
+        } else {
+          step.other(event);
+          evidence_.exit(block.lane, event, region);
+        }
+        break;
+      }
+      case lanes::EventKind::kCacheClear:
+        step.clear(event);
+        evidence_.clear(block.lane);
+        break;
+      default:
+        step.other(event);
+    }
+  }
+  return tables_->window.add(id_, block);
+}
+
+absl::Status ProcessWriter::counters(std::span<const CounterRow> rows) {
+  for (const CounterRow& row : rows) {
+    if (row.lane >= kMostLanes || (row.site != 0 && (row.site >= facts_.size() || facts_[row.site].site == 0))) {
+      return absl::FailedPreconditionError(absl::StrCat("process ", key_, ": a counter is of lane ", row.lane,
+                                                        ", site ", row.site, ", which was never defined"));
+    }
+    const std::uint64_t key = std::uint64_t{row.lane} << 32 | row.site;
+    CounterState& state = counters_[key];
+    state.row = row;
+    if (!state.changed) changed_counters_.push_back(key);
+    state.changed = true;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ProcessWriter::lanes(std::span<const LaneRow> rows) {
+  for (const LaneRow& row : rows) {
+    if (row.lane >= kMostLanes) {
+      return absl::InvalidArgumentError(absl::StrCat("process ", key_, ": lane ", row.lane, " is out of range"));
+    }
+    LaneRow& known = lanes_[row.lane];
+    if (row.dropped > known.dropped) steps_.dropped(row.lane);
+    known = row;
+    if (std::find(changed_lanes_.begin(), changed_lanes_.end(), row.lane) == changed_lanes_.end()) {
+      changed_lanes_.push_back(row.lane);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ProcessWriter::gauges(const Gauges& g) {
+  return tables_->put_gauges.run(id_, g.cache_bytes, g.cache_entries, g.cache_peak_bytes, g.cache_peak_entries,
+                                 g.cache_clears, g.steps, g.lost_definitions);
+}
+
+absl::Status ProcessWriter::end(ProcessEnd end, int exit_status) {
+  ended_ = true;
+  return tables_->put_end.run(id_, end, exit_status);
+}
+
+LanePosition ProcessWriter::position(std::uint32_t lane) const {
+  const auto it = lanes_.find(lane);
+  if (it == lanes_.end()) return {};
+  return {.received = it->second.received, .next = it->second.next};
+}
+
+absl::Status ProcessWriter::write(bool last) {
+  CASTSCOPE_RETURN_IF_ERROR(write_counters());
+  for (const std::uint32_t lane : changed_lanes_) {
+    const LaneRow& row = lanes_[lane];
+    CASTSCOPE_RETURN_IF_ERROR(
+        tables_->put_lane.run(id_, row.lane, row.tid, row.written, row.dropped, row.received, row.next));
+  }
+  changed_lanes_.clear();
+  last |= ended_;
+  if (!has_events_ && !last) return absl::OkStatus();
+  has_events_ = false;
+  CASTSCOPE_RETURN_IF_ERROR(write_evidence());
+  return write_steps(last);
+}
+
+absl::Status ProcessWriter::write_counters() {
+  for (const std::uint64_t key : changed_counters_) {
+    CounterState& state = counters_[key];
+    const CounterRow& row = state.row;
+    state.changed = false;
+    const std::uint64_t id = std::uint64_t{id_} << 48 | key;
+    const std::uint32_t site = row.site ? facts_[row.site].site : 0;
+    CASTSCOPE_RETURN_IF_ERROR(tables_->put_counter.run(id, id_, row.lane, site, row.casts, row.hits, row.passes,
+                                                       row.traced, row.bytes, row.cpu_ns, row.kept));
+  }
+  changed_counters_.clear();
+  return absl::OkStatus();
+}
+
+absl::Status ProcessWriter::write_evidence() {
+  for (const auto& [local, e] : evidence_.take_sites()) {
+    const std::uint32_t site = facts_[local].site;
+    CASTSCOPE_RETURN_IF_ERROR(tables_->put_site_evidence.run(std::uint64_t{id_} << 32 | site, id_, site, e.repeats,
+                                                             e.same_source, e.most_in_region, e.most_kept,
+                                                             e.most_kept_bytes, e.hits_after_growth, e.returning));
+  }
+  for (const RegionUse& use : evidence_.take_regions()) {
+    CASTSCOPE_RETURN_IF_ERROR(tables_->put_region_use.run(
+        std::uint64_t{id_} << 32 | use.region, id_, use.region, use.entered, use.exited, use.most_entries,
+        use.most_bytes, use.kept, use.kept_bytes, use.own_clears, use.first_kept_step));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ProcessWriter::write_steps(bool last) {
+  absl::Status status;
+  steps_.settle(last, [&](std::uint32_t step, StepWork&& work) { status.Update(take_step(step, std::move(work))); });
+  CASTSCOPE_RETURN_IF_ERROR(status);
+  for (const std::uint32_t late : steps_.take_late()) {
+    if (step_runs_.mark_incomplete(late)) {
+      step_run_changed_ = true;
+    } else {
+      CASTSCOPE_RETURN_IF_ERROR(tables_->mark_step_run.run(id_, late));
+    }
+  }
+  return write_step_run();
+}
+
+absl::Status ProcessWriter::take_step(std::uint32_t step, StepWork&& work) {
+  for (StepWork::AtSite& at : work.sites) at.site = facts_[at.site].site;
+  for (auto& [region, times] : work.enters) region = regions_[region];
+  work.order();
+  const std::uint64_t fingerprint = work.fingerprint();
+  if (!step_runs_.continues(step, work, fingerprint)) {
+    CASTSCOPE_RETURN_IF_ERROR(write_step_run());
+    std::uint32_t number = 0;  // an incomplete step is no behaviour
+    if (!work.incomplete) CASTSCOPE_RETURN_IF_ERROR(tables_->behaviour(work, fingerprint, &number));
+    step_runs_.begin(id_, step, work, fingerprint, number);
+    step_run_id_ = tables_->next_step_run++;
+  }
+  step_runs_.append(step, work, fingerprint);
+  step_run_changed_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status ProcessWriter::write_step_run() {
+  if (!step_run_changed_) return absl::OkStatus();
+  step_run_changed_ = false;
+  const StepRun& r = step_runs_.current();
+  return tables_->put_step_run.run(step_run_id_, id_, r.first, r.last, r.behaviour, r.incomplete, r.begin_ns, r.end_ns,
+                                   r.casts, r.hits, r.regions, r.clears, r.bytes, r.cpu_ns, r.cache_bytes);
+}
+
+}  // namespace castscope::store

@@ -1,0 +1,46 @@
+#include "server/store/run_data.h"
+
+namespace castscope::store {
+
+Counts& Counts::operator+=(const Counts& other) {
+  casts += other.casts;
+  hits += other.hits;
+  passes += other.passes;
+  traced += other.traced;
+  bytes += other.bytes;
+  cpu_ns += other.cpu_ns;
+  kept += other.kept;
+  return *this;
+}
+
+std::string Process::attribute(std::string_view name) const {
+  for (auto it = attributes.rbegin(); it != attributes.rend(); ++it) {
+    if (it->first == name) return it->second;
+  }
+  return "";
+}
+
+std::uint32_t RunData::outermost(std::uint32_t id) const {
+  while (id != 0 && region(id).parent != 0) id = region(id).parent;
+  return id;
+}
+
+std::optional<CodeLocation> RunData::user_location(std::uint32_t stack) const {
+  if (stack == 0 || stacks[stack - 1].frames.empty()) return std::nullopt;
+  const std::vector<CodeLocation>& frames = stacks[stack - 1].frames;
+  for (const CodeLocation& frame : frames) {
+    if (is_users_own(frame)) return frame;
+  }
+  return frames.front();
+}
+
+bool is_users_own(const CodeLocation& frame) {
+  for (const char* package :
+       {"/site-packages/torch/", "/dist-packages/torch/", "/site-packages/castscope/", "/dist-packages/castscope/"}) {
+    if (frame.file.find(package) != std::string::npos) return false;
+  }
+  // <string> and <stdin> are the user's; these are made by Python's importer and by torch.fx.
+  return !frame.file.starts_with("<frozen ") && !frame.file.starts_with("<eval_with_key>");
+}
+
+}  // namespace castscope::store

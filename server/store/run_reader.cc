@@ -1,0 +1,339 @@
+#include "server/store/run_reader.h"
+
+#include <sys/stat.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "server/store/run_store.h"
+#include "server/store/schema.h"
+
+namespace castscope::store {
+namespace {
+
+std::uint32_t big_endian(const std::array<char, 100>& header, int at, int bytes) {
+  std::uint32_t value = 0;
+  for (int i = 0; i < bytes; ++i) value = value << 8 | static_cast<unsigned char>(header[at + i]);
+  return value;
+}
+
+// What can be told from the file itself, before SQLite is asked: its words for these faults are not for users.
+absl::Status check_header(const std::string& path) {
+  struct stat file {};
+  if (stat(path.c_str(), &file) != 0) {
+    return absl::NotFoundError(absl::StrCat(path, ": ", std::strerror(errno)));
+  }
+  if (S_ISDIR(file.st_mode))
+    return absl::InvalidArgumentError(absl::StrCat(path, ": this is a folder, not a run file"));
+  std::ifstream in(path, std::ios::binary);
+  if (!in) {
+    return absl::PermissionDeniedError(absl::StrCat(path, ": the file cannot be read (", std::strerror(errno), ")"));
+  }
+  std::array<char, 100> header{};
+  in.read(header.data(), header.size());
+  const bool short_file = in.gcount() < static_cast<std::streamsize>(header.size());
+  if (std::memcmp(header.data(), "SQLite format 3", 16) != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, file.st_size == 0 ? ": the file is empty" : ": this is not a castscope run file"));
+  }
+  if (short_file)
+    return absl::DataLossError(absl::StrCat(path, ": the run file is cut short after ", file.st_size, " bytes"));
+  struct stat log {};
+  if (stat((path + "-wal").c_str(), &log) == 0 && log.st_size > 0)
+    return absl::OkStatus();  // not yet moved into the file
+  const std::uint32_t page_field = big_endian(header, 16, 2);
+  const std::uint64_t page = page_field == 1 ? 65536 : page_field;
+  const std::uint64_t wanted = page * big_endian(header, 28, 4);
+  if (static_cast<std::uint64_t>(file.st_size) < wanted) {
+    return absl::DataLossError(absl::StrCat(path, ": the run file is cut short: ", file.st_size, " of ", wanted,
+                                            " bytes are there; take an intact copy"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::int64_t> pragma(const Database& database, const char* sql) {
+  auto statement = Statement::prepare(database, sql);
+  if (!statement.ok()) return statement.status();
+  const auto row = statement->next();
+  if (!row.ok()) return row.status();
+  return *row ? statement->number(0) : 0;
+}
+
+absl::Status each(const Database& database, const char* sql, const std::function<void(const Statement&)>& take) {
+  auto statement = Statement::prepare(database, sql);
+  if (!statement.ok()) return statement.status();
+  for (;;) {
+    const auto more = statement->next();
+    if (!more.ok()) return more.status();
+    if (!*more) return absl::OkStatus();
+    take(*statement);
+  }
+}
+
+void put(RunData& data, const std::string& name, const Statement& row) {
+  RunStart& start = data.start;
+  const auto end = [&]() -> RunEnd& { return data.end ? *data.end : data.end.emplace(); };
+  if (name == "run_id") start.run_id = row.text(1);
+  if (name == "cwd") start.cwd = row.text(1);
+  if (name == "host") start.host = row.text(1);
+  if (name == "castscope_version") start.castscope_version = row.text(1);
+  if (name == "start_ns") start.start_ns = row.number(1);
+  if (name == "command") {
+    const auto list = nlohmann::json::parse(row.text(1), nullptr, false);
+    if (!list.is_array()) return;
+    for (const auto& word : list) start.command.push_back(word.is_string() ? word.get<std::string>() : word.dump());
+  }
+  if (name == "end_ns") end().end_ns = row.number(1);
+  if (name == "exit_status" && !row.is_null(1)) end().exit_status = static_cast<int>(row.number(1));
+  if (name == "signal" && !row.is_null(1)) end().signal = static_cast<int>(row.number(1));
+  if (name == "complete") end().complete = row.number(1) != 0;
+}
+
+absl::Status read_definitions(const Database& database, RunData& data) {
+  // Ids are dense and in order; a file where they are not fails check_references.
+  CASTSCOPE_RETURN_IF_ERROR(each(database, "SELECT truncated FROM stacks ORDER BY id", [&](const Statement& row) {
+    data.stacks.push_back({.frames = {}, .truncated = row.number(0) != 0});
+  }));
+  bool good = true;
+  CASTSCOPE_RETURN_IF_ERROR(
+      each(database,
+           "SELECT f.stack, c.file, c.function, f.line FROM frames f JOIN code c ON c.id = f.code "
+           "ORDER BY f.stack, f.depth",
+           [&](const Statement& row) {
+             const auto stack = static_cast<std::uint64_t>(row.number(0));
+             if (stack == 0 || stack > data.stacks.size()) {
+               good = false;
+             } else {
+               data.stacks[stack - 1].frames.push_back({row.text(1), row.text(2), row.number(3)});
+             }
+           }));
+  if (!good)
+    return absl::DataLossError(absl::StrCat(database.path(), ": the run file is damaged: a frame has no stack"));
+  CASTSCOPE_RETURN_IF_ERROR(
+      each(database, "SELECT path, type, root_type FROM modules ORDER BY id", [&](const Statement& row) {
+        data.modules.push_back({row.text(0), row.text(1), row.text(2)});
+      }));
+  CASTSCOPE_RETURN_IF_ERROR(each(
+      database, "SELECT operator, argument, argument_name, code_address FROM call_sites ORDER BY id",
+      [&](const Statement& row) {
+        data.call_sites.push_back({row.text(0), static_cast<std::uint32_t>(row.number(1)), row.text(2), row.text(3)});
+      }));
+  CASTSCOPE_RETURN_IF_ERROR(each(database,
+                                 "SELECT id, stack, parent, nesting, device, dtype, enabled, cache_enabled, kind "
+                                 "FROM regions ORDER BY id",
+                                 [&](const Statement& row) {
+                                   Region& r = data.regions.emplace_back();
+                                   row.get(0, r.id), row.get(1, r.stack), row.get(2, r.parent), row.get(3, r.nesting);
+                                   row.get(4, r.device), row.get(5, r.dtype), row.get(6, r.enabled);
+                                   row.get(7, r.cache_enabled), row.get(8, r.kind);
+                                 }));
+  return each(database,
+              "SELECT id, stack, module, call_site, region, operator, role, cause, why, phase, from_dtype, to_dtype, "
+              "device, flags FROM sites ORDER BY id",
+              [&](const Statement& row) {
+                Site& s = data.sites.emplace_back();
+                row.get(0, s.id), row.get(1, s.stack), row.get(2, s.module), row.get(3, s.call_site);
+                row.get(4, s.region), s.op = row.text(5), row.get(6, s.role), row.get(7, s.cause), row.get(8, s.why);
+                row.get(9, s.phase), row.get(10, s.from), row.get(11, s.to), row.get(12, s.device);
+                row.get(13, s.flags);
+              });
+}
+
+absl::Status read_processes(const Database& database, RunData& data) {
+  CASTSCOPE_RETURN_IF_ERROR(
+      each(database,
+           "SELECT id, key, host, pid, parent_pid, start_ticks, begin_ns, ended, end, exit_status, cache_bytes, "
+           "cache_entries, cache_peak_bytes, cache_peak_entries, cache_clears, steps, lost_definitions FROM processes "
+           "ORDER BY id",
+           [&](const Statement& row) {
+             Process& p = data.processes.emplace_back();
+             row.get(0, p.id), p.info.key = row.text(1), p.info.host = row.text(2), row.get(3, p.info.pid);
+             row.get(4, p.info.parent_pid), row.get(5, p.info.start_ticks), row.get(6, p.info.begin_realtime_ns);
+             row.get(7, p.ended), row.get(8, p.end), row.get(9, p.exit_status), row.get(10, p.gauges.cache_bytes);
+             row.get(11, p.gauges.cache_entries), row.get(12, p.gauges.cache_peak_bytes);
+             row.get(13, p.gauges.cache_peak_entries), row.get(14, p.gauges.cache_clears), row.get(15, p.gauges.steps);
+             row.get(16, p.gauges.lost_definitions);
+           }));
+  bool good = true;
+  for (std::size_t i = 0; i < data.processes.size(); ++i) good &= data.processes[i].id == i + 1;
+  const auto of = [&](const Statement& row) -> Process* {
+    const auto id = static_cast<std::uint64_t>(row.number(0));
+    good &= id > 0 && id <= data.processes.size();
+    return good ? &data.processes[id - 1] : nullptr;
+  };
+  CASTSCOPE_RETURN_IF_ERROR(
+      each(database, "SELECT process, name, value FROM attributes ORDER BY rowid", [&](const Statement& row) {
+        if (Process* p = of(row)) p->attributes.emplace_back(row.text(1), row.text(2));
+      }));
+  CASTSCOPE_RETURN_IF_ERROR(
+      each(database, "SELECT process, lane, tid, written, dropped, received, next FROM lanes ORDER BY process, lane",
+           [&](const Statement& row) {
+             Process* p = of(row);
+             if (!p) return;
+             LaneRow& lane = p->lanes.emplace_back();
+             row.get(1, lane.lane), row.get(2, lane.tid), row.get(3, lane.written), row.get(4, lane.dropped);
+             row.get(5, lane.received), row.get(6, lane.next);
+           }));
+  CASTSCOPE_RETURN_IF_ERROR(
+      each(database, "SELECT process, local, lane, tid, name FROM threads ORDER BY process, local",
+           [&](const Statement& row) {
+             Process* p = of(row);
+             if (!p) return;
+             ThreadInfo& thread = p->threads.emplace_back();
+             row.get(1, thread.id), row.get(2, thread.lane), row.get(3, thread.tid), thread.name = row.text(4);
+           }));
+  if (!good) return absl::DataLossError(absl::StrCat(database.path(), ": the run file is damaged: its processes"));
+  return absl::OkStatus();
+}
+
+absl::Status read_counts(const Database& database, RunData& data) {
+  CASTSCOPE_RETURN_IF_ERROR(
+      each(database,
+           "SELECT process, site, sum(casts), sum(hits), sum(passes), sum(traced), sum(bytes), sum(cpu_ns), sum(kept) "
+           "FROM counters GROUP BY process, site ORDER BY process, site",
+           [&](const Statement& row) {
+             SiteUse use;
+             row.get(0, use.process), row.get(1, use.site), row.get(2, use.counts.casts), row.get(3, use.counts.hits);
+             row.get(4, use.counts.passes), row.get(5, use.counts.traced), row.get(6, use.counts.bytes);
+             row.get(7, use.counts.cpu_ns), row.get(8, use.counts.kept);
+             data.site_uses.push_back(use);
+           }));
+  absl::flat_hash_map<std::uint64_t, SiteEvidence> evidence;
+  CASTSCOPE_RETURN_IF_ERROR(each(database,
+                                 "SELECT id, repeats, same_source, most_in_region, most_kept, most_kept_bytes, "
+                                 "hits_after_growth, returning FROM site_evidence",
+                                 [&](const Statement& row) {
+                                   SiteEvidence& e = evidence[static_cast<std::uint64_t>(row.number(0))];
+                                   row.get(1, e.repeats), row.get(2, e.same_source), row.get(3, e.most_in_region);
+                                   row.get(4, e.most_kept), row.get(5, e.most_kept_bytes);
+                                   row.get(6, e.hits_after_growth), row.get(7, e.returning);
+                                 }));
+  for (SiteUse& use : data.site_uses) {
+    const auto it = evidence.find(std::uint64_t{use.process} << 32 | use.site);
+    if (it != evidence.end()) use.evidence = it->second;
+  }
+  return each(database,
+              "SELECT process, region, entered, exited, most_entries, most_bytes, kept, kept_bytes, own_clears, "
+              "first_kept_step FROM region_use ORDER BY process, region",
+              [&](const Statement& row) {
+                RegionUse& use = data.region_uses.emplace_back();
+                row.get(0, use.process), row.get(1, use.region), row.get(2, use.entered), row.get(3, use.exited);
+                row.get(4, use.most_entries), row.get(5, use.most_bytes), row.get(6, use.kept);
+                row.get(7, use.kept_bytes), row.get(8, use.own_clears), row.get(9, use.first_kept_step);
+              });
+}
+
+absl::Status read_steps(const Database& database, RunData& data) {
+  CASTSCOPE_RETURN_IF_ERROR(
+      each(database,
+           "SELECT process, first, last, behaviour, incomplete, begin_ns, end_ns, casts, hits, regions, clears, bytes, "
+           "cpu_ns, cache_bytes FROM step_runs ORDER BY process, first, id",
+           [&](const Statement& row) {
+             StepRun& run = data.step_runs.emplace_back();
+             row.get(0, run.process), row.get(1, run.first), row.get(2, run.last), row.get(3, run.behaviour);
+             row.get(4, run.incomplete), row.get(5, run.begin_ns), row.get(6, run.end_ns), row.get(7, run.casts);
+             row.get(8, run.hits), row.get(9, run.regions), row.get(10, run.clears), row.get(11, run.bytes);
+             row.get(12, run.cpu_ns), row.get(13, run.cache_bytes);
+           }));
+  return each(database, "SELECT behaviour, site, casts, hits FROM behaviour_sites ORDER BY behaviour, site",
+              [&](const Statement& row) {
+                BehaviourSite& at = data.behaviour_sites.emplace_back();
+                row.get(0, at.behaviour), row.get(1, at.site), row.get(2, at.casts), row.get(3, at.hits);
+              });
+}
+
+// After this, every number in the data may be used as an index, and chains of regions end.
+absl::Status check_references(const std::string& path, const RunData& data) {
+  bool good = true;
+  const auto refers = [&](std::uint64_t id, std::size_t count) { good &= id <= count; };
+  for (std::size_t i = 0; i < data.regions.size(); ++i) {
+    good &= data.regions[i].id == i + 1 && data.regions[i].parent <= i;
+    refers(data.regions[i].stack, data.stacks.size());
+  }
+  for (std::size_t i = 0; i < data.sites.size(); ++i) {
+    const Site& site = data.sites[i];
+    good &= site.id == i + 1;
+    refers(site.stack, data.stacks.size());
+    refers(site.module, data.modules.size());
+    refers(site.call_site, data.call_sites.size());
+    refers(site.region, data.regions.size());
+  }
+  for (const SiteUse& use : data.site_uses) {
+    good &= use.process > 0;
+    refers(use.process, data.processes.size());
+    refers(use.site, data.sites.size());
+  }
+  for (const RegionUse& use : data.region_uses) {
+    good &= use.process > 0 && use.region > 0;
+    refers(use.process, data.processes.size());
+    refers(use.region, data.regions.size());
+  }
+  for (const StepRun& run : data.step_runs) {
+    good &= run.process > 0 && run.last >= run.first;
+    refers(run.process, data.processes.size());
+  }
+  for (const BehaviourSite& at : data.behaviour_sites) {
+    good &= at.site > 0;
+    refers(at.site, data.sites.size());
+  }
+  if (good) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat(path, ": the run file is damaged: its rows do not fit together; take an intact copy"));
+}
+
+}  // namespace
+
+absl::StatusOr<Database> open_run_file(const std::string& path, bool to_write) {
+  CASTSCOPE_RETURN_IF_ERROR(check_header(path));
+  // Reading a file in WAL mode needs its index file, hence write access where it is to be had.
+  auto database = Database::open(path, SQLITE_OPEN_READWRITE);
+  if (!database.ok() && !to_write) database = Database::open(path, SQLITE_OPEN_READONLY);
+  if (!database.ok()) return database;
+  const auto application = pragma(*database, "PRAGMA application_id");
+  if (!application.ok()) return application.status();
+  if (*application != kApplicationId) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": this is an SQLite file, but not one of castscope's run files"));
+  }
+  const auto format = pragma(*database, "PRAGMA user_version");
+  if (!format.ok()) return format.status();
+  if (*format != kFormat) {
+    return absl::UnimplementedError(absl::StrCat(path, ": the run file has format ", *format, ", this castscope reads ",
+                                                 kFormat,
+                                                 "; read it with the castscope that wrote it, or a newer one"));
+  }
+  return database;
+}
+
+absl::StatusOr<RunData> read_run_data(const Database& database) {
+  RunData data;
+  CASTSCOPE_RETURN_IF_ERROR(each(database, "SELECT name, value FROM run ORDER BY name",
+                                 [&](const Statement& row) { put(data, row.text(0), row); }));
+  CASTSCOPE_RETURN_IF_ERROR(each(database, "SELECT sentence FROM notices ORDER BY id",
+                                 [&](const Statement& row) { data.notices.push_back(row.text(0)); }));
+  CASTSCOPE_RETURN_IF_ERROR(read_processes(database, data));
+  CASTSCOPE_RETURN_IF_ERROR(read_definitions(database, data));
+  CASTSCOPE_RETURN_IF_ERROR(read_counts(database, data));
+  CASTSCOPE_RETURN_IF_ERROR(read_steps(database, data));
+  CASTSCOPE_RETURN_IF_ERROR(check_references(database.path(), data));
+  for (const SiteUse& use : data.site_uses) {
+    if (use.site == 0) data.processes[use.process - 1].beyond_sites = use.counts;
+  }
+  std::erase_if(data.site_uses, [](const SiteUse& use) { return use.site == 0; });
+  return data;
+}
+
+absl::StatusOr<RunData> read_run(const std::string& path) {
+  auto database = open_run_file(path);
+  if (!database.ok()) return database.status();
+  CASTSCOPE_RETURN_IF_ERROR(database->exec("BEGIN"));  // all of it from one moment, also while the run goes on
+  return read_run_data(*database);
+}
+
+}  // namespace castscope::store

@@ -1,0 +1,16 @@
+// Opens run files and reads them whole. Nothing in a file is trusted: it may come from anywhere.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/store/run_data.h"
+#include "server/store/sqlite.h"
+
+namespace castscope::store {
+
+// A connection to a castscope run file of a format we know, or a sentence that says what is wrong with it.
+absl::StatusOr<Database> open_run_file(const std::string& path, bool to_write = false);
+absl::StatusOr<RunData> read_run_data(const Database&);
+
+}  // namespace castscope::store

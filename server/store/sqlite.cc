@@ -1,0 +1,87 @@
+#include "server/store/sqlite.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace castscope::store {
+
+absl::StatusOr<Database> Database::open(const std::string& path, int flags) {
+  Database database;
+  database.path_ = path;
+  sqlite3* handle = nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
+  database.handle_.reset(handle);
+  if (code != SQLITE_OK) return database.error(code);
+  sqlite3_busy_timeout(handle, 5000);  // a reader may hold a checkpoint back for a moment
+  return database;
+}
+
+absl::Status Database::exec(const char* sql) {
+  const int code = sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr);
+  return code == SQLITE_OK ? absl::OkStatus() : error(code);
+}
+
+absl::Status Database::close() {
+  if (!handle_) return absl::OkStatus();
+  const int code = sqlite3_close(handle_.get());
+  if (code != SQLITE_OK) return error(code);
+  (void)handle_.release();
+  return absl::OkStatus();
+}
+
+absl::Status Database::error(int code) const {
+  const char* const reason = handle_ ? sqlite3_errmsg(handle_.get()) : sqlite3_errstr(code);
+  switch (code & 0xff) {
+    case SQLITE_FULL:
+      return absl::ResourceExhaustedError(
+          absl::StrCat(path_, ": the disk is full, so the run file ends here; free some space"));
+    case SQLITE_CANTOPEN:
+      return absl::PermissionDeniedError(absl::StrCat(path_, ": the file cannot be opened or created (", reason,
+                                                      "); check the folder and its rights"));
+    case SQLITE_READONLY:
+      return absl::PermissionDeniedError(
+          absl::StrCat(path_, ": the file cannot be written (", reason, "); check its rights"));
+    case SQLITE_NOTADB:
+      return absl::InvalidArgumentError(absl::StrCat(path_, ": this is not a castscope run file"));
+    case SQLITE_CORRUPT:
+      return absl::DataLossError(absl::StrCat(path_, ": the run file is damaged or cut short (", reason,
+                                              "); take an intact copy or record the run again"));
+    case SQLITE_IOERR:
+      return absl::UnavailableError(
+          absl::StrCat(path_, ": reading or writing failed (", reason, "); check the disk for space and errors"));
+    case SQLITE_BUSY:
+      return absl::UnavailableError(absl::StrCat(path_, ": another program is writing to this file; try again later"));
+    default:
+      return absl::InternalError(absl::StrCat(path_, ": SQLite says: ", reason));
+  }
+}
+
+absl::StatusOr<Statement> Statement::prepare(const Database& database, std::string_view sql) {
+  Statement statement;
+  statement.database_ = &database;
+  sqlite3_stmt* handle = nullptr;
+  const int code = sqlite3_prepare_v3(database.handle(), sql.data(), static_cast<int>(sql.size()),
+                                      SQLITE_PREPARE_PERSISTENT, &handle, nullptr);
+  statement.statement_.reset(handle);
+  if (code != SQLITE_OK) return database.error(code);
+  return statement;
+}
+
+absl::StatusOr<bool> Statement::next() {
+  const int code = sqlite3_step(statement_.get());
+  if (code == SQLITE_ROW) return true;
+  sqlite3_reset(statement_.get());
+  if (code == SQLITE_DONE) return false;
+  return database_->error(code);
+}
+
+std::string Statement::text(int column) const {
+  const auto* const text = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
+  return text ? std::string(text, sqlite3_column_bytes(statement_.get(), column)) : std::string();
+}
+
+std::string_view Statement::blob(int column) const {
+  const auto* const bytes = static_cast<const char*>(sqlite3_column_blob(statement_.get(), column));
+  return bytes ? std::string_view(bytes, sqlite3_column_bytes(statement_.get(), column)) : std::string_view();
+}
+
+}  // namespace castscope::store

@@ -1,0 +1,99 @@
+// SQLite as the store uses it: a connection, prepared statements, errors as values whose text is a sentence that
+// begins with the file's name. Nothing else of the server calls the C API.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace castscope::store {
+
+#define CASTSCOPE_RETURN_IF_ERROR(expression)                   \
+  if (absl::Status returned_ = (expression); !returned_.ok()) { \
+    return returned_;                                           \
+  }
+
+struct Blob {
+  std::string_view bytes;
+};
+
+class Database {
+ public:
+  static absl::StatusOr<Database> open(const std::string& path, int flags);
+  absl::Status exec(const char* sql);
+  absl::Status close();
+  // The last error as a sentence: what could not be done, why, what to do about it.
+  absl::Status error(int code) const;
+  const std::string& path() const { return path_; }
+  sqlite3* handle() const { return handle_.get(); }
+
+ private:
+  struct Close {
+    void operator()(sqlite3* db) const { sqlite3_close_v2(db); }
+  };
+  std::string path_;
+  std::unique_ptr<sqlite3, Close> handle_;
+};
+
+class Statement {
+ public:
+  Statement() = default;
+  static absl::StatusOr<Statement> prepare(const Database&, std::string_view sql);
+
+  // Binds all parameters in order, runs to the end and is ready for the next time.
+  template <typename... T>
+  absl::Status run(const T&... values) {
+    bind_all(values...);
+    const int code = sqlite3_step(statement_.get());
+    sqlite3_reset(statement_.get());
+    return code == SQLITE_DONE || code == SQLITE_ROW ? absl::OkStatus() : database_->error(code);
+  }
+  template <typename... T>
+  void bind_all(const T&... values) {
+    int index = 0;
+    (bind(++index, values), ...);
+  }
+  // The next row: true, or the end: false (and the statement is ready for the next time).
+  absl::StatusOr<bool> next();
+
+  std::int64_t number(int column) const { return sqlite3_column_int64(statement_.get(), column); }
+  template <typename Number>
+  void get(int column, Number& number) const {
+    number = static_cast<Number>(sqlite3_column_int64(statement_.get(), column));
+  }
+  std::string text(int column) const;
+  std::string_view blob(int column) const;  // valid until the next next()
+  bool is_null(int column) const { return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL; }
+
+ private:
+  template <typename T>
+  void bind(int index, const T& value) {
+    // SQLITE_STATIC: run() is over before the caller's value is.
+    if constexpr (std::is_same_v<T, Blob>) {
+      sqlite3_bind_blob64(statement_.get(), index, value.bytes.data(), value.bytes.size(), SQLITE_STATIC);
+    } else if constexpr (std::is_convertible_v<T, std::string_view>) {
+      const std::string_view text = value;
+      sqlite3_bind_text64(statement_.get(), index, text.data() ? text.data() : "", text.size(), SQLITE_STATIC,
+                          SQLITE_UTF8);
+    } else if constexpr (std::is_same_v<T, std::nullptr_t>) {
+      sqlite3_bind_null(statement_.get(), index);
+    } else {
+      sqlite3_bind_int64(statement_.get(), index, static_cast<std::int64_t>(value));
+    }
+  }
+
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+  };
+  const Database* database_ = nullptr;
+  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+};
+
+}  // namespace castscope::store
