@@ -12,10 +12,10 @@
 CASTSCOPE_API __thread void* castscope_thread __attribute__((tls_model("initial-exec")));
 
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
-static bool tried;               /* set when loading is over, whatever came of it */
-static pthread_t loader;         /* whoever is at it: the agent itself may come by here meanwhile */
+static bool tried;       /* set when loading is over, whatever came of it */
+static pthread_t loader; /* whoever is at it: the agent itself may come by here meanwhile */
 static bool loader_at_work;
-static pid_t owner;              /* a vfork child shares our memory, but not this number */
+static pid_t owner; /* a vfork child shares our memory, but not this number */
 static castscope_agent_exit_fn on_exit_function;
 static castscope_agent_step_fn on_step_function;
 
@@ -91,7 +91,8 @@ static bool start(const char* agent_path) {
   char text[PATH_MAX + 1024];
   void* agent = dlopen(agent_path, RTLD_NOW | RTLD_LOCAL);
   if (agent == NULL) {
-    snprintf(text, sizeof(text), "the agent cannot be loaded (%s): the job runs on unobserved; delete it to have it built anew.",
+    snprintf(text, sizeof(text),
+             "the agent cannot be loaded (%s): the job runs on unobserved; delete it to have it built anew.",
              dlerror());
     say(text);
     return false;
@@ -99,8 +100,8 @@ static bool start(const char* agent_path) {
   castscope_agent_start_fn start_function = (castscope_agent_start_fn)dlsym(agent, CASTSCOPE_AGENT_START);
   castscope_agent_exit_fn exit_function = (castscope_agent_exit_fn)dlsym(agent, CASTSCOPE_AGENT_EXIT);
   if (start_function == NULL || exit_function == NULL) {
-    snprintf(text, sizeof(text), "%s is no castscope agent: the job runs on unobserved; delete it to have it built anew.",
-             agent_path);
+    snprintf(text, sizeof(text),
+             "%s is no castscope agent: the job runs on unobserved; delete it to have it built anew.", agent_path);
     say(text);
     return false;
   }

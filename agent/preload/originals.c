@@ -121,7 +121,8 @@ void* original_find_anywhere(const char* symbol) {
   void* self = dlopen(NULL, RTLD_LAZY);
   struct link_map* object = NULL;
   if (self == NULL || dlinfo(self, RTLD_DI_LINKMAP, &object) != 0) return NULL;
-  for (; object != NULL && search.found == NULL; object = object->l_next) search.found = look_in(object->l_name, &search);
+  for (; object != NULL && search.found == NULL; object = object->l_next)
+    search.found = look_in(object->l_name, &search);
   dlclose(self);
   return search.found;
 }

@@ -18,30 +18,30 @@ const char* environment_get(const char* name);
 bool environment_add(const char* assignment);
 
 /* run_directory.c */
-bool run_is_off(void);               /* CASTSCOPE_OFF, or no place for a run directory */
-const char* run_directory(void);     /* "" before run_begin() */
-void run_begin(void);                /* takes CASTSCOPE_RUN, or makes one up for this process tree */
-bool run_is_bare(void);              /* made up here: nobody waits for the job, a relay has to be started */
-bool run_make_directory(void);       /* false: there is none and none can be made */
-void run_note_process(void);         /* <pid>.attached, for the relay to know whom to wait for */
-bool run_claim(const char* name);    /* creates <run directory>/<name>; false when it was there */
+bool run_is_off(void);            /* CASTSCOPE_OFF, or no place for a run directory */
+const char* run_directory(void);  /* "" before run_begin() */
+void run_begin(void);             /* takes CASTSCOPE_RUN, or makes one up for this process tree */
+bool run_is_bare(void);           /* made up here: nobody waits for the job, a relay has to be started */
+bool run_make_directory(void);    /* false: there is none and none can be made */
+void run_note_process(void);      /* <pid>.attached, for the relay to know whom to wait for */
+bool run_claim(const char* name); /* creates <run directory>/<name>; false when it was there */
 
 /* say.c */
 void say(const char* sentence);
 
 /* originals.c */
 extern void* castscope_originals[CASTSCOPE_HOOK_COUNT];
-bool torch_find(char path[PATH_MAX], char key[80]);       /* libtorch_cpu as loaded here, and which agent fits it */
-void originals_find(const char* torch_path);              /* fills castscope_originals */
-void* original_find_anywhere(const char* symbol);         /* in any loaded object but this one */
+bool torch_find(char path[PATH_MAX], char key[80]); /* libtorch_cpu as loaded here, and which agent fits it */
+void originals_find(const char* torch_path);        /* fills castscope_originals */
+void* original_find_anywhere(const char* symbol);   /* in any loaded object but this one */
 void* original_for_caller(const char* symbol, const void* return_address);
 const char* hook_symbol(int hook);
 
 /* agent.c */
-void agent_load(void);     /* once per process; afterwards every slot leads to the agent or to PyTorch */
+void agent_load(void); /* once per process; afterwards every slot leads to the agent or to PyTorch */
 void agent_exit(int status);
 bool agent_watches(void);
-void preload_folder(char folder[PATH_MAX]);  /* where this library lies */
+void preload_folder(char folder[PATH_MAX]); /* where this library lies */
 
 /* relay.c */
 void relay_start(void);

@@ -1,2 +1,58 @@
+#include <algorithm>
 #include <cstdio>
-int main() { std::puts("castscope"); }
+#include <string>
+#include <vector>
+
+#include "server/cli/commands.h"
+
+namespace castscope::cli {
+
+void say(const std::string& sentence) {
+  std::fprintf(stderr, "castscope: %s\n", sentence.c_str());
+  std::fflush(stderr);
+}
+
+namespace {
+
+// What follows the first "--" is the job's and none of our business; CLI11 sees what stands before.
+std::vector<std::string> split_off_job(int argc, char** argv, CommandLine& line) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  auto mark = std::find(words.begin(), words.end(), "--");
+  if (mark == words.end()) return words;
+  line.job.assign(mark + 1, words.end());
+  words.erase(mark, words.end());
+  return words;
+}
+
+int castscope_main(int argc, char** argv) {
+  CommandLine line;
+  line.app.require_subcommand(1);
+  line.app.footer("Begin with:  castscope run -- python train.py");
+#ifdef CASTSCOPE_COMPLETE
+  add_run(line);
+  add_report(line);
+  add_convert(line);
+  add_recover(line);
+  add_serve(line);
+  add_relay(line);
+  add_version(line);
+#endif
+  add_env(line);
+  add_doctor(line);
+  add_build_agent(line);
+
+  std::vector<std::string> words = split_off_job(argc, argv, line);
+  std::reverse(words.begin(), words.end());  // as CLI11 wants them
+  try {
+    line.app.parse(words);
+  } catch (const CLI::ParseError& error) {
+    int status = line.app.exit(error);
+    return status == 0 ? 0 : kOwnFailure;
+  }
+  return line.run();
+}
+
+}  // namespace
+}  // namespace castscope::cli
+
+int main(int argc, char** argv) { return castscope::cli::castscope_main(argc, argv); }

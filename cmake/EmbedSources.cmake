@@ -1,0 +1,25 @@
+# castscope_embed(OUTPUT file.S FILES …): an assembler file with the given files of the repository in a table
+# (see server/cli/embedded.cc).
+function(castscope_embed output)
+  cmake_parse_arguments(ARG "" "" "FILES" ${ARGN})
+  set(data "  .section .rodata\n")
+  set(table "")
+  set(paths "")
+  set(n 0)
+  foreach(file IN LISTS ARG_FILES)
+    file(RELATIVE_PATH name "${PROJECT_SOURCE_DIR}" "${file}")
+    string(APPEND data "name${n}: .asciz \"${name}\"\nbegin${n}: .incbin \"${file}\"\nend${n}: .byte 0\n")
+    string(APPEND table "  .quad name${n}, begin${n}, end${n}\n")
+    list(APPEND paths "${file}")
+    math(EXPR n "${n} + 1")
+  endforeach()
+  file(CONFIGURE OUTPUT "${output}" CONTENT "${data}
+  .section .data.rel.ro, \"aw\"
+  .p2align 3
+  .globl castscope_embedded
+castscope_embedded:
+${table}  .quad 0, 0, 0
+  .section .note.GNU-stack, \"\", @progbits
+" @ONLY)
+  set_source_files_properties("${output}" PROPERTIES OBJECT_DEPENDS "${paths}")
+endfunction()

@@ -1,0 +1,75 @@
+// castscope env: the variables for a bare LD_PRELOAD, where castscope does not start the job.
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "server/cli/commands.h"
+#include "server/cli/job_environment.h"
+
+namespace castscope::cli {
+namespace {
+
+struct EnvOptions {
+  std::string output, collector;
+  bool plain = false;
+  std::vector<std::string> command;
+};
+
+std::string shell_quoted(const std::string& value) {
+  return absl::StrCat("'", absl::StrReplaceAll(value, {{"'", "'\\''"}}), "'");
+}
+
+int print_environment(const EnvOptions& options) {
+  auto preload = obtain_preload(say);
+  if (!preload.ok()) {
+    say(absl::StrCat("the preload library cannot be built: ", preload.status().message()));
+    return kOwnFailure;
+  }
+  if (!fits_into_ld_preload(*preload)) {
+    say(absl::StrCat(*preload,
+                     " cannot stand in LD_PRELOAD, which knows no blanks and colons: set XDG_CACHE_HOME to a "
+                     "folder without them"));
+    return kOwnFailure;
+  }
+  std::vector<std::string> variables = observing_variables(options.command, *preload, say);
+  if (!options.output.empty()) {
+    variables.push_back(absl::StrCat("CASTSCOPE_OUT=", std::filesystem::absolute(options.output).string()));
+  }
+  if (!options.collector.empty()) variables.push_back(absl::StrCat("CASTSCOPE_COLLECTOR=", options.collector));
+  for (const std::string& variable : variables) {
+    std::size_t equals = variable.find('=');
+    std::string name = variable.substr(0, equals), value = variable.substr(equals + 1);
+    std::printf("%s\n",
+                options.plain ? variable.c_str() : absl::StrCat("export ", name, "=", shell_quoted(value)).c_str());
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_env(CommandLine& line) {
+  auto* command = line.app.add_subcommand("env", "Print the variables for use without `castscope run`");
+  auto options = std::make_shared<EnvOptions>();
+  command->add_option("-o,--output", options->output, "Where the run goes, as for `castscope run`");
+  command->add_option("--collector", options->collector, "Send to a `castscope serve` at HOST:PORT");
+  command->add_flag("--plain", options->plain, "NAME=VALUE without export and quotes, for env(1)");
+  command->prefix_command();
+  command->footer(
+      "Examples:\n"
+      "  eval \"$(castscope env)\"; python train.py\n"
+      "  env $(castscope env --plain --collector localhost:7390) python train.py\n"
+      "  castscope env -- .venv/bin/python      # for the PyTorch of this Python\n\n"
+      "The first process with PyTorch starts a relay, detached, which writes the run file when the last one has "
+      "ended.");
+  command->callback([&line, options, command] {
+    line.run = [&line, options, command] {
+      options->command = command->remaining();
+      options->command.insert(options->command.end(), line.job.begin(), line.job.end());
+      return print_environment(*options);
+    };
+  });
+}
+
+}  // namespace castscope::cli

@@ -1,0 +1,220 @@
+// castscope relay and recover: a run whose job castscope did not start, or whose recorder is gone.
+#include <signal.h>
+#include <unistd.h>
+
+#include <fcntl.h>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "server/cli/commands.h"
+#include "server/cli/proc.h"
+#include "server/cli/recording.h"
+#include "server/cli/summary.h"
+
+namespace castscope::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+std::string variable(const char* name) {
+  const char* value = getenv(name);
+  return value != nullptr ? value : "";
+}
+
+// What can be known of a job that nobody described: by its first process that had an agent.
+RunRecord describe(const RunDirectory& directory) {
+  RunRecord record{.command = {},
+                   .cwd = std::filesystem::current_path().string(),
+                   .stem = "",
+                   .begin_realtime_ns = realtime_ns(),
+                   .pid = getpid(),
+                   .pid_ticks = start_ticks(getpid())};
+  for (pid_t pid : directory.attached()) {
+    record.command = command_line(pid);
+    if (!record.command.empty()) break;
+  }
+  return record;
+}
+
+// Takes the place of the relay of this run; false when it has one.
+bool claim(const RunDirectory& directory) {
+  int fd = open((directory.path() + "/relay.lock").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd >= 0) close(fd);
+  return fd >= 0;
+}
+void give_up_claim(const RunDirectory& directory) { unlink((directory.path() + "/relay.lock").c_str()); }
+
+// A command like `sh -c 'python a.py; python b.py'` has moments without any process of PyTorch.
+constexpr milliseconds kGrace{500};
+
+void wait_for_last_process(Recording& recording, const RunDirectory& directory) {
+  for (;;) {
+    while (directory.has_living_process()) recording.relay().wait_until_quiet(milliseconds(50)), usleep(50'000);
+    recording.relay().wait_until_quiet(kGrace);
+    usleep(static_cast<useconds_t>(std::chrono::microseconds(kGrace).count()));
+    if (directory.has_living_process()) continue;
+    // A process that comes now finds no lock and starts its own relay; one that came just before is seen here.
+    give_up_claim(directory);
+    if (!directory.has_living_process() || !claim(directory)) return;
+  }
+}
+
+int relay_until_end(const std::string& path, CollectorAddress collector) {
+  RunDirectory directory(path);
+  collector.token = variable("CASTSCOPE_TOKEN");
+  RunRecord record = describe(directory);
+  auto output = choose_output(variable("CASTSCOPE_OUT"), record.command, local_time_for_names(), false);
+  if (!output.ok() && absl::IsAlreadyExists(output.status())) {
+    output = choose_output("", record.command, local_time_for_names(), false);
+  }
+  if (!output.ok() || !check_writable(*output).ok()) output = fallback_output(record.command, local_time_for_names());
+  record.stem = output->stem;
+  (void)directory.write_record(record);
+  auto recording = Recording::begin({.directory = directory,
+                                     .record = record,
+                                     .output = *output,
+                                     .overwrite = false,
+                                     .resume = false,
+                                     .collector = collector});
+  if (!recording.ok()) return kOwnFailure;  // nobody listens; the segments stay for `castscope recover`
+  wait_for_last_process(**recording, directory);
+  RecordingResult result = (*recording)->finish(std::nullopt, directory.said());
+  if (!result.relay.delivered) return kOwnFailure;
+  directory.remove();
+  return 0;
+}
+
+// --- recover -----------------------------------------------------------------------------------------------------
+
+struct RecoverOptions {
+  std::string directory, output;
+  bool force = false, list = false, discard = false;
+};
+
+std::vector<RunDirectory> left_over(const RecoverOptions& options) {
+  if (!options.directory.empty()) return {RunDirectory(options.directory)};
+  std::vector<RunDirectory> result;
+  for (const RunDirectory& directory : RunDirectory::all()) {
+    if (!directory.is_recorded() && (directory.has_segments() || directory.read_record())) result.push_back(directory);
+  }
+  return result;
+}
+
+std::string title(const RunDirectory& directory) {
+  auto record = directory.read_record();
+  std::string command;
+  for (const std::string& word : record ? record->command : std::vector<std::string>{})
+    absl::StrAppend(&command, " ", word);
+  return absl::StrCat(directory.path(), command.empty() ? "" : ":", command);
+}
+
+// Where the recorder had begun to write, when it is still the file of this run.
+bool is_file_of(const std::string& path, const RunDirectory& directory) {
+  auto data = store::read_run(path);
+  return data.ok() && data->start.run_id == directory.id();
+}
+
+int recover(const RunDirectory& directory, const RecoverOptions& options) {
+  if (directory.is_recorded()) {
+    say(absl::StrCat(directory.path(), " is still being recorded by process ", directory.read_record()->pid));
+    return kOwnFailure;
+  }
+  if (!std::filesystem::is_directory(directory.path())) {
+    say(absl::StrCat(directory.path(), " is no run directory: `castscope recover --list` shows what there is"));
+    return kOwnFailure;
+  }
+  RunRecord record = directory.read_record().value_or(describe(directory));
+  Output output{record.stem};
+  bool resume = options.output.empty() && !record.stem.empty() && is_file_of(output.run_file(), directory);
+  if (!resume) {
+    std::string wish = options.output;
+    if (wish.empty() && !record.stem.empty() && !std::filesystem::exists(output.run_file()))
+      wish = record.stem + ".castscope";
+    auto chosen = choose_output(wish, record.command, local_time_for_names(), options.force);
+    absl::Status status = chosen.ok() ? check_writable(*chosen) : chosen.status();
+    if (!status.ok()) {
+      say(std::string(status.message()));
+      return kOwnFailure;
+    }
+    output = *chosen;
+  }
+  record.pid = getpid();
+  record.pid_ticks = start_ticks(getpid());
+  record.stem = output.stem;
+  (void)directory.write_record(record);
+  auto recording = Recording::begin({.directory = directory,
+                                     .record = record,
+                                     .output = output,
+                                     .overwrite = options.force,
+                                     .resume = resume,
+                                     .collector = {}});
+  if (!recording.ok()) {
+    say(std::string(recording.status().message()));
+    return kOwnFailure;
+  }
+  if (directory.has_living_process()) {
+    say("the job still runs: recording goes on until it ends");
+    wait_for_last_process(**recording, directory);
+  }
+  RecordingResult result = (*recording)->finish(std::nullopt, directory.said());
+  if (!result.problem.empty()) say(result.problem);
+  if (!result.data || !result.relay.delivered) return kOwnFailure;
+  directory.discard();
+  say(absl::StrCat("recovered ", output.run_file()));
+  print_summary(*result.data, output);
+  return 0;
+}
+
+int recover_all(const RecoverOptions& options) {
+  std::vector<RunDirectory> directories = left_over(options);
+  if (directories.empty()) say("there is nothing to recover");
+  int status = 0;
+  for (const RunDirectory& directory : directories) {
+    if (options.list) {
+      say(title(directory));
+    } else if (options.discard) {
+      if (directory.has_living_process()) {
+        say(absl::StrCat(directory.path(), " belongs to a job that still runs: left alone"));
+      } else {
+        directory.discard();
+      }
+    } else {
+      status = std::max(status, recover(directory, options));
+    }
+  }
+  return status;
+}
+
+}  // namespace
+
+void add_relay(CommandLine& line) {
+  auto* command = line.app.add_subcommand("relay", "Relay a run that the preload library began")->group("");
+  auto directory = std::make_shared<std::string>();
+  auto collector = std::make_shared<CollectorAddress>();
+  command->add_option("--run-dir", *directory)->required();
+  command->add_option("--collector", collector->address);
+  command->callback([&line, directory, collector] {
+    line.run = [directory, collector] { return relay_until_end(*directory, *collector); };
+  });
+}
+
+void add_recover(CommandLine& line) {
+  auto* command = line.app.add_subcommand("recover", "Make the run file of a run whose recorder died");
+  auto options = std::make_shared<RecoverOptions>();
+  command->add_option("RUN_DIRECTORY", options->directory, "One run only; else all that are left over");
+  command->add_option("-o,--output", options->output, "Where the run goes, instead of where it was meant to go");
+  command->add_flag("--force", options->force, "Overwrite files that exist");
+  command->add_flag("--list", options->list, "Only say what is left over");
+  command->add_flag("--discard", options->discard, "Delete it instead");
+  command->footer(
+      "Examples:\n"
+      "  castscope recover --list\n"
+      "  castscope recover\n"
+      "  castscope recover -o rescued /dev/shm/castscope-1000/run-1700000000-123-456");
+  command->callback([&line, options] { line.run = [options] { return recover_all(*options); }; });
+}
+
+}  // namespace castscope::cli

@@ -1,0 +1,210 @@
+// castscope run: the main job, end to end.
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "server/cli/child.h"
+#include "server/cli/commands.h"
+#include "server/cli/job.h"
+#include "server/cli/job_environment.h"
+#include "server/cli/proc.h"
+#include "server/cli/recording.h"
+#include "server/cli/summary.h"
+
+namespace castscope::cli {
+namespace {
+
+struct RunOptions {
+  std::string output;
+  bool force = false, progress = false;
+  std::string keep;
+  CollectorAddress collector;
+  std::vector<std::string> command;
+};
+
+// A line that is drawn over and over, only when asked for: the job may draw its own.
+class ProgressLine {
+ public:
+  ProgressLine(relay::Relay& relay, bool wanted) : relay_(relay) {
+    if (wanted) thread_ = std::thread([this] { draw_until_stopped(); });
+  }
+  ~ProgressLine() {
+    if (!thread_.joinable()) return;
+    {
+      std::lock_guard lock(mutex_);
+      stopped_ = true;
+    }
+    wake_.notify_one();
+    thread_.join();
+    std::fputs("\r\033[K", stderr);
+  }
+
+ private:
+  void draw_until_stopped() {
+    std::unique_lock lock(mutex_);
+    while (!wake_.wait_for(lock, std::chrono::milliseconds(500), [this] { return stopped_; })) {
+      relay::Progress now = relay_.progress();
+      absl::FPrintF(stderr, "\r\033[Kcastscope: %d processes, %d casts, %d cache hits, %d events%s", now.processes,
+                    now.casts, now.hits, now.events,
+                    now.dropped > 0 ? absl::StrCat(", ", now.dropped, " dropped") : "");
+      std::fflush(stderr);
+    }
+  }
+  relay::Relay& relay_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopped_ = false;
+  std::thread thread_;
+};
+
+absl::StatusOr<Output> place_of_output(const RunOptions& options, const std::string& when) {
+  auto output = choose_output(options.output, options.command, when, options.force);
+  if (!output.ok()) return output;
+  absl::Status writable = check_writable(*output);
+  if (writable.ok()) return output;
+  Output fallback = fallback_output(options.command, when);
+  absl::Status also = check_writable(fallback);
+  if (!also.ok()) return writable;
+  say(absl::StrCat(writable.message(), "; the run is recorded in ", fallback.run_file(), " instead"));
+  return fallback;
+}
+
+// Without a recording: the user's job matters more than our account of it.
+int run_unobserved(const RunOptions& options, const std::string& why) {
+  say(absl::StrCat(why, "; the job runs unobserved"));
+  SignalForwarding signals;
+  SignalForwarding::StartError error;
+  if (signals.start(options.command, environment_with({}), error) < 0) {
+    say(error.sentence);
+    return error.shell_status;
+  }
+  leave_as(signals.wait());
+}
+
+void report_end(const RunOptions& options, const RunDirectory& directory, const Output& output,
+                const RecordingResult& result) {
+  if (!result.relay.delivered || (!result.problem.empty() && !result.data)) {
+    say(absl::StrCat(result.problem.empty() ? "not everything could be recorded" : result.problem,
+                     "; what is left lies in ", directory.path(), ": `castscope recover` goes on with it"));
+  } else {
+    if (!result.problem.empty()) say(result.problem);
+    directory.discard();
+  }
+  if (!options.collector.address.empty())
+    say(absl::StrCat("the run is kept by the collector at ", options.collector.address));
+  if (result.data) print_summary(*result.data, output);
+}
+
+int run(RunOptions options) {
+  std::string when = local_time_for_names();
+  absl::StatusOr<Output> output = place_of_output(options, when);
+  if (absl::IsAlreadyExists(output.status())) {
+    say(std::string(output.status().message()));
+    return kOwnFailure;
+  }
+  if (!output.ok()) return run_unobserved(options, std::string(output.status().message()));
+  absl::StatusOr<RunDirectory> directory = RunDirectory::create();
+  if (!directory.ok()) return run_unobserved(options, std::string(directory.status().message()));
+  auto drop_directory = absl::MakeCleanup([&] { directory->remove(); });
+
+  std::vector<std::string> environment = job_environment(options.command, *directory, say);
+  RunRecord record{.command = options.command,
+                   .cwd = std::filesystem::current_path().string(),
+                   .stem = output->stem,
+                   .begin_realtime_ns = realtime_ns(),
+                   .pid = getpid(),
+                   .pid_ticks = start_ticks(getpid()),
+                   .keep_all = options.keep == "all"};
+  if (absl::Status status = directory->write_record(record); !status.ok()) say(std::string(status.message()));
+
+  // Beyond this point signals belong to the job.
+  SignalForwarding signals;
+  SignalForwarding::StartError error;
+  if (signals.start(options.command, environment, error) < 0) {
+    say(error.sentence);
+    return error.shell_status;
+  }
+  // Only now: the job does not wait for gRPC and SQLite, and inherits nothing of them.
+  auto recording = Recording::begin({.directory = *directory,
+                                     .record = record,
+                                     .output = *output,
+                                     .overwrite = options.force,
+                                     .resume = false,
+                                     .collector = options.collector});
+  std::vector<std::string> notices;
+  if (!recording.ok()) {
+    notices.push_back(absl::StrCat(recording.status().message(), "; the job goes on unrecorded"));
+    say(notices.back());
+    JobEnd end = signals.wait();
+    directory->discard();
+    leave_as(end);
+  }
+  if (options.collector.address.empty()) say(absl::StrCat("recording into ", output->run_file()));
+
+  JobEnd end;
+  {
+    ProgressLine line((*recording)->relay(), options.progress);
+    end = signals.wait();
+    // Processes that the job left behind get a moment to end with it.
+    (*recording)->relay().wait_until_quiet(std::chrono::milliseconds(500));
+  }
+  notices = directory->said();
+  RecordingResult result = (*recording)->finish(end, notices);
+  std::move(drop_directory).Cancel();
+  report_end(options, *directory, *output, result);
+  leave_as(end);
+}
+
+}  // namespace
+
+void add_run(CommandLine& line) {
+  auto* command = line.app.add_subcommand("run", "Run a command and record every cast in it");
+  auto options = std::make_shared<RunOptions>();
+  command->add_option("-o,--output", options->output,
+                      "Where the run goes: NAME.castscope and NAME.json; a folder gets a default name inside");
+  command->add_flag("--force", options->force, "Overwrite files that exist");
+  command->add_option("--keep", options->keep, "`all` keeps every single event; else those of a bounded window")
+      ->check(CLI::IsMember({"all", "window"}));
+  command->add_flag("--progress", options->progress, "Draw a live line on stderr");
+  command->add_option("--collector", options->collector.address, "Send to a `castscope serve` at HOST:PORT instead");
+  command->add_option("--token", options->collector.token, "What the collector asks for")->envname("CASTSCOPE_TOKEN");
+  command->add_flag("--tls", options->collector.tls.use, "Talk TLS to the collector");
+  command->add_option("--ca", options->collector.tls.root_certificate_file, "Certificate that the collector's rests on")
+      ->check(CLI::ExistingFile);
+  command->prefix_command();
+  command->footer(
+      "Examples:\n"
+      "  castscope run -- python train.py --epochs 3\n"
+      "  castscope run -o runs/baseline -- torchrun --nproc-per-node 2 train.py\n"
+      "  castscope run --keep all -o deep -- python -m project.train\n\n"
+      "The exit status, the signals and the standard streams are the command's own; castscope speaks on stderr.");
+  command->callback([&line, options, command] {
+    line.run = [&line, options, command] {
+      options->command = command->remaining();
+      options->command.insert(options->command.end(), line.job.begin(), line.job.end());
+      if (options->command.empty()) {
+        say("run needs a command: castscope run -- python train.py");
+        return kOwnFailure;
+      }
+      if (absl::StartsWith(options->command[0], "-")) {
+        say(absl::StrCat("run has no option ", options->command[0], ": castscope run --help lists them"));
+        return kOwnFailure;
+      }
+      options->collector.tls.use |= !options->collector.tls.root_certificate_file.empty();
+      return run(*options);
+    };
+  });
+}
+
+}  // namespace castscope::cli

@@ -1,0 +1,174 @@
+// castscope serve: a collector for many runs, one file each.
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include "absl/strings/str_cat.h"
+#include "server/cli/commands.h"
+#include "server/cli/output_name.h"
+#include "server/cli/recording.h"
+
+namespace castscope::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ServeOptions {
+  ingest::Options listen{.address = "127.0.0.1:7390", .token = "", .certificate_file = "", .key_file = ""};
+  std::string folder = ".";
+  std::string keep;
+};
+
+class RunShelf {
+ public:
+  RunShelf(std::string folder, bool keep_all) : folder_(std::move(folder)), keep_all_(keep_all) {}
+
+  absl::StatusOr<std::shared_ptr<store::RunSink>> open(const ingest::RunOpening& run) {
+    std::lock_guard lock(mutex_);
+    store::StoreOptions options{.keep_all = keep_all_};
+    Output output = place(run);
+    bool known = fs::exists(output.run_file());
+    auto store = known ? store::RunStore::resume(output.run_file(), options)
+                       : store::RunStore::create(output.run_file(), start_of(run), options);
+    if (!store.ok()) {
+      spdlog::error("run {}: {}", run.id, std::string(store.status().message()));
+      return store.status();
+    }
+    spdlog::info("run {} from {}: {} {}", run.id, run.host, known ? "goes on in" : "begins in", output.run_file());
+    Open& entry = open_[run.id];
+    entry = {std::shared_ptr<store::RunStore>(*std::move(store)), output};
+    return entry.store;
+  }
+
+  void close(const std::string& id, const ingest::RunClosing& closing) {
+    Open entry;
+    {
+      std::lock_guard lock(mutex_);
+      auto found = open_.find(id);
+      if (found == open_.end()) return;
+      entry = found->second;
+      open_.erase(found);
+    }
+    for (const std::string& notice : closing.notices) (void)entry.store->notice(notice);
+    store::RunEnd end{.end_ns = realtime_ns(), .exit_status = {}, .signal = {}, .complete = closing.farewell};
+    if (closing.exit_status >= 0) end.exit_status = closing.exit_status;
+    if (closing.signal > 0) end.signal = closing.signal;
+    if (end.complete) end.complete = every_process_ended(*entry.store);
+    auto data = conclude(*entry.store, end, entry.output.report_file());
+    if (data.ok()) {
+      spdlog::info("run {}: {} and .json written", id, entry.output.run_file());
+    } else {
+      spdlog::error("run {}: {}", id, std::string(data.status().message()));
+    }
+  }
+
+ private:
+  struct Open {
+    std::shared_ptr<store::RunStore> store;
+    Output output;
+  };
+
+  static store::RunStart start_of(const ingest::RunOpening& run) {
+    return {.run_id = run.id,
+            .command = run.command,
+            .cwd = run.cwd,
+            .host = run.host,
+            .castscope_version = run.castscope_version,
+            .start_ns = run.begin_realtime_ns};
+  }
+
+  static bool every_process_ended(store::RunStore& store) {
+    auto data = store.read();
+    if (!data.ok()) return false;
+    for (const auto& process : data->processes) {
+      if (process.end != store::ProcessEnd::kExited && process.end != store::ProcessEnd::kReplaced) return false;
+    }
+    return true;
+  }
+
+  // The file that holds this run, from an earlier life of this collector or not; else a free name.
+  Output place(const ingest::RunOpening& run) const {
+    std::string name;
+    for (char c : run.name.empty() ? run.id : run.name) {
+      name += std::isalnum(static_cast<unsigned char>(c)) || std::string_view("._-").find(c) != std::string_view::npos
+                  ? c
+                  : '_';
+    }
+    if (name.empty() || name[0] == '.') name = "run" + name;
+    Output output{(fs::path(folder_) / name).string()};
+    for (int n = 2; fs::exists(output.run_file()); n++) {
+      auto data = store::read_run(output.run_file());
+      if (data.ok() && data->start.run_id == run.id) break;
+      output.stem = (fs::path(folder_) / absl::StrCat(name, "-", n)).string();
+    }
+    return output;
+  }
+
+  std::string folder_;
+  bool keep_all_;
+  std::mutex mutex_;
+  std::map<std::string, Open> open_;
+};
+
+int serve(const ServeOptions& options) {
+  spdlog::set_default_logger(spdlog::stderr_color_mt("castscope"));
+  std::error_code error;
+  fs::create_directories(options.folder, error);
+  if (access(options.folder.c_str(), W_OK) != 0) {
+    say(absl::StrCat(options.folder, " cannot be written: choose another --folder"));
+    return kOwnFailure;
+  }
+  // Before any thread is made, so that all of them leave the end to us.
+  sigset_t stop;
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGINT);
+  sigaddset(&stop, SIGTERM);
+  sigprocmask(SIG_BLOCK, &stop, nullptr);
+
+  RunShelf shelf(fs::absolute(options.folder).string(), options.keep == "all");
+  ingest::RunKeeper keeper;
+  keeper.open = [&](const ingest::RunOpening& run) { return shelf.open(run); };
+  keeper.close = [&](const std::string& id, const ingest::RunClosing& closing) { shelf.close(id, closing); };
+  auto server = ingest::Server::start(options.listen, keeper);
+  if (!server.ok()) {
+    say(std::string(server.status().message()));
+    return kOwnFailure;
+  }
+  spdlog::info("collecting on {} into {}", (*server)->address(), fs::absolute(options.folder).string());
+  int signal = 0;
+  sigwait(&stop, &signal);
+  spdlog::info("stopping");
+  (*server)->shutdown(std::chrono::seconds(5));
+  return 0;
+}
+
+}  // namespace
+
+void add_serve(CommandLine& line) {
+  auto* command = line.app.add_subcommand("serve", "Collect runs that come over the network");
+  auto options = std::make_shared<ServeOptions>();
+  command->add_option("--listen", options->listen.address, "HOST:PORT or unix:PATH; port 0 = any free one")
+      ->capture_default_str();
+  command->add_option("--folder", options->folder, "Where the run files go")->capture_default_str();
+  command->add_option("--token", options->listen.token, "What relays must know (better in the environment)")
+      ->envname("CASTSCOPE_TOKEN");
+  command->add_option("--cert", options->listen.certificate_file, "TLS certificate (PEM)")->check(CLI::ExistingFile);
+  command->add_option("--key", options->listen.key_file, "Its key (PEM)")->check(CLI::ExistingFile);
+  command->add_option("--keep", options->keep, "`all` keeps every single event")
+      ->check(CLI::IsMember({"all", "window"}));
+  command->footer(
+      "Examples:\n"
+      "  castscope serve --folder runs\n"
+      "  CASTSCOPE_TOKEN=… castscope serve --listen 0.0.0.0:7390 --cert cert.pem --key key.pem\n\n"
+      "An address that others can reach is refused until certificate, key and token are given.");
+  command->callback([&line, options] { line.run = [options] { return serve(*options); }; });
+}
+
+}  // namespace castscope::cli

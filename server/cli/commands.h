@@ -1,0 +1,36 @@
+// What `castscope` can do: one file per command. Each adds itself to the command line, and sets `run` when it was
+// chosen; main runs it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace castscope::cli {
+
+struct CommandLine {
+  CLI::App app{"castscope shows every precision cast that autocast makes in a PyTorch job."};
+  std::vector<std::string> job;  // what stood after "--"
+  std::function<int()> run;      // exit status
+};
+
+void add_run(CommandLine& line);
+void add_report(CommandLine& line);
+void add_convert(CommandLine& line);
+void add_recover(CommandLine& line);
+void add_serve(CommandLine& line);
+void add_env(CommandLine& line);
+void add_doctor(CommandLine& line);
+void add_relay(CommandLine& line);        // hidden: for the preload library
+void add_build_agent(CommandLine& line);  // hidden: for CMake
+void add_version(CommandLine& line);
+
+// castscope's own failures, as `env`, `timeout` and `nohup` have theirs: told apart from most jobs' statuses.
+inline constexpr int kOwnFailure = 125;
+
+// "castscope: …" on stderr.
+void say(const std::string& sentence);
+
+}  // namespace castscope::cli

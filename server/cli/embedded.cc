@@ -1,0 +1,79 @@
+#include "server/cli/embedded.h"
+
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "server/cli/recipe.h"
+
+// From the assembler file that cmake/EmbedSources.cmake writes: name, begin and end of each file, ended by a null.
+extern "C" {
+struct castscope_embedded_entry {
+  const char* path;
+  const char* begin;
+  const char* end;
+};
+extern const castscope_embedded_entry castscope_embedded[];
+}
+
+namespace castscope::cli {
+namespace {
+
+std::uint64_t fnv1a(std::string_view text, std::uint64_t hash) {
+  for (unsigned char c : text) hash = (hash ^ c) * 1099511628211u;
+  return hash;
+}
+
+bool holds(const std::filesystem::path& path, std::string_view content) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return false;
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  return text == content;
+}
+
+}  // namespace
+
+std::span<const EmbeddedFile> embedded_files() {
+  static const auto* files = [] {
+    auto* all = new std::vector<EmbeddedFile>;
+    for (const auto* entry = castscope_embedded; entry->path != nullptr; entry++) {
+      all->push_back({entry->path, {entry->begin, static_cast<std::size_t>(entry->end - entry->begin)}});
+    }
+    return all;
+  }();
+  return *files;
+}
+
+const std::string& source_hash() {
+  static const auto* hash = [] {
+    std::uint64_t value = 1469598103934665603u;
+    for (const auto& file : embedded_files()) value = fnv1a(file.content, fnv1a(file.path, value));
+    return new std::string(absl::StrFormat("%016x", fnv1a(recipe_fingerprint(), value)));
+  }();
+  return *hash;
+}
+
+absl::Status extract_sources(const std::string& folder) {
+  namespace fs = std::filesystem;
+  for (const auto& file : embedded_files()) {
+    fs::path path = fs::path(folder) / std::string(file.path);
+    if (holds(path, file.content)) continue;
+    std::error_code error;
+    fs::create_directories(path.parent_path(), error);
+    fs::path fresh = path;
+    fresh += ".new";
+    std::ofstream out(fresh, std::ios::binary | std::ios::trunc);
+    out.write(file.content.data(), static_cast<std::streamsize>(file.content.size()));
+    out.close();
+    if (out) fs::rename(fresh, path, error);
+    if (!out || error) return absl::UnavailableError(absl::StrCat(path.string(), " cannot be written"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace castscope::cli

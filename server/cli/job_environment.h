@@ -1,0 +1,24 @@
+// What the job's environment gets so that it is observed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "server/cli/run_directory.h"
+#include "server/cli/toolkit.h"
+
+namespace castscope::cli {
+
+// The variables NAME=VALUE that make a command observed. Builds what is missing; says what cannot be had, and leaves
+// it out. `preload` is the library as LD_PRELOAD can name it.
+std::vector<std::string> observing_variables(const std::vector<std::string>& command, const std::string& preload,
+                                             const Say& say);
+
+// The whole environment of a job of `castscope run`.
+std::vector<std::string> job_environment(const std::vector<std::string>& command, const RunDirectory& directory,
+                                         const Say& say);
+
+// LD_PRELOAD parts paths at colons and blanks and knows no quotes.
+bool fits_into_ld_preload(const std::string& path);
+
+}  // namespace castscope::cli

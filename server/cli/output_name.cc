@@ -1,0 +1,115 @@
+#include "server/cli/output_name.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace castscope::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool exists(const Output& output) {
+  std::error_code error;
+  return fs::exists(fs::symlink_status(output.run_file(), error)) ||
+         fs::exists(fs::symlink_status(output.report_file(), error));
+}
+
+Output unused(const fs::path& folder, const std::string& name) {
+  Output output{(folder / name).string()};
+  for (int n = 2; exists(output); n++) output.stem = (folder / absl::StrCat(name, "-", n)).string();
+  return output;
+}
+
+// "run.json" → "run", but "lr0.001" and "model.v2" stay: only letters make a suffix.
+std::string without_suffix(const std::string& path) {
+  fs::path whole(path);
+  std::string suffix = whole.extension().string();
+  bool letters = suffix.size() > 1 &&
+                 std::all_of(suffix.begin() + 1, suffix.end(), [](unsigned char c) { return std::isalpha(c); });
+  return letters ? whole.replace_extension().string() : path;
+}
+
+std::string printable(std::string name) {
+  for (char& c : name) {
+    if (!std::isalnum(static_cast<unsigned char>(c)) && std::strchr("._-", c) == nullptr) c = '_';
+  }
+  while (!name.empty() && (name[0] == '.' || name[0] == '-')) name.erase(0, 1);
+  name.resize(std::min<std::size_t>(name.size(), 64));
+  return name.empty() ? "run" : name;
+}
+
+absl::Status check_file(const std::string& path) {
+  std::error_code error;
+  bool existed = fs::exists(path, error);
+  int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (fd < 0) return absl::UnavailableError(absl::StrCat(path, " cannot be written: ", strerror(errno)));
+  close(fd);
+  if (!existed) unlink(path.c_str());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string telling_name(const std::vector<std::string>& command) {
+  for (std::size_t i = 1; i < command.size(); i++) {
+    if (absl::EndsWith(command[i], ".py")) return printable(fs::path(command[i]).stem().string());
+    if (command[i] == "-m" && i + 1 < command.size()) {
+      const std::string& module = command[i + 1];
+      return printable(module.substr(module.rfind('.') + 1));
+    }
+    if (command[i] == "-c") break;
+  }
+  return command.empty() ? "run" : printable(fs::path(command[0]).stem().string());
+}
+
+absl::StatusOr<Output> choose_output(const std::string& wish, const std::vector<std::string>& command,
+                                     const std::string& when, bool force) {
+  std::string name = absl::StrCat(telling_name(command), "-", when);
+  if (wish.empty()) return unused(fs::current_path(), name);
+  std::error_code error;
+  bool is_folder = fs::is_directory(wish, error) || absl::EndsWith(wish, "/");
+  if (is_folder) {
+    fs::create_directories(wish, error);
+    return unused(fs::absolute(wish), name);
+  }
+  Output output{fs::absolute(without_suffix(wish)).string()};
+  if (exists(output) && !force) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("there is already a ", output.stem, ".castscope or .json: choose another -o NAME, or --force"));
+  }
+  fs::create_directories(fs::path(output.stem).parent_path(), error);
+  return output;
+}
+
+absl::Status check_writable(const Output& output) {
+  absl::Status status = check_file(output.run_file());
+  return status.ok() ? check_file(output.report_file()) : status;
+}
+
+Output fallback_output(const std::vector<std::string>& command, const std::string& when) {
+  std::error_code error;
+  fs::path folder = fs::temp_directory_path(error);
+  return unused(error ? fs::path("/tmp") : folder, absl::StrCat(telling_name(command), "-", when));
+}
+
+std::string local_time_for_names() {
+  std::time_t now = std::time(nullptr);
+  std::tm fields{};
+  localtime_r(&now, &fields);
+  char text[32];
+  std::strftime(text, sizeof(text), "%Y%m%d-%H%M%S", &fields);
+  return text;
+}
+
+}  // namespace castscope::cli

@@ -1,0 +1,54 @@
+#include "server/cli/proc.h"
+
+#include <unistd.h>
+
+#include <ctime>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace castscope::cli {
+namespace {
+
+std::string read_all(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+}
+
+}  // namespace
+
+std::uint64_t start_ticks(pid_t pid) {
+  std::string text = read_all(absl::StrCat("/proc/", pid, "/stat"));
+  std::size_t name_end = text.rfind(')');  // the name may hold blanks and brackets
+  if (name_end == std::string::npos) return 0;
+  std::istringstream fields(text.substr(name_end + 1));
+  std::string state, skipped;
+  fields >> state;
+  for (int field = 4; field < 22; field++) fields >> skipped;
+  std::uint64_t ticks = 0;
+  return fields >> ticks && state != "Z" && state != "X" ? ticks : 0;
+}
+
+bool is_alive(pid_t pid, std::uint64_t ticks) {
+  std::uint64_t now = start_ticks(pid);
+  return now != 0 && (ticks == 0 || ticks == now);
+}
+
+double process_age(pid_t pid) {
+  std::uint64_t ticks = start_ticks(pid);
+  timespec now{};
+  if (ticks == 0 || clock_gettime(CLOCK_BOOTTIME, &now) != 0) return -1e9;
+  return static_cast<double>(now.tv_sec) - static_cast<double>(ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+std::vector<std::string> command_line(pid_t pid) {
+  std::string text = read_all(absl::StrCat("/proc/", pid, "/cmdline"));
+  if (!text.empty() && text.back() == '\0') text.pop_back();
+  if (text.empty()) return {};
+  return absl::StrSplit(text, '\0');
+}
+
+}  // namespace castscope::cli

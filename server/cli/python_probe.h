@@ -1,0 +1,36 @@
+// Which Python, and which PyTorch, a command will use: found out without importing torch.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace castscope::cli {
+
+struct TorchInstall {
+  std::string version;                       // "2.13.0+cpu"
+  std::string folder;                        // …/site-packages/torch
+  std::string library;                       // libtorch_cpu.so
+  std::string core_library;                  // libc10.so
+  std::string key;                           // library_key(library)
+  std::vector<std::string> include_folders;  // empty: its headers are not installed
+  bool cxx11_abi = true;
+};
+
+struct PythonInstall {
+  std::string executable;
+  std::string version;  // "3.11.7"
+  bool has_castscope = false;
+  std::optional<TorchInstall> torch;
+  std::string torch_problem;  // torch is there, but not as it should be
+};
+
+// The Python that this command runs: itself, by its #! line, among its arguments, or else python3 of PATH.
+// "" when there is none.
+std::string python_of(const std::vector<std::string>& command);
+
+absl::StatusOr<PythonInstall> probe_python(const std::string& executable);
+
+}  // namespace castscope::cli

@@ -1,0 +1,173 @@
+#include "server/cli/recording.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "server/cli/version.h"
+#include "server/report/json.h"
+#include "server/rules/rules.h"
+
+namespace castscope::cli {
+namespace {
+
+using std::chrono::seconds;
+
+// Everything the job left is in memory or nearly so; only a collector far away may need its time.
+constexpr seconds kLocalDeadline{120}, kRemoteDeadline{30};
+
+bool all_ended(const relay::Summary& summary) {
+  return std::all_of(summary.processes.begin(), summary.processes.end(), [](const relay::ProcessSummary& process) {
+    return process.end == relay::ProcessEnd::kExited || process.end == relay::ProcessEnd::kReplaced;
+  });
+}
+
+std::string first_problem(const relay::Summary& summary) {
+  if (!summary.problem.empty()) return summary.problem;
+  for (const auto& process : summary.processes) {
+    if (!process.problem.empty()) return process.problem;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::int64_t realtime_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+std::string host_name() {
+  char name[256] = "";
+  gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+absl::Status write_text_file(const std::string& path, const std::string& text) {
+  std::string fresh = absl::StrCat(path, ".new");
+  std::FILE* file = std::fopen(fresh.c_str(), "w");
+  bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  int error = errno;
+  if (file != nullptr && std::fclose(file) != 0 && written) written = false, error = errno;
+  if (written && std::rename(fresh.c_str(), path.c_str()) == 0) return absl::OkStatus();
+  if (written) error = errno;
+  std::remove(fresh.c_str());
+  return absl::UnavailableError(absl::StrCat(path, " cannot be written: ", std::strerror(error)));
+}
+
+absl::StatusOr<store::RunData> conclude(store::RunStore& store, const store::RunEnd& end,
+                                        const std::string& report_file) {
+  absl::Status status = store.finish(end);
+  if (status.ok()) status = rules::record_findings(store);
+  absl::StatusOr<store::RunData> data = store.read();
+  if (status.ok()) status = data.status();
+  absl::Status closed = store.close();
+  if (status.ok()) status = closed;
+  if (status.ok()) status = write_text_file(report_file, report::json_text(*data));
+  if (!status.ok()) return status;
+  return data;
+}
+
+absl::StatusOr<std::unique_ptr<Recording>> Recording::begin(RecordingOptions options) {
+  std::unique_ptr<Recording> recording(new Recording(std::move(options)));
+  absl::Status status;
+  if (recording->options_.collector.address.empty()) status = recording->open_store();
+  if (status.ok()) status = recording->start_relay();
+  if (!status.ok()) return status;
+  return recording;
+}
+
+absl::Status Recording::open_store() {
+  const RunRecord& record = options_.record;
+  store::StoreOptions store_options{.keep_all = record.keep_all};
+  store_options.overwrite = options_.overwrite;
+  store::RunStart start{.run_id = options_.directory.id(),
+                        .command = record.command,
+                        .cwd = record.cwd,
+                        .host = host_name(),
+                        .castscope_version = kVersion,
+                        .start_ns = record.begin_realtime_ns};
+  std::string path = options_.output.run_file();
+  auto store = options_.resume && std::filesystem::exists(path) ? store::RunStore::resume(path, store_options)
+                                                                : store::RunStore::create(path, start, store_options);
+  if (!store.ok()) return store.status();
+  store_ = *std::move(store);
+  ingest::RunKeeper keeper;
+  keeper.open = [this](const ingest::RunOpening&) -> absl::StatusOr<std::shared_ptr<store::RunSink>> { return store_; };
+  keeper.close = [](const std::string&, const ingest::RunClosing&) {};  // finish() has the last word
+  auto server = ingest::Server::start({}, keeper);
+  if (!server.ok()) return server.status();
+  server_ = *std::move(server);
+  return absl::OkStatus();
+}
+
+absl::Status Recording::start_relay() {
+  const RunRecord& record = options_.record;
+  relay::Options relay_options;
+  relay_options.run_directory = options_.directory.path();
+  relay_options.run = {.id = options_.directory.id(),
+                       .name = std::filesystem::path(options_.output.stem).filename().string(),
+                       .command = record.command,
+                       .cwd = record.cwd,
+                       .host = host_name(),
+                       .begin_realtime_ns = record.begin_realtime_ns,
+                       .castscope_version = kVersion};
+  relay_options.token = options_.collector.token;
+  if (server_ != nullptr) {
+    relay_options.channel = server_->in_process_channel();
+  } else {
+    auto channel = relay::connect(options_.collector.address, options_.collector.tls);
+    if (!channel.ok()) return channel.status();
+    relay_options.channel = *std::move(channel);
+  }
+  relay_ = std::make_unique<relay::Relay>(std::move(relay_options));
+  return relay_->start();
+}
+
+Recording::~Recording() {
+  relay_.reset();  // before the server it talks to
+  if (server_ != nullptr) server_->shutdown(seconds(1));
+}
+
+RecordingResult Recording::finish(const std::optional<JobEnd>& end, const std::vector<std::string>& notices) {
+  RecordingResult result;
+  relay::Farewell farewell;
+  if (end) {
+    farewell.exit_status = end->exit_status;
+    farewell.signal = end->signal;
+  }
+  farewell.notices = notices;
+  result.relay = relay_->stop(farewell, server_ != nullptr ? kLocalDeadline : kRemoteDeadline);
+  relay_.reset();
+  result.complete = end.has_value() && result.relay.delivered && all_ended(result.relay);
+  result.problem = first_problem(result.relay);
+  if (server_ == nullptr) return result;
+  server_->shutdown(seconds(5));
+  server_.reset();
+  close_store(end, notices, result);
+  return result;
+}
+
+void Recording::close_store(const std::optional<JobEnd>& end, const std::vector<std::string>& notices,
+                            RecordingResult& result) {
+  for (const std::string& sentence : notices) {
+    if (absl::Status status = store_->notice(sentence); !status.ok()) result.problem = std::string(status.message());
+  }
+  store::RunEnd run_end{.end_ns = realtime_ns(), .exit_status = {}, .signal = {}, .complete = result.complete};
+  if (end && end->signal != 0) run_end.signal = end->signal;
+  if (end && end->signal == 0) run_end.exit_status = end->exit_status;
+  auto data = conclude(*store_, run_end, options_.output.report_file());
+  if (data.ok()) {
+    result.data = *std::move(data);
+  } else if (result.problem.empty()) {
+    result.problem = std::string(data.status().message());
+  }
+}
+
+}  // namespace castscope::cli

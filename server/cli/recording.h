@@ -1,0 +1,74 @@
+// A run being recorded: relay → (in-process or network) → collector → run file and report. What `castscope run`,
+// `relay` and `recover` have in common.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "agent/relay/relay.h"
+#include "server/cli/job.h"
+#include "server/cli/output_name.h"
+#include "server/cli/run_directory.h"
+#include "server/ingest/server.h"
+#include "server/store/run_store.h"
+
+namespace castscope::cli {
+
+struct CollectorAddress {
+  std::string address;  // "" = collect here, into `output`
+  std::string token;
+  relay::Tls tls;
+};
+
+struct RecordingOptions {
+  RunDirectory directory;
+  RunRecord record;
+  Output output;  // of local collecting
+  bool overwrite = false;
+  bool resume = false;  // go on with the run file that is there
+  CollectorAddress collector;
+};
+
+struct RecordingResult {
+  relay::Summary relay;
+  bool complete = false;
+  std::string problem;                 // a sentence when the report is not what it should be
+  std::optional<store::RunData> data;  // of local collecting
+};
+
+class Recording {
+ public:
+  static absl::StatusOr<std::unique_ptr<Recording>> begin(RecordingOptions options);
+  ~Recording();
+
+  relay::Relay& relay() { return *relay_; }
+  // The last drain, the run file closed, the report written.
+  RecordingResult finish(const std::optional<JobEnd>& end, const std::vector<std::string>& notices);
+
+ private:
+  explicit Recording(RecordingOptions options) : options_(std::move(options)) {}
+  absl::Status open_store();
+  absl::Status start_relay();
+  void close_store(const std::optional<JobEnd>& end, const std::vector<std::string>& notices, RecordingResult& result);
+
+  RecordingOptions options_;
+  std::shared_ptr<store::RunStore> store_;
+  std::unique_ptr<ingest::Server> server_;
+  std::unique_ptr<relay::Relay> relay_;
+};
+
+// Judges, reads and closes the run: what remains to do with a store when its last word has been said. Writes the
+// report beside it.
+absl::StatusOr<store::RunData> conclude(store::RunStore& store, const store::RunEnd& end,
+                                        const std::string& report_file);
+
+absl::Status write_text_file(const std::string& path, const std::string& text);
+
+std::int64_t realtime_ns();
+std::string host_name();
+
+}  // namespace castscope::cli

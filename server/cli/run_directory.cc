@@ -1,0 +1,174 @@
+#include "server/cli/run_directory.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "server/cli/proc.h"
+
+namespace castscope::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The order of agent/preload/run_directory.c.
+std::vector<std::string> bases() {
+  std::vector<std::string> result;
+  if (access("/dev/shm", W_OK | X_OK) == 0) result.push_back("/dev/shm");
+  const char* temporary = getenv("TMPDIR");
+  if (temporary != nullptr && temporary[0] == '/') result.push_back(temporary);
+  result.push_back("/tmp");
+  for (std::string& base : result) absl::StrAppend(&base, "/castscope-", getuid());
+  return result;
+}
+
+bool is_private(const std::string& path) {
+  struct stat info;
+  return lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
+         (info.st_mode & 022) == 0;
+}
+
+std::vector<fs::path> files_in(const std::string& folder) {
+  std::vector<fs::path> result;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) result.push_back(entry.path());
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+pid_t leading_number(const fs::path& path) {
+  std::string name = path.filename().string();
+  int pid = 0;
+  return absl::SimpleAtoi(name.substr(0, name.find_first_of(".-")), &pid) ? pid : 0;
+}
+
+}  // namespace
+
+absl::StatusOr<RunDirectory> RunDirectory::create() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  std::string why = "no place";
+  for (const std::string& base : bases()) {
+    if (mkdir(base.c_str(), 0700) != 0 && errno != EEXIST) {
+      why = absl::StrCat(base, ": ", strerror(errno));
+      continue;
+    }
+    std::string path = absl::StrCat(base, "/run-", now.tv_sec, "-", now.tv_nsec, "-", getpid());
+    if (!is_private(base)) {
+      why = absl::StrCat(base, " belongs to somebody else or is open to others");
+    } else if (mkdir(path.c_str(), 0700) != 0) {
+      why = absl::StrCat(path, ": ", strerror(errno));
+    } else {
+      return RunDirectory(path);
+    }
+  }
+  return absl::UnavailableError(absl::StrCat("no run directory can be made (", why, ")"));
+}
+
+std::vector<RunDirectory> RunDirectory::all() {
+  std::vector<RunDirectory> result;
+  std::vector<std::string> seen;
+  for (const std::string& base : bases()) {
+    if (!is_private(base) || std::find(seen.begin(), seen.end(), base) != seen.end()) continue;
+    seen.push_back(base);
+    for (const fs::path& path : files_in(base)) {
+      std::string name = path.filename().string();
+      if (is_private(path.string()) && (absl::StartsWith(name, "run-") || absl::StartsWith(name, "bare-"))) {
+        result.emplace_back(path.string());
+      }
+    }
+  }
+  return result;
+}
+
+std::string RunDirectory::id() const { return fs::path(path_).filename().string(); }
+bool RunDirectory::is_bare() const { return absl::StartsWith(id(), "bare-"); }
+
+absl::Status RunDirectory::write_record(const RunRecord& record) const {
+  nlohmann::ordered_json json = {{"command", record.command},  {"cwd", record.cwd},
+                                 {"stem", record.stem},        {"begin_realtime_ns", record.begin_realtime_ns},
+                                 {"pid", record.pid},          {"pid_ticks", record.pid_ticks},
+                                 {"keep_all", record.keep_all}};
+  std::ofstream file(path_ + "/run.json");
+  file << json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  file.close();
+  return file ? absl::OkStatus() : absl::UnavailableError(absl::StrCat(path_, "/run.json cannot be written"));
+}
+
+std::optional<RunRecord> RunDirectory::read_record() const {
+  std::ifstream file(path_ + "/run.json");
+  if (!file) return std::nullopt;
+  nlohmann::json json = nlohmann::json::parse(file, nullptr, false);
+  if (!json.is_object()) return std::nullopt;
+  try {
+    return RunRecord{json.at("command"), json.at("cwd"),       json.at("stem"),    json.at("begin_realtime_ns"),
+                     json.at("pid"),     json.at("pid_ticks"), json.at("keep_all")};
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+}
+
+std::vector<pid_t> RunDirectory::attached() const {
+  std::vector<pid_t> result;
+  for (const fs::path& path : files_in(path_)) {
+    if (path.extension() == ".attached" && leading_number(path) > 0) result.push_back(leading_number(path));
+  }
+  return result;
+}
+
+std::vector<std::string> RunDirectory::said() const {
+  std::vector<std::string> result;
+  for (const fs::path& path : files_in(path_)) {
+    if (!absl::StartsWith(path.filename().string(), "said-")) continue;
+    std::ifstream file(path, std::ios::binary);
+    std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    if (!text.empty()) result.push_back(text);
+  }
+  return result;
+}
+
+bool RunDirectory::has_segments() const {
+  auto files = files_in(path_);
+  return std::any_of(files.begin(), files.end(), [](const fs::path& path) { return path.extension() == ".lanes"; });
+}
+
+bool RunDirectory::has_living_process() const {
+  auto files = files_in(path_);
+  return std::any_of(files.begin(), files.end(), [](const fs::path& path) {
+    bool names_process = path.extension() == ".lanes" || path.extension() == ".attached";
+    struct stat info;
+    if (!names_process || leading_number(path) <= 0 || stat(path.c_str(), &info) != 0) return false;
+    // A process that is younger than its file only has the same number. Two seconds for the clocks' grains.
+    double file_age = std::difftime(std::time(nullptr), info.st_mtime);
+    return process_age(leading_number(path)) > file_age - 2;
+  });
+}
+
+bool RunDirectory::is_recorded() const {
+  auto record = read_record();
+  return record && is_alive(record->pid, record->pid_ticks);
+}
+
+void RunDirectory::remove() const {
+  if (has_segments()) return;
+  discard();
+}
+
+void RunDirectory::discard() const {
+  std::error_code error;
+  fs::remove_all(path_, error);
+}
+
+}  // namespace castscope::cli

@@ -1,0 +1,57 @@
+// The run directory: segments, and the small files by which the processes of a run and castscope find each other.
+//
+//   <pid>-<n>.lanes    what a process saw (agent/lanes/format.h)
+//   <pid>.attached     a process with an agent, whether or not it has cast
+//   said-<hash>        a sentence that was said on stderr, once for all processes
+//   relay.lock         somebody relays this run (bare use)
+//   run.json           what `castscope run` knows of the job, for `castscope recover`
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace castscope::cli {
+
+struct RunRecord {
+  std::vector<std::string> command;
+  std::string cwd, stem;  // of the output
+  std::int64_t begin_realtime_ns = 0;
+  pid_t pid = 0;  // of the castscope that records it
+  std::uint64_t pid_ticks = 0;
+  bool keep_all = false;
+};
+
+class RunDirectory {
+ public:
+  // A fresh one, closed to other users, in shared memory where there is such.
+  static absl::StatusOr<RunDirectory> create();
+  explicit RunDirectory(std::string path) : path_(std::move(path)) {}
+  // All that lie about, of this user.
+  static std::vector<RunDirectory> all();
+
+  const std::string& path() const { return path_; }
+  std::string id() const;
+  bool is_bare() const;  // made by the preload library, not by `castscope run`
+  absl::Status write_record(const RunRecord& record) const;
+  std::optional<RunRecord> read_record() const;
+  std::vector<pid_t> attached() const;    // that ever were
+  std::vector<std::string> said() const;  // sentences
+  bool has_segments() const;
+  bool has_living_process() const;  // attached, or with a segment
+  bool is_recorded() const;         // by a castscope that lives
+  // Whatever is not a segment, and the directory itself when no segment is left.
+  void remove() const;
+  void discard() const;  // segments too
+
+ private:
+  std::string path_;
+};
+
+}  // namespace castscope::cli

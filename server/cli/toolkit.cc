@@ -1,0 +1,184 @@
+#include "server/cli/toolkit.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "server/cli/embedded.h"
+#include "server/cli/recipe.h"
+
+namespace castscope::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A build leaves the hash of what it was built from beside its output: an older one is not used.
+bool built_from_these_sources(const fs::path& folder) {
+  std::ifstream file(folder / "castscope.sources");
+  std::string hash;
+  return file >> hash && hash == source_hash();
+}
+
+fs::path beside_program() { return fs::path(program_path()).parent_path(); }
+
+std::string cache_root() {
+  const char* cache = getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && cache[0] == '/') return absl::StrCat(cache, "/castscope");
+  const char* home = getenv("HOME");
+  return home != nullptr && home[0] == '/' ? absl::StrCat(home, "/.cache/castscope") : "";
+}
+
+// For a user without a home, or with a read-only one. Others can write into /tmp: nobody else's folder is trusted,
+// since what lies here is loaded into the job.
+std::string fallback_root() {
+  const char* base = getenv("TMPDIR");
+  return absl::StrCat(base != nullptr && base[0] == '/' ? base : "/tmp", "/castscope-", getuid(), "/cache");
+}
+
+bool make_private_folder(const std::string& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  struct stat info;
+  for (fs::path path : {fs::path(folder), fs::path(folder).parent_path()}) {
+    if (lstat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != geteuid() || info.st_mode & 022) {
+      return false;
+    }
+  }
+  return access(folder.c_str(), W_OK) == 0;
+}
+
+class FolderLock {
+ public:
+  explicit FolderLock(const std::string& folder)
+      : fd_(open(absl::StrCat(folder, "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
+    while (fd_ >= 0 && flock(fd_, LOCK_EX) != 0 && errno == EINTR) {
+    }
+  }
+  ~FolderLock() {
+    if (fd_ >= 0) close(fd_);
+  }
+
+ private:
+  int fd_;
+};
+
+std::string existing(const std::vector<std::string>& candidates) {
+  for (const std::string& path : candidates) {
+    if (!path.empty() && access(path.c_str(), R_OK) == 0) return path;
+  }
+  return "";
+}
+
+std::string in_cache(const std::string& name) {
+  auto folder = cache_folder(false);
+  return folder.ok() ? absl::StrCat(*folder, "/", name) : "";
+}
+
+// Under the lock: somebody else may have built it meanwhile.
+template <typename Find, typename Build>
+absl::StatusOr<std::string> obtain(const std::string& name, Find find, Build build) {
+  std::string found = find();
+  if (!found.empty()) return found;
+  auto folder = cache_folder(true);
+  if (!folder.ok()) return folder.status();
+  FolderLock lock(*folder);
+  found = find();
+  if (!found.empty()) return found;
+  absl::Status status = extract_sources(absl::StrCat(*folder, "/src"));
+  if (!status.ok()) return status;
+  std::string output = absl::StrCat(*folder, "/", name);
+  status = build(absl::StrCat(*folder, "/src"), output);
+  if (!status.ok()) return status;
+  return output;
+}
+
+}  // namespace
+
+std::string program_path() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error).string();
+}
+
+absl::StatusOr<std::string> cache_folder(bool make) {
+  for (const std::string& root : {cache_root(), fallback_root()}) {
+    if (root.empty()) continue;
+    std::string folder = absl::StrCat(root, "/", source_hash());
+    if (make ? make_private_folder(folder) : access(folder.c_str(), X_OK) == 0) return folder;
+  }
+  if (!make) return absl::NotFoundError("nothing has been built yet");
+  return absl::UnavailableError(
+      absl::StrCat("neither ", cache_root(), " nor ", fallback_root(), " can be written: set XDG_CACHE_HOME"));
+}
+
+std::string agent_file_name(const TorchInstall& torch) { return absl::StrCat("castscope_agent-", torch.key, ".so"); }
+
+std::string find_preload() {
+  fs::path here = beside_program();
+  return existing(
+      {built_from_these_sources(here) ? (here / "libcastscope.so").string() : "", in_cache("libcastscope.so")});
+}
+
+std::string find_agent(const TorchInstall& torch) {
+  fs::path agents = beside_program() / "agents";
+  std::string name = agent_file_name(torch);
+  return existing({built_from_these_sources(agents) ? (agents / name).string() : "", in_cache(name)});
+}
+
+absl::StatusOr<std::string> obtain_preload(const Say& say) {
+  return obtain("libcastscope.so", find_preload, [&](const std::string& sources, const std::string& output) {
+    say(absl::StrCat("building the preload library (once, into ", fs::path(output).parent_path().string(), ")"));
+    // A bare LD_PRELOAD finds the program, for the relay, beside the library.
+    std::string link = (fs::path(output).parent_path() / "castscope").string();
+    unlink(link.c_str());
+    if (symlink(program_path().c_str(), link.c_str()) != 0) say(absl::StrCat(link, ": ", strerror(errno)));
+    return compile_preload(sources, output);
+  });
+}
+
+absl::StatusOr<std::string> obtain_agent(const TorchInstall& torch, const Say& say) {
+  return obtain(
+      agent_file_name(torch), [&] { return find_agent(torch); },
+      [&](const std::string& sources, const std::string& output) {
+        auto begin = std::chrono::steady_clock::now();
+        say(absl::StrCat("building the agent for PyTorch ", torch.version, " (once, about a minute, into ",
+                         fs::path(output).parent_path().string(), ")"));
+        absl::Status status = compile_agent(sources, torch, output);
+        std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+        if (status.ok()) say(absl::StrFormat("the agent was built in %.0f s", took.count()));
+        return status;
+      });
+}
+
+absl::StatusOr<std::string> obtain_python_package() {
+  auto folder = cache_folder(true);
+  if (!folder.ok()) return folder.status();
+  FolderLock lock(*folder);
+  absl::Status status = extract_sources(absl::StrCat(*folder, "/src"));
+  if (!status.ok()) return status;
+  return absl::StrCat(*folder, "/src/agent/python");
+}
+
+std::string agent_search_path() {
+  const char* given = getenv("CASTSCOPE_AGENTS");
+  std::string path = given != nullptr ? given : "";
+  auto add = [&](const std::string& folder) {
+    if (!folder.empty()) absl::StrAppend(&path, path.empty() ? "" : ":", folder);
+  };
+  fs::path agents = beside_program() / "agents";
+  if (built_from_these_sources(agents)) add(agents.string());
+  auto cache = cache_folder(true);
+  if (cache.ok()) add(*cache);
+  return path;
+}
+
+}  // namespace castscope::cli
