@@ -18,6 +18,12 @@ using ToDtypeLayout = at::Tensor (*)(const at::Tensor&, optional<ScalarType>, op
 using ToDevice = at::Tensor (*)(const at::Tensor&, c10::Device, ScalarType, bool, bool, Format);
 using ToOther = at::Tensor (*)(const at::Tensor&, const at::Tensor&, bool, bool, Format);
 
+// Between floating dtypes. A Python number that takes part in an operator is a 0-dim tensor too, but nobody's tensor.
+bool is_precision_cast(const TensorImpl* source, ScalarType to) {
+  const ScalarType from = dtype_of(source);
+  return from != to && is_floating(from) && is_floating(to) && !source->is_wrapped_number();
+}
+
 class InsideToCopy {
  public:
   explicit InsideToCopy(ThreadState& t) : t_(t) { t.in_to_copy = true; }
@@ -76,8 +82,7 @@ at::Tensor to_copy(const at::Tensor& self, optional<ScalarType> dtype, optional<
     inside->converted = true;
   } else if (dtype.has_value() && self.defined() && (inside == nullptr || !inside->in_to_copy)) {
     const TensorImpl* source = self.unsafeGetTensorImpl();
-    const ScalarType from = dtype_of(source);
-    if (from != *dtype && is_floating(from) && is_floating(*dtype) && !is_traced(source))
+    if (is_precision_cast(source, *dtype) && !is_traced(source))
       if (ThreadState* t = thread_state())
         return counted_to_copy<PythonMinor>(*t, self, *dtype, dtype, layout, device, pin, non_blocking, format);
   }
@@ -89,8 +94,8 @@ class Asked {
  public:
   Asked(const at::Tensor& self, optional<ScalarType> to, const void* caller) {
     if (!to.has_value() || !self.defined()) return;
-    const ScalarType from = dtype_of(self.unsafeGetTensorImpl());
-    if (from == *to || !is_floating(from) || !is_floating(*to)) return;
+    const TensorImpl* source = self.unsafeGetTensorImpl();
+    if (!is_precision_cast(source, *to)) return;
     ThreadState* t = thread_state();
     if (t == nullptr || t->in_cached_cast || t->to_caller != nullptr) return;
     t_ = t;

@@ -1,0 +1,138 @@
+// lanes_dump FILE…: a segment as text, one line a record. For tests, and for looking at what a crashed process left.
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <string>
+
+#include "agent/lanes/segment_reader.h"
+
+namespace {
+
+using namespace castscope::lanes;
+
+struct Texts {
+  std::map<std::uint32_t, std::string> strings;
+  const char* operator[](std::uint32_t id) const {
+    auto found = strings.find(id);
+    return found == strings.end() ? "" : found->second.c_str();
+  }
+};
+
+template <typename T>
+T read(const char* payload) {
+  T value;
+  std::memcpy(&value, payload, sizeof value);
+  return value;
+}
+
+void print_definition(Texts& texts, const DefinitionHeader& h, const char* p) {
+  switch (h.kind) {
+    case DefinitionKind::kString:
+      texts.strings[h.id] = std::string(p, h.payload);
+      return;
+    case DefinitionKind::kCode: {
+      const auto d = read<CodeDefinition>(p);
+      std::printf("code %u %s %s\n", h.id, texts[d.file], texts[d.function]);
+      return;
+    }
+    case DefinitionKind::kStack: {
+      const auto d = read<StackDefinition>(p);
+      std::printf("stack %u%s", h.id, d.truncated != 0 ? " truncated" : "");
+      for (std::uint32_t i = 0; i < d.count; ++i) {
+        const auto f = read<Frame>(p + sizeof d + i * sizeof(Frame));
+        std::printf(" %u:%u", f.code, f.line);
+      }
+      std::printf("\n");
+      return;
+    }
+    case DefinitionKind::kModule: {
+      const auto d = read<ModuleDefinition>(p);
+      std::printf("module %u '%s' %s in %s\n", h.id, texts[d.path], texts[d.type], texts[d.root_type]);
+      return;
+    }
+    case DefinitionKind::kOperator:
+      std::printf("operator %u %s\n", h.id, texts[read<OperatorDefinition>(p).name]);
+      return;
+    case DefinitionKind::kCallSite: {
+      const auto d = read<CallSiteDefinition>(p);
+      std::printf("call_site %u operator %u argument %d '%s' at %s\n", h.id, d.op, static_cast<int>(d.argument),
+                  texts[d.argument_name], texts[d.code_address]);
+      return;
+    }
+    case DefinitionKind::kRegion: {
+      const auto d = read<RegionDefinition>(p);
+      std::printf("region %u stack %u parent %u nesting %u device %u dtype %u enabled %u cache %u kind %u\n", h.id,
+                  d.stack, d.parent, d.nesting, d.device, d.dtype, d.enabled, d.cache_enabled,
+                  static_cast<unsigned>(d.kind));
+      return;
+    }
+    case DefinitionKind::kSite: {
+      const auto d = read<SiteDefinition>(p);
+      std::printf("site %u stack %u module %u call_site %u operator %u region %u role %u cause %u why %u phase %u "
+                  "%u->%u device %u flags %u\n",
+                  h.id, d.stack, d.module, d.call_site, d.op, d.region, static_cast<unsigned>(d.role),
+                  static_cast<unsigned>(d.cause), static_cast<unsigned>(d.why), static_cast<unsigned>(d.phase), d.from,
+                  d.to, d.device, d.flags);
+      return;
+    }
+    case DefinitionKind::kThread: {
+      const auto d = read<ThreadDefinition>(p);
+      std::printf("thread %u lane %u tid %u %s\n", h.id, d.lane, d.tid, texts[d.name]);
+      return;
+    }
+    case DefinitionKind::kAttribute: {
+      const auto d = read<AttributeDefinition>(p);
+      std::printf("attribute %s = %s\n", texts[d.key], texts[d.value]);
+      return;
+    }
+  }
+  std::printf("definition of unknown kind %u\n", static_cast<unsigned>(h.kind));
+}
+
+void print_lane(SegmentReader& reader, std::size_t i) {
+  const LaneState state = reader.lane_state(i);
+  std::printf("lane %u tid %u written %lu dropped %lu\n", state.id, state.tid, state.written, state.dropped);
+  for (const CounterValues& c : reader.counters(i))
+    if (c.casts + c.hits + c.passes + c.traced != 0)
+      std::printf("counter site %u casts %lu hits %lu passes %lu traced %lu bytes %lu kept %lu\n", c.site, c.casts,
+                  c.hits, c.passes, c.traced, c.bytes, c.kept);
+  std::vector<Event> events;
+  std::uint64_t first = 0;
+  reader.take(i, 1u << 20, &events, &first);
+  for (const Event& e : events)
+    std::printf("event %lu kind %u site %u step %u region %u ns %lu took %lu bytes %lu entries %u flags %u\n", first++,
+                static_cast<unsigned>(e.kind), e.site, e.step, e.region, reader.clock().since_begin_ns(e.time),
+                reader.clock().duration_ns(e.duration), e.bytes, e.entries, e.flags);
+}
+
+int dump(const char* path) {
+  std::unique_ptr<SegmentReader> reader;
+  std::string error;
+  if (SegmentReader::open(path, &reader, &error) != SegmentReader::Outcome::kOpen) {
+    std::fprintf(stderr, "lanes_dump: %s: %s\n", path, error.empty() ? "not ready" : error.c_str());
+    return 1;
+  }
+  const ProcessState s = reader->process_state();
+  std::printf("process %u end %u exit %d steps %lu cache peak %lu bytes %lu entries, %lu clears, lost %lu %lu %lu\n",
+              reader->pid(), static_cast<unsigned>(reader->end_mark()), reader->exit_status(), s.steps,
+              s.cache_peak_bytes, s.cache_peak_entries, s.cache_clears, s.lost.casts, s.lost.hits, s.lost.passes);
+  Texts texts;
+  std::string records;
+  while (reader->definitions(1 << 20, &records)) {
+  }
+  for (std::size_t at = 0; at < records.size();) {
+    const auto h = read<DefinitionHeader>(records.data() + at);
+    print_definition(texts, h, records.data() + at + sizeof h);
+    at += h.size;
+  }
+  for (std::size_t i = 0; i < reader->lane_count(); ++i) print_lane(*reader, i);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int rc = argc > 1 ? 0 : 2;
+  for (int i = 1; i < argc; ++i) rc |= dump(argv[i]);
+  return rc;
+}
