@@ -77,4 +77,25 @@ absl::Status read_event_blocks(const std::string& path, const std::function<absl
   }
 }
 
+absl::StatusOr<LocalNumbers> LocalNumbers::read(const std::string& path) {
+  auto database = open_run_file(path);
+  if (!database.ok()) return database.status();
+  LocalNumbers numbers;
+  const std::pair<Numbers*, const char*> lists[] = {
+      {&numbers.sites_, "SELECT process, local, site FROM local_sites"},
+      {&numbers.regions_, "SELECT process, local, region FROM local_regions"}};
+  for (const auto& [list, sql] : lists) {
+    auto rows = Statement::prepare(*database, sql);
+    if (!rows.ok()) return rows.status();
+    for (;;) {
+      const auto more = rows->next();
+      if (!more.ok()) return more.status();
+      if (!*more) break;
+      (*list)[static_cast<std::uint64_t>(rows->number(0)) << 32 | static_cast<std::uint32_t>(rows->number(1))] =
+          static_cast<std::uint32_t>(rows->number(2));
+    }
+  }
+  return numbers;
+}
+
 }  // namespace castscope::store

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "absl/container/flat_hash_map.h"
@@ -42,5 +43,21 @@ struct KeptBlock {
 };
 // Calls `take` for each block of a run file, in the order received.
 absl::Status read_event_blocks(const std::string& path, const std::function<absl::Status(const KeptBlock&)>& take);
+
+// Events speak of sites and regions by the numbers of their process: this has the run-wide ones (0 = not known).
+class LocalNumbers {
+ public:
+  static absl::StatusOr<LocalNumbers> read(const std::string& path);
+  std::uint32_t site(std::uint32_t process, std::uint32_t local) const { return find(sites_, process, local); }
+  std::uint32_t region(std::uint32_t process, std::uint32_t local) const { return find(regions_, process, local); }
+
+ private:
+  using Numbers = absl::flat_hash_map<std::uint64_t, std::uint32_t>;  // process << 32 | local
+  static std::uint32_t find(const Numbers& numbers, std::uint32_t process, std::uint32_t local) {
+    const auto it = numbers.find(std::uint64_t{process} << 32 | local);
+    return it == numbers.end() ? 0 : it->second;
+  }
+  Numbers sites_, regions_;
+};
 
 }  // namespace castscope::store

@@ -110,7 +110,7 @@ absl::Status ProcessWriter::region(const RegionInfo& info) {
   set(regions_, info.id, *number);
   if (info.id >= outermost_.size()) outermost_.resize(info.id + 1);
   outermost_[info.id] = info.parent == 0;
-  return absl::OkStatus();
+  return tables_->put_local_region.run(id_, info.id, *number);
 }
 
 absl::Status ProcessWriter::site(const SiteInfo& info) {
@@ -139,6 +139,7 @@ absl::Status ProcessWriter::define_site(const SiteInfo& info) {
     facts_.resize(info.id + 1);
   }
   sites_[info.id] = {.info = info, .known = true};
+  CASTSCOPE_RETURN_IF_ERROR(tables_->put_local_site.run(id_, info.id, *number));
   SiteFacts& facts = facts_[info.id];
   if (facts.site != 0 && facts.site != *number) {  // counted elsewhere so far
     for (auto& [key, state] : counters_) {

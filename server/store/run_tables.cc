@@ -35,6 +35,8 @@ absl::StatusOr<std::unique_ptr<RunTables>> RunTables::on(const Database& databas
        "cache_clears = ?6, steps = ?7, lost_definitions = ?8 WHERE id = ?1"},
       {&tables->put_end, "UPDATE processes SET ended = 1, end = ?2, exit_status = ?3 WHERE id = ?1"},
       {&tables->put_thread, "INSERT OR REPLACE INTO threads VALUES (?,?,?,?,?)"},
+      {&tables->put_local_site, "INSERT OR REPLACE INTO local_sites VALUES (?,?,?)"},
+      {&tables->put_local_region, "INSERT OR REPLACE INTO local_regions VALUES (?,?,?)"},
       {&tables->add_attribute, "INSERT INTO attributes VALUES (?,?,?)"},
   };
   for (const auto& [statement, sql] : all) {

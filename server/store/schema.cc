@@ -35,6 +35,11 @@ CREATE TABLE sites (id INTEGER PRIMARY KEY, stack INTEGER, module INTEGER, call_
   operator TEXT, role INTEGER, cause INTEGER, why INTEGER, phase INTEGER, from_dtype INTEGER, to_dtype INTEGER,
   device INTEGER, flags INTEGER);
 
+-- Packed events speak of sites and regions by the numbers of their process.
+CREATE TABLE local_sites (process INTEGER, local INTEGER, site INTEGER, PRIMARY KEY (process, local)) WITHOUT ROWID;
+CREATE TABLE local_regions (process INTEGER, local INTEGER, region INTEGER,
+  PRIMARY KEY (process, local)) WITHOUT ROWID;
+
 -- Exact counts, absolute. site 0: calls whose site had no counter (lane 0: whose thread had no lane).
 -- id = process << 48 | lane << 32 | number of the site in the process.
 CREATE TABLE counters (id INTEGER PRIMARY KEY, process INTEGER, lane INTEGER, site INTEGER, casts INTEGER,

@@ -1,0 +1,201 @@
+#include "server/report/convert.h"
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "proto/event_block.h"
+#include "server/store/event_window.h"
+#include "server/store/names.h"
+#include "server/store/run_store.h"
+
+namespace castscope::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using lanes::EventKind;
+
+std::string_view kind_name(EventKind kind) {
+  switch (kind) {
+    case EventKind::kCast:
+      return "cast";
+    case EventKind::kHit:
+      return "hit";
+    case EventKind::kRegionEnter:
+      return "region_enter";
+    case EventKind::kRegionExit:
+      return "region_exit";
+    case EventKind::kCacheClear:
+      return "cache_clear";
+    case EventKind::kStep:
+      return "step";
+    case EventKind::kOptimizer:
+      return "optimizer";
+    case EventKind::kScaler:
+      return "scaler";
+    case EventKind::kThread:
+      return "thread";
+    case EventKind::kNone:
+      break;
+  }
+  return "unknown";
+}
+
+bool has_site(EventKind kind) { return kind == EventKind::kCast || kind == EventKind::kHit; }
+bool has_region(EventKind kind) { return kind == EventKind::kRegionEnter || kind == EventKind::kRegionExit; }
+
+Json site_words(const store::RunData& data, std::uint32_t id) {
+  const store::Site& site = data.site(id);
+  Json words = {{"site", id}};
+  if (const auto at = data.user_location(site.stack)) {
+    words["file"] = at->file;
+    words["line"] = at->line;
+  }
+  if (site.module != 0) words["module"] = data.modules[site.module - 1].path;
+  if (!site.op.empty()) words["operator"] = site.op;
+  if (site.call_site != 0 && !data.call_sites[site.call_site - 1].argument_name.empty()) {
+    words["argument"] = data.call_sites[site.call_site - 1].argument_name;
+  }
+  words["from"] = store::dtype_name(site.from);
+  words["to"] = store::dtype_name(site.to);
+  words["cause"] = store::name(site.cause);
+  return words;
+}
+
+// What all formats need: the run, its numbers of sites by process, and each site's words worked out once.
+class Context {
+ public:
+  explicit Context(const store::RunData& data, store::LocalNumbers numbers)
+      : data_(data), numbers_(std::move(numbers)) {}
+  const store::RunData& data() const { return data_; }
+  Json region(std::uint32_t process, std::uint32_t local) const {
+    const std::uint32_t id = numbers_.region(process, local);
+    if (id == 0 || id > data_.regions.size()) return Json::object();
+    const store::Region& region = data_.region(id);
+    Json words = {{"region_id", id},
+                  {"device", store::device_name(region.device)},
+                  {"dtype", store::dtype_name(region.dtype)},
+                  {"enabled", region.enabled}};
+    if (const auto at = data_.user_location(region.stack)) {
+      words["file"] = at->file;
+      words["line"] = at->line;
+    }
+    return words;
+  }
+  const Json& site(std::uint32_t process, std::uint32_t local) {
+    const std::uint32_t id = numbers_.site(process, local);
+    Json& words = words_[id];
+    if (words.is_null()) words = id == 0 || id > data_.sites.size() ? Json::object() : site_words(data_, id);
+    return words;
+  }
+
+ private:
+  const store::RunData& data_;
+  store::LocalNumbers numbers_;
+  absl::flat_hash_map<std::uint32_t, Json> words_;
+};
+
+std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+Json event_words(const lanes::Event& event) {
+  Json words = Json::object();
+  words["step"] = event.step;
+  if (event.region != 0) words["open_region"] = event.region;  // serial number within the process
+  if (event.kind == EventKind::kCast || event.kind == EventKind::kCacheClear) words["bytes"] = event.bytes;
+  if (event.kind == EventKind::kCast) words["kept"] = (event.flags & lanes::kFlagKept) != 0;
+  if (event.kind == EventKind::kCacheClear) words["entries"] = event.entries;
+  if (has_site(event.kind)) {
+    Json shape = Json::array();
+    for (int i = 0; i < std::min<int>(event.ndim, 4); ++i) shape.push_back(event.dims[i]);
+    words["shape"] = shape;
+    words["tensor"] = absl::StrCat("0x", absl::Hex(event.tensor));
+  }
+  return words;
+}
+
+void write_line(Context& context, const store::KeptBlock& block, const lanes::Event& event, std::ostream& out) {
+  const store::Process& process = context.data().process(block.process);
+  Json json = {{"event", kind_name(event.kind)},
+               {"pid", process.info.pid},
+               {"lane", block.lane},
+               {"time_ns", process.info.begin_realtime_ns + static_cast<std::int64_t>(event.time)}};
+  if (event.kind == EventKind::kCast) json["duration_ns"] = event.duration;
+  json.update(event_words(event));
+  if (has_site(event.kind)) json.update(context.site(block.process, event.site));
+  if (has_region(event.kind)) json.update(context.region(block.process, event.site));
+  out << text_of(json) << '\n';
+}
+
+void write_trace_event(Context& context, const store::KeptBlock& block, const lanes::Event& event, std::ostream& out) {
+  const store::Process& process = context.data().process(block.process);
+  const auto begin = static_cast<double>(process.info.begin_realtime_ns - context.data().start.start_ns);
+  Json args = event_words(event);
+  std::string name(kind_name(event.kind));
+  if (has_site(event.kind)) {
+    args.update(context.site(block.process, event.site));
+    if (args.contains("operator")) name += " " + args["operator"].get<std::string>();
+  }
+  if (has_region(event.kind)) args.update(context.region(block.process, event.site));
+  const bool is_span = event.kind == EventKind::kCast || has_region(event.kind);
+  Json json = {{"name", has_region(event.kind) ? "autocast region" : name},
+               {"cat", "castscope"},
+               {"ph", event.kind == EventKind::kCast          ? "X"
+                      : event.kind == EventKind::kRegionEnter ? "B"
+                      : event.kind == EventKind::kRegionExit  ? "E"
+                                                              : "i"},
+               {"ts", (begin + static_cast<double>(event.time)) / 1e3},
+               {"pid", process.info.pid},
+               {"tid", block.lane}};
+  if (event.kind == EventKind::kCast) json["dur"] = static_cast<double>(event.duration) / 1e3;
+  if (!is_span) json["s"] = "t";
+  json["args"] = args;
+  out << text_of(json);
+}
+
+}  // namespace
+
+std::optional<EventFormat> event_format(std::string_view name) {
+  if (name == "jsonl") return EventFormat::kJsonLines;
+  if (name == "chrome") return EventFormat::kChromeTrace;
+  return std::nullopt;
+}
+
+absl::Status convert(const std::string& run_file, EventFormat format, std::ostream& out) {
+  const auto data = store::read_run(run_file);
+  if (!data.ok()) return data.status();
+  auto numbers = store::LocalNumbers::read(run_file);
+  if (!numbers.ok()) return numbers.status();
+  Context context(*data, *std::move(numbers));
+  const bool trace = format == EventFormat::kChromeTrace;
+  bool first = true;
+  if (trace) out << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
+  std::vector<lanes::Event> events;
+  const absl::Status status = store::read_event_blocks(run_file, [&](const store::KeptBlock& block) -> absl::Status {
+    events.clear();
+    if (block.process == 0 || block.process > data->processes.size()) {
+      return absl::DataLossError(absl::StrCat(run_file, ": the run file is damaged: events of an unknown process"));
+    }
+    if (absl::Status bad = wire::unpack(block.packed, wire::kMostEventsInBlock, &events); !bad.ok()) {
+      return absl::DataLossError(absl::StrCat(run_file, ": the run file is damaged: ", bad.message()));
+    }
+    for (const lanes::Event& event : events) {
+      if (!trace) {
+        write_line(context, block, event, out);
+      } else {
+        if (!first) out << ",\n";
+        write_trace_event(context, block, event, out);
+      }
+      first = false;
+    }
+    if (!out) return absl::UnavailableError("the output cannot be written: check the disk for space");
+    return absl::OkStatus();
+  });
+  if (!status.ok()) return status;
+  if (trace) out << "\n]}\n";
+  out.flush();
+  if (!out) return absl::UnavailableError("the output cannot be written: check the disk for space");
+  return absl::OkStatus();
+}
+
+}  // namespace castscope::report

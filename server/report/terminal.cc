@@ -1,0 +1,236 @@
+#include "server/report/terminal.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <tuple>
+
+#include "server/report/totals.h"
+#include "server/rules/finding.h"
+#include "server/rules/rules.h"
+#include "server/store/names.h"
+
+namespace castscope::report {
+namespace {
+
+constexpr std::size_t kCostliest = 5;
+constexpr std::size_t kFindings = 8;
+
+std::string grouped(std::uint64_t number) {  // 1,234,567
+  std::string digits = std::to_string(number);
+  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<std::size_t>(at), ",");
+  return digits;
+}
+
+std::string counted(std::uint64_t number, const char* one, const char* many) {
+  return grouped(number) + " " + (number == 1 ? one : many);
+}
+
+std::string duration(std::uint64_t ns) {
+  char text[32];
+  if (ns < 1'000'000) {
+    std::snprintf(text, sizeof text, "%.0f µs", static_cast<double>(ns) / 1e3);
+  } else if (ns < 1'000'000'000) {
+    std::snprintf(text, sizeof text, "%.1f ms", static_cast<double>(ns) / 1e6);
+  } else {
+    std::snprintf(text, sizeof text, "%.2f s", static_cast<double>(ns) / 1e9);
+  }
+  return text;
+}
+
+// Characters, not bytes: paths and units are UTF-8.
+std::size_t columns(std::string_view text) {
+  return std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
+}
+
+class Page {
+ public:
+  Page(const store::RunData& data, const TerminalOptions& options)
+      : data_(data), options_(options), width_(std::clamp(options.width, 40, 160)) {}
+
+  std::string text() {
+    headline();
+    warnings();
+    costliest();
+    findings();
+    files();
+    return std::move(text_);
+  }
+
+ private:
+  std::string styled(const char* code, const std::string& text) const {
+    return options_.colour ? std::string("\033[") + code + "m" + text + "\033[0m" : text;
+  }
+  void line(const std::string& text) { text_ += text + "\n"; }
+
+  // Breaks at spaces; lines after the first are indented as deep.
+  void wrapped(const std::string& first_indent, const std::string& indent, const std::string& text) {
+    std::string current = first_indent;
+    bool empty = true;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = std::min(text.find(' ', at), text.size());
+      const std::string word = text.substr(at, end - at);
+      if (!empty && columns(current) + 1 + columns(word) > static_cast<std::size_t>(width_)) {
+        line(current);
+        current = indent;
+        empty = true;
+      }
+      current += (empty ? "" : " ") + word;
+      empty = false;
+      at = end + 1;
+    }
+    line(current);
+  }
+
+  std::string short_path(const std::string& file) const {
+    const std::string& cwd = data_.start.cwd;
+    if (!cwd.empty() && file.starts_with(cwd + "/")) return file.substr(cwd.size() + 1);
+    const std::size_t packages = file.rfind("-packages/");
+    if (packages != std::string::npos) return file.substr(packages + 10);
+    return file;
+  }
+  std::string place(const std::optional<store::CodeLocation>& at) const {
+    return at ? short_path(at->file) + ":" + std::to_string(at->line) : "no Python line";
+  }
+
+  void headline() {
+    const Totals totals = totals_of(data_);
+    const store::Counts& all = totals.autocast;
+    std::string text = counted(all.casts, "cast", "casts") + ", " + counted(all.hits, "cache hit", "cache hits") +
+                       ", " + counted(all.passes, "pass-through", "pass-throughs");
+    if (all.casts + all.hits + all.passes + all.traced == 0) text = "autocast was never asked to cast anything";
+    if (all.traced > 0) text += ", " + grouped(all.traced) + " while tracing";
+    if (all.casts > 0) {
+      text += "; " + rules::readable_bytes(all.bytes) + " copied in " + duration(all.cpu_ns) + " of CPU time";
+    }
+    if (data_.processes.size() > 1) text += "; " + counted(data_.processes.size(), "process", "processes");
+    const std::string name = "castscope: ";
+    wrapped(styled("1", name), "  ", text);
+    const std::uint64_t others = [&] {
+      std::uint64_t sum = 0;
+      for (std::size_t cause = 0; cause < totals.by_cause.size(); ++cause) {
+        if (cause != static_cast<std::size_t>(lanes::Cause::kAutocast)) sum += totals.by_cause[cause];
+      }
+      return sum;
+    }();
+    if (others > 0) {
+      std::string list;
+      for (std::size_t cause = 0; cause < totals.by_cause.size(); ++cause) {
+        if (cause == static_cast<std::size_t>(lanes::Cause::kAutocast) || totals.by_cause[cause] == 0) continue;
+        list += (list.empty() ? "" : ", ") + grouped(totals.by_cause[cause]) + " " +
+                std::string(store::cause_names()[cause]);
+      }
+      wrapped("  ", "  ", "casts not made by autocast: " + list);
+    }
+    if (totals.cache.cache_peak_entries > 0) {
+      wrapped("  ", "  ",
+              "cache: at most " + counted(totals.cache.cache_peak_entries, "entry", "entries") + ", " +
+                  rules::readable_bytes(totals.cache.cache_peak_bytes) + "; cleared " +
+                  counted(totals.cache.cache_clears, "time", "times"));
+    }
+    dropped_ = totals.dropped_events;
+  }
+
+  void warnings() {
+    if (data_.end && !is_complete(data_)) {
+      wrapped("  ", "  ", "The end of the run was not seen in every process: what they had published is here.");
+    }
+    if (dropped_ > 0) {
+      wrapped("  ", "  ", grouped(dropped_) + " events were dropped: totals are exact, some steps are incomplete.");
+    }
+  }
+
+  // Modules in a loop share their line: one entry for them, that names the first.
+  struct Entry {
+    SiteTotal first;
+    store::Counts counts;
+    std::uint64_t modules = 0;
+  };
+
+  void costliest() {
+    std::map<std::tuple<std::string, std::string, std::string, int, int, int>, Entry> entries;
+    std::uint64_t all_ns = 0;
+    for (const SiteTotal& total : cast_sites(data_)) {
+      if (total.counts.casts == 0) continue;
+      const store::Site& site = data_.site(total.site);
+      Entry& entry = entries[{place(data_.user_location(site.stack)), site.op, argument(site), site.from, site.to,
+                              static_cast<int>(site.why)}];
+      if (entry.modules++ == 0) entry.first = total;
+      entry.counts += total.counts;
+      all_ns += total.counts.cpu_ns;
+    }
+    if (entries.empty()) return;
+    std::vector<const Entry*> order;
+    for (const auto& [key, entry] : entries) order.push_back(&entry);
+    std::stable_sort(order.begin(), order.end(), [](const Entry* a, const Entry* b) {
+      return std::make_tuple(b->counts.cpu_ns, b->counts.casts) < std::make_tuple(a->counts.cpu_ns, a->counts.casts);
+    });
+    order.resize(std::min(order.size(), kCostliest));
+    line("");
+    line(styled("1", "costliest casts"));
+    for (const Entry* entry : order) describe(*entry, all_ns);
+  }
+
+  std::string argument(const store::Site& site) const {
+    if (site.call_site == 0) return "";
+    const store::CallSite& at = data_.call_sites[site.call_site - 1];
+    if (!at.argument_name.empty()) return at.argument_name;
+    return at.argument == lanes::kUnknownArgument ? "" : "argument " + std::to_string(at.argument);
+  }
+
+  void describe(const Entry& entry, std::uint64_t all_ns) {
+    const store::Site& site = data_.site(entry.first.site);
+    const unsigned percent = all_ns == 0 ? 0 : static_cast<unsigned>(100 * entry.counts.cpu_ns / all_ns);
+    char share[8];
+    std::snprintf(share, sizeof share, "%3u %%", percent);
+    line("  " + std::string(share) + "  " + styled("36", place(data_.user_location(site.stack))));
+    std::string what = site.op.empty() ? std::string(store::name(site.cause)) : site.op;
+    if (const std::string which = argument(site); !which.empty()) what += " " + which;
+    if (site.module != 0 && !data_.modules[site.module - 1].path.empty()) {
+      what += " of " + data_.modules[site.module - 1].path;
+      if (entry.modules > 1) what += " and " + grouped(entry.modules - 1) + " more";
+    }
+    what += ", " + std::string(store::dtype_name(site.from)) + " to " + std::string(store::dtype_name(site.to)) + ": " +
+            counted(entry.counts.casts, "cast", "casts");
+    if (entry.counts.hits > 0) what += ", " + counted(entry.counts.hits, "cache hit", "cache hits");
+    what += ", " + duration(entry.counts.cpu_ns);
+    if (site.why != lanes::WhyNotCached::kNone && site.why != lanes::WhyNotCached::kNotAutocast) {
+      what += ", not kept: " + std::string(store::name(site.why));
+    }
+    wrapped("         ", "         ", what);
+  }
+
+  void findings() {
+    const std::vector<rules::Finding> all = rules::judge(data_);
+    if (all.empty()) return;
+    line("");
+    line(styled("1", "findings"));
+    for (std::size_t i = 0; i < std::min(all.size(), kFindings); ++i) {
+      const rules::Finding& finding = all[i];
+      const char* const colour = finding.severity == "error" ? "31" : finding.severity == "warning" ? "33" : "34";
+      line("  " + styled(colour, finding.severity) + " " + finding.rule + "  " + styled("36", place(finding.location)));
+      wrapped("    ", "    ", finding.title + ".");
+      wrapped("    fix: ", "         ", finding.fix);
+    }
+    if (all.size() > kFindings) line("  and " + grouped(all.size() - kFindings) + " more in the report");
+  }
+
+  void files() {
+    if (options_.report_file.empty() && options_.run_file.empty()) return;
+    line("");
+    if (!options_.report_file.empty()) line("report:   " + options_.report_file);
+    if (!options_.run_file.empty()) line("run file: " + options_.run_file);
+  }
+
+  const store::RunData& data_;
+  const TerminalOptions& options_;
+  const int width_;
+  std::uint64_t dropped_ = 0;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string summary(const store::RunData& data, const TerminalOptions& options) { return Page(data, options).text(); }
+
+}  // namespace castscope::report

@@ -1,0 +1,74 @@
+#include "server/report/totals.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace castscope::report {
+
+Totals totals_of(const store::RunData& data) {
+  Totals totals;
+  for (const store::SiteUse& use : data.site_uses) {
+    const auto cause = static_cast<std::size_t>(data.site(use.site).cause);
+    totals.by_cause[cause < totals.by_cause.size() ? cause : 0] += use.counts.casts;
+    if (data.site(use.site).cause == lanes::Cause::kAutocast) totals.autocast += use.counts;
+  }
+  for (const store::Process& process : data.processes) {
+    totals.beyond_sites += process.beyond_sites;
+    for (const store::LaneRow& lane : process.lanes) {
+      totals.dropped_events += lane.dropped;
+      // What is still on its way is not dropped before the process, or the run, has ended.
+      const bool nothing_comes = process.ended || data.end;
+      if (nothing_comes && lane.written > lane.received) totals.dropped_events += lane.written - lane.received;
+    }
+    const store::Gauges& gauges = process.gauges;
+    totals.cache.cache_bytes += gauges.cache_bytes;
+    totals.cache.cache_entries += gauges.cache_entries;
+    totals.cache.cache_clears += gauges.cache_clears;
+    totals.cache.cache_peak_bytes = std::max(totals.cache.cache_peak_bytes, gauges.cache_peak_bytes);
+    totals.cache.cache_peak_entries = std::max(totals.cache.cache_peak_entries, gauges.cache_peak_entries);
+  }
+  totals.autocast += totals.beyond_sites;
+  return totals;
+}
+
+std::vector<SiteTotal> cast_sites(const store::RunData& data) {
+  std::vector<SiteTotal> all(data.sites.size());
+  for (const store::SiteUse& use : data.site_uses) {
+    if (use.counts.casts == 0 && use.counts.hits == 0) continue;
+    SiteTotal& total = all[use.site - 1];
+    total.site = use.site;
+    total.counts += use.counts;
+    total.uses.push_back(&use);
+  }
+  std::erase_if(all, [](const SiteTotal& total) { return total.site == 0; });
+  std::sort(all.begin(), all.end(), [](const SiteTotal& a, const SiteTotal& b) {
+    return std::make_tuple(b.counts.cpu_ns, b.counts.casts, a.site) <
+           std::make_tuple(a.counts.cpu_ns, a.counts.casts, b.site);
+  });
+  return all;
+}
+
+std::optional<int> exit_of(const store::RunData& data) {
+  if (!data.end) return std::nullopt;
+  if (data.end->signal) return 128 + *data.end->signal;
+  return data.end->exit_status;
+}
+
+bool is_complete(const store::RunData& data) {
+  if (!data.end || !data.end->complete) return false;
+  return std::all_of(data.processes.begin(), data.processes.end(), [](const store::Process& process) {
+    return process.end == store::ProcessEnd::kExited || process.end == store::ProcessEnd::kReplaced;
+  });
+}
+
+std::vector<std::string> notices(const store::RunData& data) {
+  std::vector<std::string> all = data.notices;
+  for (const store::Process& process : data.processes) {
+    for (const auto& [name, value] : process.attributes) {
+      if (name == "notice" && std::find(all.begin(), all.end(), value) == all.end()) all.push_back(value);
+    }
+  }
+  return all;
+}
+
+}  // namespace castscope::report

@@ -1,0 +1,38 @@
+// Sums over a run that the JSON report and the terminal summary both tell.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/store/run_data.h"
+
+namespace castscope::report {
+
+struct Totals {
+  store::Counts autocast;                   // every return of cached_cast, wherever it was counted
+  store::Counts beyond_sites;               // the part of it that belongs to no site
+  std::array<std::uint64_t, 9> by_cause{};  // casts, index = lanes::Cause
+  std::uint64_t dropped_events = 0;         // made by the processes and not in the run's evidence
+  store::Gauges cache;  // clears: of all processes; peaks: of the process that had the most; at the end: together
+};
+Totals totals_of(const store::RunData&);
+
+struct SiteTotal {
+  std::uint32_t site = 0;
+  store::Counts counts;
+  std::vector<const store::SiteUse*> uses;  // by process
+};
+// Sites that cast or hit, the costliest first (CPU time, then casts, then id).
+std::vector<SiteTotal> cast_sites(const store::RunData&);
+
+// The command's exit status as a shell shows it: 128 + signal when a signal ended it.
+std::optional<int> exit_of(const store::RunData&);
+// The end of the run and of each of its processes was seen.
+bool is_complete(const store::RunData&);
+// What was said during the run, and what its processes noted; each sentence once.
+std::vector<std::string> notices(const store::RunData&);
+
+}  // namespace castscope::report
