@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Holds what docs/architecture.md says of the tree: who may include whom, that every test runs, that files stay small.
+
+Each complaint names the file and what to do.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# folder → folders whose headers it may include, besides its own and the system's
+MAY_INCLUDE = {
+    "agent/lanes": [],
+    "agent/preload": [],
+    "agent/observe": ["agent/lanes", "agent/preload/interface.h"],
+    "agent/enforce": ["agent/lanes", "agent/preload/interface.h"],
+    "agent/gpu": ["agent/lanes", "agent/preload/interface.h"],
+    "proto": ["agent/lanes/format.h"],
+    "agent/relay": ["agent/lanes", "proto"],
+    "server/store": ["agent/lanes/format.h", "proto"],
+    "server/ingest": ["agent/lanes/format.h", "proto", "server/store/run_sink.h"],
+    "server/rules": ["agent/lanes/format.h", "server/store"],
+    "server/report": ["agent/lanes/format.h", "proto", "server/store", "server/rules"],
+    "server/web": ["server/store", "server/report"],
+    "server/cli": ["agent/relay", "server"],
+    "tests": ["agent", "proto", "server"],
+}
+# What must not enter the training process, by the include's first words.
+NOT_IN_JOB = ("absl/", "grpc", "google/", "spdlog/", "fmt/", "nlohmann/", "sqlite3", "zstd", "Python.h")
+IN_JOB = ("agent/lanes", "agent/preload", "agent/observe", "agent/enforce", "agent/gpu")
+MOST_LINES = 400
+
+
+def tracked(*patterns):
+    names = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [name for name in names.splitlines() if (ROOT / name).is_file()]
+
+
+def home_of(name):
+    """The longest folder of MAY_INCLUDE that holds this file."""
+    return max((folder for folder in MAY_INCLUDE if name.startswith(folder + "/")), key=len, default=None)
+
+
+def includes(name):
+    for number, line in enumerate((ROOT / name).read_text(errors="replace").splitlines(), 1):
+        found = re.match(r'\s*#\s*include\s+["<]([^">]+)[">]', line)
+        if found:
+            yield number, found.group(1)
+
+
+def check_includes():
+    for name in tracked("*.h", "*.c", "*.cc"):
+        home = home_of(name)
+        if home is None:
+            yield f"{name}: lies in no folder that scripts/check_tree.py knows: add its row to MAY_INCLUDE"
+            continue
+        allowed = [home, *MAY_INCLUDE[home]]
+        for number, header in includes(name):
+            ours = header.startswith(("agent/", "server/", "proto/", "tests/"))
+            fits = any(header == entry or header.startswith(entry + "/") for entry in allowed)
+            if ours and not fits:
+                yield f"{name}:{number}: {home} may not include {header} (docs/architecture.md)"
+            test = name.endswith("_test.cc")
+            if home in IN_JOB and not test and header.startswith(NOT_IN_JOB):
+                yield f"{name}:{number}: {header} must not enter the training process"
+
+
+def check_folders():
+    for name in tracked():
+        for part in pathlib.PurePath(name).parts[:-1]:
+            if part in ("common", "utils", "util", "misc"):
+                yield f"{name}: a folder named {part} says nothing: put the file where it is used"
+
+
+def check_tests_are_listed():
+    builds = {path.parent: path.read_text() for path in ROOT.glob("**/CMakeLists.txt") if "build" not in path.parts}
+    for name in tracked("*_test.cc"):
+        path = ROOT / name
+        listed = any(path.name in text and folder in path.parents for folder, text in builds.items())
+        if not listed:
+            yield f"{name}: no CMakeLists.txt lists this test, so nobody runs it"
+    for name in tracked("tests/*.py", "agent/python/*.py"):
+        path = pathlib.PurePath(name)
+        holds_tests = re.search(r"^\s*def test_", (ROOT / name).read_text(), re.MULTILINE)
+        if holds_tests and not path.name.startswith("test_"):
+            yield f"{name}: has tests but pytest does not collect it: name it test_….py"
+
+
+def check_sizes():
+    for name in tracked("*.h", "*.c", "*.cc", "*.py"):
+        lines = len((ROOT / name).read_text(errors="replace").splitlines())
+        if lines > MOST_LINES:
+            yield f"{name}: {lines} lines; part it (at most {MOST_LINES})"
+
+
+def main():
+    complaints = [*check_includes(), *check_folders(), *check_tests_are_listed(), *check_sizes()]
+    for complaint in complaints:
+        print(complaint)
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
