@@ -1,0 +1,26 @@
+/* Stands for an agent: counts calls of cached_cast, and writes what it was told into the run directory. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/preload/interface.h"
+
+static const struct castscope_preload* table;
+static long calls;
+
+static void note(const char* format, long value) {
+  char path[4096];
+  snprintf(path, sizeof(path), "%s/fake-agent.txt", table->run_directory);
+  FILE* file = fopen(path, "a");
+  fprintf(file, format, value);
+  fclose(file);
+}
+
+__attribute__((visibility("default"))) int castscope_agent_start(const struct castscope_preload* given) {
+  if (given->abi != CASTSCOPE_PRELOAD_ABI || given->hook_count != CASTSCOPE_HOOK_COUNT) return 1;
+  table = given;
+  note("start in %ld\n", (long)getpid());
+  return 0;
+}
+__attribute__((visibility("default"))) void castscope_agent_exit(int status) { note("exit with %ld\n", (long)status); }
+__attribute__((visibility("default"))) void castscope_agent_step(void) { calls++; }

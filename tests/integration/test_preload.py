@@ -1,0 +1,164 @@
+"""libcastscope.so in processes that have nothing to do with PyTorch, and in front of a make-believe libtorch."""
+
+import pathlib
+import subprocess
+
+import pytest
+from conftest import ROOT, clean_environment
+
+HERE = pathlib.Path(__file__).resolve().parent / "preload"
+
+
+@pytest.fixture
+def made(tmp_path):
+    """Compiles one of the C files beside this one."""
+    def make(source, output, *options):
+        subprocess.run(["gcc", "-O2", f"-I{ROOT}", str(HERE / source), "-o", str(tmp_path / output), *options],
+                       check=True, env=clean_environment())
+        return tmp_path / output
+    return make
+
+
+@pytest.fixture
+def run_folder(tmp_path):
+    folder = tmp_path / "run-directory"
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+def silent(done):
+    return done.stderr == b""
+
+
+def test_shell_notices_nothing(castscope):
+    done = castscope.bare("bash", "-c", "echo out; cat < /dev/null; exit 3")
+    assert (done.returncode, done.stdout) == (3, b"out\n") and silent(done)
+
+
+def test_shell_shares_one_run_with_its_children(castscope):
+    done = castscope.bare("bash", "-c", "echo $CASTSCOPE_RUN; sh -c 'echo $CASTSCOPE_RUN'; env | grep ^CASTSCOPE_RUN")
+    own, child, seen = done.stdout.decode().split()
+    assert own == child and seen == f"CASTSCOPE_RUN={own}" and "/castscope-" in own
+
+
+def test_no_run_directory_without_torch(castscope):
+    done = castscope.bare("bash", "-c", "echo $CASTSCOPE_RUN")
+    assert not pathlib.Path(done.stdout.decode().strip()).exists()
+
+
+def test_off_leaves_the_environment_alone(castscope):
+    done = castscope.bare("env", env={"CASTSCOPE_OFF": "1"})
+    assert b"CASTSCOPE_RUN" not in done.stdout and silent(done)
+
+
+def test_compiler_works(castscope, tmp_path):
+    (tmp_path / "hello.cc").write_text('#include <cstdio>\nint main() { std::puts("hello"); }\n')
+    done = castscope.bare("g++", "hello.cc", "-o", "hello")
+    assert done.returncode == 0 and silent(done)
+    assert castscope.bare("./hello").stdout == b"hello\n"
+
+
+def test_python_without_torch(castscope, python):
+    code = ("import os, subprocess, multiprocessing\n"
+            "pid = os.fork()\n"
+            "if pid == 0: os._exit(7)\n"
+            "print(os.waitpid(pid, 0)[1] >> 8, subprocess.call(['sh', '-c', 'exit 4']))\n"
+            "try: os.execv('/nonexistent', ['x'])\n"
+            "except OSError: print('still here')\n")
+    done = castscope.bare(python, "-c", code)
+    assert (done.returncode, done.stdout) == (0, b"7 4\nstill here\n") and silent(done)
+
+
+@pytest.mark.parametrize("call", ["os._exit(9)", "sys.exit(9)", "os.execvp('sh', ['sh', '-c', 'exit 9'])"])
+def test_every_way_to_end(castscope, python, call):
+    assert castscope.bare(python, "-c", f"import os, sys; {call}").returncode == 9
+
+
+def test_needs_only_libc(castscope):
+    needed = subprocess.run(["readelf", "-d", castscope.preload], capture_output=True, text=True, check=True).stdout
+    assert [line.split("[")[1].rstrip("]") for line in needed.splitlines() if "NEEDED" in line] in (
+        ["libc.so.6"], ["libdl.so.2", "libc.so.6"])
+
+
+def test_exports_only_what_it_interposes(castscope):
+    listed = subprocess.run(["nm", "-D", "--defined-only", castscope.preload], capture_output=True, text=True,
+                            check=True).stdout
+    names = {line.split()[-1] for line in listed.splitlines()}
+    ours = {name for name in names if not name.startswith("_ZN2at")}
+    assert ours == {"_exit", "_Exit", "initModule", "castscope_thread", "castscope_step", "castscope_attached"}
+
+
+def test_stubs_keep_every_argument(castscope, made, run_folder):
+    torch = made("fake_torch.c", "libtorch_cpu.so", "-shared", "-fPIC")
+    caller = made("caller.c", "caller", "-pthread", "-ldl")
+    done = castscope.bare(caller, torch, env={"CASTSCOPE_RUN": str(run_folder)})
+    assert (done.returncode, done.stdout) == (0, b"all arguments arrived\n")
+
+
+def test_no_agent_is_said_once_for_all_processes(castscope, made, run_folder):
+    torch = made("fake_torch.c", "libtorch_cpu.so", "-shared", "-fPIC")
+    caller = made("caller.c", "caller", "-pthread", "-ldl")
+    done = castscope.bare("sh", "-c", f"{caller} {torch}; {caller} {torch}", env={"CASTSCOPE_RUN": str(run_folder)})
+    assert done.returncode == 0
+    assert done.stderr.count(b"there is no agent for the PyTorch in") == 1 and done.stderr.count(b"\n") == 1
+
+
+def agent_for(made, torch, folder):
+    """The make-believe agent under the name by which the make-believe torch asks for it."""
+    notes = subprocess.run(["readelf", "-n", torch], capture_output=True, text=True, check=True).stdout
+    key = next(line.split(":")[1].strip() for line in notes.splitlines() if "Build ID" in line)
+    made("fake_agent.c", f"{folder.name}/castscope_agent-{key}.so", "-shared", "-fPIC")
+
+
+@pytest.fixture
+def with_agent(made, tmp_path, run_folder):
+    torch = made("fake_torch.c", "libtorch_cpu.so", "-shared", "-fPIC", "-Wl,--build-id")
+    (tmp_path / "agents").mkdir()
+    agent_for(made, torch, tmp_path / "agents")
+    return torch, {"CASTSCOPE_RUN": str(run_folder), "CASTSCOPE_AGENTS": f"/nowhere:{tmp_path / 'agents'}"}
+
+
+def test_agent_is_loaded_once_and_told_the_exit_status(castscope, made, with_agent, run_folder):
+    torch, environment = with_agent
+    caller = made("caller.c", "caller", "-pthread", "-ldl")
+    done = castscope.bare(caller, torch, env=environment)
+    assert done.returncode == 0 and silent(done)
+    lines = (run_folder / "fake-agent.txt").read_text().splitlines()
+    assert lines[0].startswith("start in ") and lines[1:] == ["exit with 0"]
+    assert (run_folder / f"{lines[0].split()[-1]}.attached").exists()
+
+
+TOUCH = ("import ctypes, os, sys\n"
+         "ctypes.CDLL(sys.argv[1])\n"
+         "ctypes.CDLL(None)._ZN2at8autocast17increment_nestingEv\n"
+         "getattr(ctypes.CDLL(None), "
+         "'_ZN2at8autocast11cached_castEN3c1010ScalarTypeERKNS_6TensorENS1_10DeviceTypeE')"
+         "(*[ctypes.c_long(1)] * 8)\n")
+
+
+@pytest.mark.parametrize("ending, status", [("os._exit(5)", 5), ("sys.exit(6)", 6),
+                                            ("(os.fork() == 0 and os._exit(0)) or os.wait() and os._exit(8)", 8)])
+def test_exit_is_told_of_the_process_that_attached(castscope, python, with_agent, run_folder, ending, status):
+    torch, environment = with_agent
+    done = castscope.bare(python, "-c", TOUCH + ending, torch, env=environment)
+    assert done.returncode == status
+    lines = (run_folder / "fake-agent.txt").read_text().splitlines()
+    assert lines[-1] == f"exit with {status}"
+
+
+def test_failed_exec_after_vfork_is_not_our_exit(castscope, python, with_agent, run_folder):
+    torch, environment = with_agent
+    code = TOUCH + ("import subprocess\n"
+                    "try: subprocess.run(['/nonexistent'])\n"
+                    "except OSError: pass\n"
+                    "print(open(os.environ['CASTSCOPE_RUN'] + '/fake-agent.txt').read().count('exit'))\n")
+    done = castscope.bare(python, "-c", code, torch, env=environment)
+    assert done.stdout == b"0\n"
+
+
+def test_foreign_run_directory_is_not_used(castscope, made, with_agent, run_folder):
+    torch, environment = with_agent
+    run_folder.chmod(0o777)
+    caller = made("caller.c", "caller", "-pthread", "-ldl")
+    done = castscope.bare(caller, torch, env=environment)
+    assert done.returncode == 0 and not list(run_folder.iterdir())
