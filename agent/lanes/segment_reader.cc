@@ -109,7 +109,6 @@ SegmentReader::Outcome SegmentReader::open(const std::string& path, std::unique_
     *error = self->error_;
     return Outcome::kRefused;
   }
-  self->rewind_definitions();
   *reader = std::move(self);
   return Outcome::kOpen;
 }
@@ -119,21 +118,25 @@ SegmentReader::~SegmentReader() {
   if (fd_ >= 0) close(fd_);
 }
 
+// What was read last is all there is of a damaged segment: its pages may be gone.
 EndMark SegmentReader::end_mark() const {
+  if (!error_.empty()) return EndMark::kRunning;
   const auto& header = *reinterpret_cast<const SegmentHeader*>(base_);
   const auto mark = static_cast<EndMark>(header.end_mark.load(std::memory_order_acquire));
   return mark == EndMark::kExited || mark == EndMark::kReplaced ? mark : EndMark::kRunning;
 }
 
 int SegmentReader::exit_status() const {
+  if (!error_.empty()) return -1;
   const auto& header = *reinterpret_cast<const SegmentHeader*>(base_);
   const std::uint64_t status = header.exit_status.load(std::memory_order_relaxed);
   return status == 0 || status > 256 || end_mark() != EndMark::kExited ? -1 : static_cast<int>(status - 1);
 }
 
-ProcessState SegmentReader::process_state() const {
+ProcessState SegmentReader::process_state() {
+  if (!error_.empty()) return state_;
   const auto& h = *reinterpret_cast<const SegmentHeader*>(base_);
-  ProcessState s;
+  ProcessState& s = state_;
   s.cache_bytes = h.cache_bytes.load(std::memory_order_relaxed);
   s.cache_entries = h.cache_entries.load(std::memory_order_relaxed);
   s.cache_peak_bytes = h.cache_peak_bytes.load(std::memory_order_relaxed);
@@ -222,14 +225,15 @@ bool SegmentReader::add_lane(std::uint64_t offset, const Lane& lane) {
   return true;
 }
 
-LaneState SegmentReader::lane_state(std::size_t index) const {
-  const Lane& lane = *at<Lane>(lanes_[index].offset);
-  LaneState state;
-  state.id = lane.id;
-  state.tid = lane.tid.load(std::memory_order_relaxed);
-  state.written = lane.head.load(std::memory_order_acquire);
-  state.dropped = lane.dropped.load(std::memory_order_relaxed);
-  return state;
+LaneState SegmentReader::lane_state(std::size_t index) {
+  LaneView& view = lanes_[index];
+  if (!error_.empty()) return view.state;
+  const Lane& lane = *at<Lane>(view.offset);
+  view.state.id = lane.id;
+  view.state.tid = lane.tid.load(std::memory_order_relaxed);
+  view.state.written = lane.head.load(std::memory_order_acquire);
+  view.state.dropped = lane.dropped.load(std::memory_order_relaxed);
+  return view.state;
 }
 
 std::size_t SegmentReader::take(std::size_t index, std::size_t at_most, std::vector<Event>* events,
@@ -255,7 +259,7 @@ std::size_t SegmentReader::take(std::size_t index, std::size_t at_most, std::vec
 
 void SegmentReader::release(std::size_t index, std::uint64_t end) {
   LaneView& view = lanes_[index];
-  if (end <= view.released || end > view.taken) return;
+  if (!error_.empty() || end <= view.released || end > view.taken) return;
   view.released = end;
   // The one word that a reader writes. Release: what was copied out has been copied before the writer may reuse it.
   auto* lane = const_cast<Lane*>(at<Lane>(view.offset));
@@ -290,9 +294,9 @@ bool SegmentReader::find_counters(LaneView& view, std::uint64_t n) {
 
 const std::vector<CounterValues>& SegmentReader::counters(std::size_t index) {
   LaneView& view = lanes_[index];
+  if (!error_.empty()) return view.values;
   const Lane& lane = *at<Lane>(view.offset);
   const std::uint64_t n = lane.n_counters.load(std::memory_order_acquire);
-  if (!error_.empty()) return view.values;
   // New blocks may lie past what was reserved at the last look.
   if (n > view.rows.size() && (!update_limit() || !find_counters(view, n))) return view.values;
   for (CounterValues& v : view.values) v = CounterValues{.site = v.site};
@@ -303,40 +307,35 @@ const std::vector<CounterValues>& SegmentReader::counters(std::size_t index) {
   return view.values;
 }
 
-void SegmentReader::rewind_definitions() {
-  definition_block_ = 0;
-  definition_at_ = 0;
-}
-
 bool SegmentReader::definitions(std::size_t at_most, std::string* records) {
   if (!error_.empty() || !update_limit()) return false;
   const std::size_t goal = records->size() + at_most;
   for (;;) {
     const auto& header = *reinterpret_cast<const SegmentHeader*>(base_);
-    const auto* block = definition_block_ == 0 ? nullptr : at<DefinitionBlock>(definition_block_);
+    const auto* block = definition_.block == 0 ? nullptr : at<DefinitionBlock>(definition_.block);
     // `next` before `end`: a block that has a successor gets no more records.
     const std::uint64_t next =
         (block == nullptr ? header.first_definitions : block->next).load(std::memory_order_acquire);
     if (block != nullptr) {
       const std::uint64_t end = block->end.load(std::memory_order_acquire);
-      if (end < definition_at_ || end > limit_ - definition_block_) return fail("definitions run out of their block");
-      while (definition_at_ < end) {
+      if (end < definition_.at || end > limit_ - definition_.block) return fail("definitions run out of their block");
+      while (definition_.at < end) {
         if (records->size() >= goal) return true;
-        const char* at_record = base_ + definition_block_ + definition_at_;
-        const std::uint64_t room = end - definition_at_;
+        const char* at_record = base_ + definition_.block + definition_.at;
+        const std::uint64_t room = end - definition_.at;
         const std::uint32_t size =
             room < sizeof(DefinitionHeader) ? 0 : reinterpret_cast<const DefinitionHeader*>(at_record)->size;
         if (size < sizeof(DefinitionHeader) || size % 8 != 0 || size > room)
           return fail("a definition has an impossible length");
         records->append(at_record, size);
-        definition_at_ += size;
+        definition_.at += size;
       }
     }
     if (next == 0) return false;
-    if (next <= definition_block_ || at<DefinitionBlock>(next) == nullptr)
+    if (next <= definition_.block || at<DefinitionBlock>(next) == nullptr)
       return fail("a definition block lies outside the file");
-    definition_block_ = next;
-    definition_at_ = sizeof(DefinitionBlock);
+    definition_.block = next;
+    definition_.at = sizeof(DefinitionBlock);
   }
 }
 

@@ -40,6 +40,7 @@ struct LaneState {
   std::uint32_t id = 0, tid = 0;
   std::uint64_t written = 0;  // events published
   std::uint64_t dropped = 0;  // events the writer had no room for
+  bool operator==(const LaneState&) const = default;
 };
 
 // Ticks are in the segment's clock. site 0 = calls whose site could not be given a counter.
@@ -80,13 +81,13 @@ class SegmentReader {
 
   EndMark end_mark() const;
   int exit_status() const;  // as given to exit(), -1 when not known
-  ProcessState process_state() const;
+  ProcessState process_state();
 
   // Takes up what was added since (file growth, new lanes, a better clock rate). False: see error().
   bool refresh();
 
   std::size_t lane_count() const { return lanes_.size(); }
-  LaneState lane_state(std::size_t lane) const;
+  LaneState lane_state(std::size_t lane);
   // Appends up to `at_most` events of the lane to `events` and returns how many; `first` is the number of the first.
   // They stay in the ring (the writer may not overwrite them) until release().
   std::size_t take(std::size_t lane, std::size_t at_most, std::vector<Event>* events, std::uint64_t* first);
@@ -102,7 +103,11 @@ class SegmentReader {
   // last call stopped. Returns false when there are no more for now. Read events and counters first: the definitions
   // read afterwards cover them.
   bool definitions(std::size_t at_most, std::string* records);
-  void rewind_definitions();
+  struct DefinitionPosition {
+    std::uint64_t block = 0, at = 0;  // offset of the block, offset in it; 0, 0 = the beginning
+  };
+  DefinitionPosition definition_position() const { return definition_; }
+  void seek_definitions(DefinitionPosition position) { definition_ = position; }  // one that it was at before
 
   const ClockConversion& clock() const { return conversion_; }
 
@@ -112,6 +117,7 @@ class SegmentReader {
     const Event* ring = nullptr;
     std::uint32_t capacity = 0;
     std::uint64_t taken = 0, released = 0;
+    LaneState state;                    // as last read
     std::vector<std::uint64_t> blocks;  // offsets of the counter blocks
     std::vector<std::uint32_t> rows;    // counter i belongs to values[rows[i]]
     std::unordered_map<std::uint32_t, std::uint32_t> row_of_site;
@@ -136,10 +142,10 @@ class SegmentReader {
   std::uint64_t start_ticks_ = 0, realtime0_ns_ = 0;
   Clock clock_kind_ = Clock::kMonotonicNs;
   ClockConversion conversion_;
+  ProcessState state_;  // as last read
   std::vector<LaneView> lanes_;
-  std::uint64_t last_lane_ = 0;         // offset
-  std::uint64_t definition_block_ = 0;  // offset
-  std::uint64_t definition_at_ = 0;     // within the block
+  std::uint64_t last_lane_ = 0;  // offset
+  DefinitionPosition definition_;
 };
 
 }  // namespace castscope::lanes

@@ -175,7 +175,7 @@ TEST_F(SegmentReaderTest, AddsUpASiteThatOneLaneCountsTwice) {
   EXPECT_EQ(reader_->counters(0)[1].hits, 5u);  // a snapshot, not a sum of snapshots
 }
 
-TEST_F(SegmentReaderTest, ReadsDefinitionsOnceAndAgainAfterRewind) {
+TEST_F(SegmentReaderTest, ReadsDefinitionsOnceAndAgainFromTheBeginning) {
   write();
   const std::string long_text(60'000, 'x');
   for (std::uint32_t id = 1; id <= 20; ++id) writer_->define(DefinitionKind::kString, id, long_text.data(), 60'000);
@@ -186,7 +186,7 @@ TEST_F(SegmentReaderTest, ReadsDefinitionsOnceAndAgainAfterRewind) {
   writer_->define(DefinitionKind::kString, 21, "y", 1);
   const std::string more = all_definitions();
   EXPECT_EQ(more.size(), sizeof(DefinitionHeader) + 8);
-  reader_->rewind_definitions();
+  reader_->seek_definitions({});
   EXPECT_EQ(all_definitions(), first + more);
 }
 

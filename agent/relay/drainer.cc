@@ -1,0 +1,216 @@
+#include "agent/relay/drainer.h"
+
+#include <dirent.h>
+#include <unistd.h>
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "agent/lanes/segment_reader.h"
+#include "agent/relay/process.h"
+
+namespace castscope::relay {
+namespace {
+
+constexpr char kSuffix[] = ".lanes";
+constexpr std::chrono::milliseconds kLivenessInterval{100};
+// A process that still runs when the relay stops may write as fast as we read: this many blocks a lane, then enough.
+constexpr int kMostRoundsOfRunning = 64;
+
+// "123-0.lanes" → 0. Writers make no other names.
+std::optional<std::uint32_t> number_in(const std::string& file) {
+  const std::size_t dash = file.find('-');
+  if (!absl::EndsWith(file, kSuffix) || dash == std::string::npos) return std::nullopt;
+  const std::string number = file.substr(dash + 1, file.size() - dash - sizeof kSuffix);
+  if (number.empty() || number.size() > 9 || number.find_first_not_of("0123456789") != std::string::npos)
+    return std::nullopt;
+  return static_cast<std::uint32_t>(std::stoul(number));
+}
+
+ProcessEnd end_of(lanes::EndMark mark) {
+  switch (mark) {
+    case lanes::EndMark::kExited:
+      return ProcessEnd::kExited;
+    case lanes::EndMark::kReplaced:
+      return ProcessEnd::kReplaced;
+    case lanes::EndMark::kRunning:
+      break;
+  }
+  return ProcessEnd::kVanished;
+}
+
+}  // namespace
+
+bool Drainer::Watched::alive() const { return is_alive(source->reader().pid(), source->reader().start_ticks()); }
+
+void Drainer::find_segments() {
+  DIR* directory = opendir(directory_.c_str());
+  if (directory == nullptr) return;
+  while (const dirent* entry = readdir(directory)) {
+    const std::string file = entry->d_name;
+    const std::optional<std::uint32_t> number = number_in(file);
+    if (number.has_value() && !known_files_.contains(file)) open_segment(file, *number);
+  }
+  closedir(directory);
+}
+
+void Drainer::open_segment(const std::string& file, std::uint32_t number) {
+  std::unique_ptr<lanes::SegmentReader> reader;
+  std::string error;
+  const auto outcome = lanes::SegmentReader::open(directory_ + "/" + file, &reader, &error);
+  if (outcome == lanes::SegmentReader::Outcome::kNotReady) return;
+  known_files_.insert(file);
+  if (outcome == lanes::SegmentReader::Outcome::kRefused) {
+    unreadable_.emplace(file, error);
+    return;
+  }
+  const std::string key = absl::StrCat(host_, "/", reader->pid(), "/", reader->start_ticks(), "/", number);
+  const std::uint64_t id = next_source_++;
+  Watched& watched = watched_[id];
+  watched.source = std::make_unique<SegmentSource>(id, key, host_, std::move(reader));
+  watched.file = file;
+}
+
+SegmentSource::Drained Drainer::drain() {
+  SegmentSource::Drained all;
+  for (auto& [id, watched] : watched_) {
+    if (watched.ended) continue;
+    const SegmentSource::Drained one = watched.source->drain();
+    all.events += one.events;
+    all.busy = all.busy || one.busy;
+    all.batch_full = all.batch_full || one.batch_full;
+  }
+  events_ += all.events;
+  return all;
+}
+
+void Drainer::flush(bool whole) {
+  for (auto& [id, watched] : watched_)
+    if (!watched.ended && (whole || watched.source->waiting()))
+      push(watched.source->make_batches(SegmentSource::End::kNone));
+  if (whole) ask_for_flush();
+}
+
+void Drainer::push(std::vector<SegmentSource::Made> made) {
+  for (SegmentSource::Made& one : made) {
+    unflushed_ = one.message->batch().process();
+    outbox_->push(std::move(one.message), std::move(one.receipts));
+  }
+}
+
+// A batch of nothing but the request.
+void Drainer::ask_for_flush() {
+  if (unflushed_.empty()) return;
+  auto message = std::make_unique<v1::RelayMessage>();
+  message->mutable_batch()->set_process(std::exchange(unflushed_, {}));
+  message->mutable_batch()->set_flush(true);
+  outbox_->push(std::move(message), {});
+}
+
+bool Drainer::tell_ends(Clock::time_point now, bool deliver) {
+  bool all_ended = true;
+  for (auto& [id, watched] : watched_) {
+    if (watched.ended) continue;
+    const bool marked = watched.source->reader().end_mark() != lanes::EndMark::kRunning;
+    const bool look = marked || now >= watched.next_look;
+    if (look) watched.next_look = now + kLivenessInterval;
+    // While the outbox is full, the rest of a dead process is kept best where it is.
+    if (!look || watched.alive() || (deliver && outbox_->full()))
+      all_ended = false;
+    else
+      tell_end(watched, false, deliver);
+  }
+  return all_ended;
+}
+
+void Drainer::tell_remaining_ends(bool deliver) {
+  for (auto& [id, watched] : watched_)
+    if (!watched.ended) tell_end(watched, watched.alive(), deliver);
+}
+
+// A process that is gone writes no more: what its segment holds now is all there will ever be.
+void Drainer::tell_end(Watched& watched, bool still_running, bool deliver) {
+  SegmentSource& source = *watched.source;
+  const ProcessEnd end = still_running ? ProcessEnd::kRunning : end_of(source.reader().end_mark());
+  source.set_end(end);
+  watched.ended = !still_running;
+  if (!deliver) return;
+  for (int round = 0; !still_running || round < kMostRoundsOfRunning; ++round) {
+    const SegmentSource::Drained drained = source.drain();
+    events_ += drained.events;
+    if (!drained.batch_full) break;
+    push(source.make_batches(SegmentSource::End::kNone));
+  }
+  push(source.make_batches(still_running ? SegmentSource::End::kNotSeen : SegmentSource::End::kSeen));
+  ask_for_flush();
+}
+
+void Drainer::handle_answers() {
+  for (const Receipt& receipt : outbox_->take_acknowledged()) {
+    const auto it = watched_.find(receipt.source);
+    if (it == watched_.end()) continue;
+    it->second.source->acknowledged(receipt);
+    it->second.removable = it->second.removable || receipt.last;
+  }
+  for (const auto& [process, sentence] : outbox_->take_rejections())
+    for (auto& [id, watched] : watched_)
+      if (watched.source->key() == process) watched.source->silence(sentence);
+  if (outbox_->introductions_wanted()) introduce_again();
+  remove_finished();
+}
+
+void Drainer::introduce_again() {
+  std::vector<Outbox::Message> messages;
+  for (auto& [id, watched] : watched_) {
+    if (!watched.source->introduced()) continue;
+    for (Outbox::Message& message : watched.source->introduction()) messages.push_back(std::move(message));
+  }
+  outbox_->introduce(std::move(messages));
+}
+
+void Drainer::remove_finished() {
+  for (auto it = watched_.begin(); it != watched_.end();) {
+    Watched& watched = it->second;
+    if (!watched.removable || !watched.source->problem().empty()) {
+      ++it;
+      continue;
+    }
+    finished_.push_back(watched.source->summary());
+    finished_progress_.casts += watched.source->totals().casts;
+    finished_progress_.hits += watched.source->totals().hits;
+    finished_progress_.dropped += finished_.back().dropped;
+    if (remove_) {
+      unlink((directory_ + "/" + watched.file).c_str());
+      known_files_.erase(watched.file);  // a later process may get the pid, and with it the name
+    }
+    it = watched_.erase(it);
+  }
+}
+
+Progress Drainer::progress() {
+  Progress now = finished_progress_;
+  now.processes = static_cast<std::uint32_t>(watched_.size() + finished_.size());
+  now.events = events_;
+  now.unacknowledged_bytes = outbox_->bytes();
+  for (auto& [id, watched] : watched_) {
+    now.running += watched.ended ? 0 : 1;
+    now.casts += watched.source->totals().casts;
+    now.hits += watched.source->totals().hits;
+    now.dropped += watched.source->totals().dropped;
+  }
+  return now;
+}
+
+std::vector<ProcessSummary> Drainer::summaries() {
+  std::vector<ProcessSummary> all = finished_;
+  for (auto& [id, watched] : watched_) all.push_back(watched.source->summary());
+  for (const auto& [file, why] : unreadable_) {
+    all.emplace_back().key = file;
+    all.back().problem = why;
+  }
+  return all;
+}
+
+}  // namespace castscope::relay

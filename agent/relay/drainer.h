@@ -1,0 +1,69 @@
+// All segments of a run directory: finds them, drains them, tells their ends, removes what is no more needed.
+// Belongs to the drain thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "agent/relay/outbox.h"
+#include "agent/relay/relay.h"
+#include "agent/relay/segment_source.h"
+
+namespace castscope::relay {
+
+class Drainer {
+ public:
+  using Clock = std::chrono::steady_clock;
+  Drainer(std::string run_directory, std::string host, bool remove_finished, Outbox* outbox)
+      : directory_(std::move(run_directory)), host_(std::move(host)), remove_(remove_finished), outbox_(outbox) {}
+
+  void find_segments();
+  SegmentSource::Drained drain();
+  // Batches of what was taken. `whole`: of all that is new in every segment, and a request to acknowledge it.
+  void flush(bool whole);
+  // Tells the end of every process that is gone, after reading the rest. `deliver` false: the collector refuses, its
+  // segment keeps what it has. Returns true when none is left running.
+  bool tell_ends(Clock::time_point now, bool deliver);
+  // The relay stops: the end of all the others, as far as one can see.
+  void tell_remaining_ends(bool deliver);
+  // What the collector said since the last call; then removes segments whose end is durable.
+  void handle_answers();
+
+  Progress progress();
+  std::vector<ProcessSummary> summaries();
+
+ private:
+  struct Watched {
+    std::unique_ptr<SegmentSource> source;
+    std::string file;
+    bool ended = false;      // its end was told
+    bool removable = false;  // its end is durable
+    Clock::time_point next_look{};
+    bool alive() const;
+  };
+  void open_segment(const std::string& file, std::uint32_t number);
+  void tell_end(Watched& watched, bool still_running, bool deliver);
+  void push(std::vector<SegmentSource::Made> made);
+  void ask_for_flush();
+  void introduce_again();
+  void remove_finished();
+
+  const std::string directory_, host_;
+  const bool remove_;
+  Outbox* const outbox_;
+  std::map<std::uint64_t, Watched> watched_;  // by the number that stands in receipts
+  std::uint64_t next_source_ = 1;
+  std::set<std::string> known_files_;
+  std::map<std::string, std::string> unreadable_;  // file → why
+  std::vector<ProcessSummary> finished_;
+  Progress finished_progress_;
+  std::string unflushed_;  // process of the last batch pushed since the last request for a flush
+  std::uint64_t events_ = 0;
+};
+
+}  // namespace castscope::relay

@@ -1,0 +1,238 @@
+#include "agent/relay/segment_source.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "proto/event_block.h"
+#include "proto/protocol.h"
+
+namespace castscope::relay {
+namespace {
+
+// Large enough to pack well (3.6 bytes an event against 5.1 at 256), small enough to be no burst.
+constexpr std::size_t kEventsPerBlock = 16384;
+constexpr std::size_t kDefinitionBytesPerBatch = 1u << 20;
+constexpr std::size_t kBlockBytesPerBatch = 1u << 20;
+
+v1::ProcessEndKind wire_end(ProcessEnd end) {
+  switch (end) {
+    case ProcessEnd::kExited:
+      return v1::PROCESS_END_KIND_EXITED;
+    case ProcessEnd::kReplaced:
+      return v1::PROCESS_END_KIND_REPLACED;
+    case ProcessEnd::kVanished:
+      return v1::PROCESS_END_KIND_VANISHED;
+    case ProcessEnd::kRunning:
+      break;
+  }
+  return v1::PROCESS_END_KIND_NOT_SEEN;
+}
+
+}  // namespace
+
+SegmentSource::SegmentSource(std::uint64_t id, std::string key, std::string host,
+                             std::unique_ptr<lanes::SegmentReader> reader)
+    : id_(id), key_(std::move(key)), host_(std::move(host)), reader_(std::move(reader)) {}
+
+SegmentSource::Drained SegmentSource::drain() {
+  Drained result;
+  if (!problem_.empty()) return result;
+  reader_->refresh();
+  lanes_.resize(reader_->lane_count());
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = lanes_[i];
+    const std::size_t before = lane.waiting.size();
+    std::uint64_t first = 0;
+    const std::size_t n = reader_->take(i, kEventsPerBlock - std::min(before, kEventsPerBlock), &lane.waiting, &first);
+    if (before == 0) lane.first = first;
+    to_nanoseconds(&lane.waiting, before);
+    result.events += n;
+    const std::uint64_t capacity = reader_->ring_capacity(i);
+    result.busy = result.busy || n > capacity / 8;
+    result.batch_full = result.batch_full || lane.waiting.size() >= kEventsPerBlock;
+    // What is not yet acknowledged stays in the ring, where it outlives this process; but a ring that fills up faster
+    // than acknowledgements come needs its room more.
+    if (reader_->taken(i) - reader_->released(i) > capacity / 2) reader_->release(i, reader_->taken(i));
+  }
+  if (problem_.empty()) problem_ = reader_->error();
+  return result;
+}
+
+bool SegmentSource::waiting() const {
+  return std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return !lane.waiting.empty(); });
+}
+
+void SegmentSource::to_nanoseconds(std::vector<lanes::Event>* events, std::size_t from) const {
+  const lanes::ClockConversion& clock = reader_->clock();
+  for (std::size_t i = from; i < events->size(); ++i) {
+    lanes::Event& event = (*events)[i];
+    event.time = clock.since_begin_ns(event.time);
+    event.duration = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(clock.duration_ns(event.duration), std::numeric_limits<std::uint32_t>::max()));
+  }
+}
+
+std::unique_ptr<v1::RelayMessage> SegmentSource::new_message() const {
+  auto message = std::make_unique<v1::RelayMessage>();
+  message->mutable_batch()->set_process(key_);
+  return message;
+}
+
+void SegmentSource::add_begin(v1::Batch* batch) const {
+  v1::ProcessBegin& begin = *batch->mutable_begin();
+  begin.set_host(host_);
+  begin.set_pid(reader_->pid());
+  begin.set_parent_pid(reader_->parent_pid());
+  begin.set_start_ticks(reader_->start_ticks());
+  begin.set_begin_realtime_ns(static_cast<std::int64_t>(reader_->begin_realtime_ns()));
+}
+
+void SegmentSource::add_counter(v1::Counters* to, std::uint32_t lane, const lanes::CounterValues& values) {
+  to->add_lane(lane);
+  to->add_site(values.site);
+  to->add_casts(values.casts);
+  to->add_hits(values.hits);
+  to->add_passes(values.passes);
+  to->add_traced(values.traced);
+  to->add_bytes(values.bytes);
+  to->add_cpu_ns(reader_->clock().duration_ns(values.ticks));
+  to->add_kept(values.kept);
+}
+
+bool SegmentSource::collect_counters(v1::Counters* to) {
+  bool more = false;
+  const std::size_t lanes = lanes_.size();
+  totals_ = {};
+  for (std::size_t i = 0; i < lanes; ++i) {
+    const std::uint32_t id = reader_->lane_state(i).id;
+    for (const lanes::CounterValues& values : reader_->counters(i)) {
+      totals_.casts += values.casts;
+      totals_.hits += values.hits;
+      lanes::CounterValues& told = lanes_[i].told[values.site];
+      if (told == values || (values == lanes::CounterValues{.site = values.site})) continue;
+      if (to->lane_size() >= static_cast<int>(wire::kMostCountersInMessage)) {
+        more = true;
+        continue;
+      }
+      told = values;
+      add_counter(to, id, values);
+    }
+  }
+  return more;
+}
+
+void SegmentSource::collect_states(v1::Batch* to) {
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    const lanes::LaneState state = reader_->lane_state(i);
+    totals_.dropped += state.dropped;
+    Lane& lane = lanes_[i];
+    if (lane.state_told && state == lane.state) continue;
+    lane.state = state;
+    lane.state_told = true;
+    v1::LaneState& told = *to->add_lanes();
+    told.set_lane(state.id);
+    told.set_tid(state.tid);
+    told.set_written(state.written);
+    told.set_dropped(state.dropped);
+  }
+  const lanes::ProcessState state = reader_->process_state();
+  if (state_told_ && state == told_state_) return;
+  if (!(state.lost == told_state_.lost)) add_counter(to->mutable_counters(), 0, state.lost);
+  told_state_ = state;
+  state_told_ = true;
+  v1::Gauges& gauges = *to->mutable_gauges();
+  gauges.set_cache_bytes(state.cache_bytes);
+  gauges.set_cache_entries(state.cache_entries);
+  gauges.set_cache_peak_bytes(state.cache_peak_bytes);
+  gauges.set_cache_peak_entries(state.cache_peak_entries);
+  gauges.set_cache_clears(state.cache_clears);
+  gauges.set_steps(state.steps);
+  gauges.set_lost_definitions(state.lost_definitions);
+}
+
+std::vector<SegmentSource::Made> SegmentSource::make_batches(End tell) {
+  std::vector<Made> made;
+  auto add = [&] { return made.push_back({new_message(), {}}), made.back().message->mutable_batch(); };
+  // Counters are read before definitions, so that the definitions cover them; they are sent after them.
+  v1::Batch news;
+  std::vector<v1::Counters> counters;
+  if (problem_.empty()) {
+    while (collect_counters(&counters.emplace_back())) continue;
+    collect_states(&news);
+  }
+  v1::Batch* batch = add();
+  if (!std::exchange(introduced_, true)) add_begin(batch);
+  while (reader_->definitions(kDefinitionBytesPerBatch, batch->mutable_definitions())) batch = add();
+  std::size_t bytes = batch->definitions().size();
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = lanes_[i];
+    if (lane.waiting.empty()) continue;
+    if (bytes > kBlockBytesPerBatch) batch = add(), bytes = 0;
+    v1::Events& block = *batch->add_events();
+    block.set_lane(reader_->lane_state(i).id);
+    block.set_first(lane.first);
+    block.set_count(static_cast<std::uint32_t>(lane.waiting.size()));
+    block.set_packed(wire::pack(lane.waiting));
+    bytes += block.packed().size();
+    made.back().receipts.push_back({.source = id_,
+                                    .lane = i,
+                                    .end = lane.first + lane.waiting.size(),
+                                    .events = lane.waiting.size(),
+                                    .last = false});
+    lane.waiting.clear();
+  }
+  for (v1::Counters& part : counters) {
+    if (batch->has_counters()) batch = add();
+    if (part.lane_size() > 0) *batch->mutable_counters() = std::move(part);
+  }
+  batch->MergeFrom(news);
+  if (tell != End::kNone) {
+    batch->mutable_end()->set_kind(wire_end(end_));
+    batch->mutable_end()->set_exit_status(reader_->exit_status());
+    made.back().receipts.push_back({.source = id_, .lane = 0, .end = 0, .events = 0, .last = tell == End::kSeen});
+  }
+  if (batch->ByteSizeLong() == new_message()->batch().ByteSizeLong()) made.pop_back();  // nothing but a name
+  return made;
+}
+
+std::vector<Outbox::Message> SegmentSource::introduction() {
+  std::vector<Outbox::Message> messages;
+  const lanes::SegmentReader::DefinitionPosition position = reader_->definition_position();
+  reader_->seek_definitions({});
+  for (bool more = true; more;) {
+    auto message = new_message();
+    if (messages.empty()) add_begin(message->mutable_batch());
+    more = reader_->definitions(kDefinitionBytesPerBatch, message->mutable_batch()->mutable_definitions());
+    messages.push_back(std::move(message));
+  }
+  reader_->seek_definitions(position);  // what is new is told again in a batch of its own, which is acknowledged
+  return messages;
+}
+
+void SegmentSource::acknowledged(const Receipt& receipt) {
+  events_acknowledged_ += receipt.events;
+  if (receipt.events > 0) reader_->release(receipt.lane, receipt.end);
+}
+
+void SegmentSource::silence(const std::string& problem) {
+  if (problem_.empty()) problem_ = problem;
+  for (Lane& lane : lanes_) lane.waiting.clear();
+}
+
+ProcessSummary SegmentSource::summary() {
+  ProcessSummary summary{.key = key_,
+                         .pid = reader_->pid(),
+                         .end = end_,
+                         .exit_status = reader_->exit_status(),
+                         .acknowledged = events_acknowledged_,
+                         .problem = problem_};
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    const lanes::LaneState state = reader_->lane_state(i);
+    summary.written += state.written;
+    summary.dropped += state.dropped;
+  }
+  return summary;
+}
+
+}  // namespace castscope::relay

@@ -1,0 +1,85 @@
+// One segment as the relay sees it: takes events, remembers what has been told of it, makes batches of the rest.
+// Belongs to the drain thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "agent/lanes/segment_reader.h"
+#include "agent/relay/outbox.h"
+#include "agent/relay/relay.h"
+#include "proto/castscope/v1/castscope.pb.h"
+
+namespace castscope::relay {
+
+class SegmentSource {
+ public:
+  // `key` names the process in the run; `id` stands in receipts.
+  SegmentSource(std::uint64_t id, std::string key, std::string host, std::unique_ptr<lanes::SegmentReader> reader);
+
+  // Takes what the rings hold, as far as there is room for it here. `busy` is set when a ring was filling up.
+  struct Drained {
+    std::uint64_t events = 0;
+    bool busy = false;
+    bool batch_full = false;  // a lane has as many events waiting as a block should have
+  };
+  Drained drain();
+  bool waiting() const;  // events were taken that are in no batch yet
+
+  // Batches of all that is new, and of the end when that is to be told (see set_end).
+  enum class End { kNone, kNotSeen, kSeen };
+  struct Made {
+    std::unique_ptr<v1::RelayMessage> message;
+    std::vector<Receipt> receipts;
+  };
+  std::vector<Made> make_batches(End tell);
+  void set_end(ProcessEnd end) { end_ = end; }
+  // Everything ever defined, again, for a collector that may know nothing.
+  std::vector<Outbox::Message> introduction();
+
+  void acknowledged(const Receipt& receipt);
+  void silence(const std::string& problem);  // stop reading: the collector does not take it
+
+  const std::string& key() const { return key_; }
+  lanes::SegmentReader& reader() { return *reader_; }
+  bool introduced() const { return introduced_; }
+  const std::string& problem() const { return problem_; }
+  ProcessSummary summary();
+
+  struct Totals {
+    std::uint64_t casts = 0, hits = 0, dropped = 0;
+  };
+  const Totals& totals() const { return totals_; }  // at the last make_batches
+
+ private:
+  struct Lane {
+    std::vector<lanes::Event> waiting;
+    std::uint64_t first = 0;  // number of waiting[0]
+    std::unordered_map<std::uint32_t, lanes::CounterValues> told;
+    lanes::LaneState state;
+    bool state_told = false;
+  };
+  std::unique_ptr<v1::RelayMessage> new_message() const;
+  void add_begin(v1::Batch* batch) const;
+  void add_counter(v1::Counters* to, std::uint32_t lane, const lanes::CounterValues& values);
+  bool collect_counters(v1::Counters* to);  // true: there are more than fit into one message
+  void collect_states(v1::Batch* to);
+  void to_nanoseconds(std::vector<lanes::Event>* events, std::size_t from) const;
+
+  const std::uint64_t id_;
+  const std::string key_, host_;
+  const std::unique_ptr<lanes::SegmentReader> reader_;
+  std::vector<Lane> lanes_;
+  bool introduced_ = false;
+  lanes::ProcessState told_state_;
+  bool state_told_ = false;
+  Totals totals_;
+  std::uint64_t events_acknowledged_ = 0;
+  ProcessEnd end_ = ProcessEnd::kRunning;
+  std::string problem_;
+};
+
+}  // namespace castscope::relay

@@ -1,0 +1,210 @@
+#include "server/ingest/definitions.h"
+
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "proto/utf8.h"
+
+namespace castscope::ingest {
+namespace {
+
+using lanes::DefinitionKind;
+
+// Frames share their texts in the segment and not here: a small record could otherwise ask for gigabytes.
+constexpr std::size_t kMostStackText = 4u << 20;
+
+absl::Status nonsense(const std::string& what) { return absl::InvalidArgumentError(what); }
+
+// The fixed part of a record's payload. A longer payload is an error too: what is not read is not understood.
+template <typename T>
+absl::Status read(std::string_view payload, const char* name, T* out) {
+  if (payload.size() != sizeof(T))
+    return nonsense(absl::StrCat("a ", name, " definition of ", payload.size(), " bytes, not ", sizeof(T)));
+  std::memcpy(out, payload.data(), sizeof(T));
+  return absl::OkStatus();
+}
+
+template <typename Enum>
+bool is_listed(Enum value, Enum last) {
+  return static_cast<unsigned>(value) <= static_cast<unsigned>(last);
+}
+
+}  // namespace
+
+bool Definitions::insert(Set& set, std::uint32_t id) {
+  if (contains(set, id)) return false;
+  if (id >= set.size()) set.resize(id + 1);
+  set[id] = true;
+  return true;
+}
+
+const std::string& Definitions::text(std::uint32_t id) const {
+  static const std::string& none = *new std::string;
+  const auto it = strings_.find(id);
+  return it == strings_.end() ? none : it->second;
+}
+
+absl::Status Definitions::kept(absl::Status status) {
+  if (!status.ok()) sink_error_ = status;
+  return status;
+}
+
+absl::Status Definitions::apply(const std::string& key, std::string_view records, store::RunSink& sink,
+                                absl::Status* sink_error) {
+  while (!records.empty()) {
+    lanes::DefinitionHeader header{};
+    if (records.size() < sizeof header) return nonsense("a definition that is cut short");
+    std::memcpy(&header, records.data(), sizeof header);
+    if (header.size < sizeof header || header.size % 8 != 0 || header.size > records.size() ||
+        header.payload > header.size - sizeof header)
+      return nonsense("a definition with an impossible length");
+    if (header.id > kLargestDefinitionId) return nonsense(absl::StrCat("a definition with the number ", header.id));
+    const Record record{header.kind, header.id, records.substr(sizeof header, header.payload)};
+    records.remove_prefix(header.size);
+    if (absl::Status status = apply_one(key, record, sink); !status.ok()) {
+      *sink_error = sink_error_;
+      return status;
+    }
+    if (bytes_ > kMostDefinitionBytes) return nonsense("more definitions than a segment can hold");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Definitions::apply_one(const std::string& key, const Record& record, store::RunSink& sink) {
+  if (record.id == 0 && record.kind != DefinitionKind::kAttribute) return nonsense("a definition without a number");
+  switch (record.kind) {
+    case DefinitionKind::kString: {
+      const auto [it, fresh] = strings_.try_emplace(record.id);
+      if (fresh) it->second = wire::to_utf8(record.payload);
+      bytes_ += fresh ? record.payload.size() : 0;
+      return absl::OkStatus();
+    }
+    case DefinitionKind::kCode: {
+      lanes::CodeDefinition code{};
+      if (absl::Status status = read(record.payload, "code", &code); !status.ok()) return status;
+      codes_.try_emplace(record.id, Code{code.file, code.function});
+      return absl::OkStatus();
+    }
+    case DefinitionKind::kStack:
+      return apply_stack(key, record, sink);
+    case DefinitionKind::kModule: {
+      lanes::ModuleDefinition module{};
+      if (absl::Status status = read(record.payload, "module", &module); !status.ok()) return status;
+      if (!insert(modules_, record.id)) return absl::OkStatus();
+      return kept(sink.module(key, {.id = record.id,
+                                    .path = text(module.path),
+                                    .type = text(module.type),
+                                    .root_type = text(module.root_type)}));
+    }
+    case DefinitionKind::kOperator: {
+      lanes::OperatorDefinition op{};
+      if (absl::Status status = read(record.payload, "operator", &op); !status.ok()) return status;
+      operators_.try_emplace(record.id, op.name);
+      return absl::OkStatus();
+    }
+    case DefinitionKind::kCallSite: {
+      lanes::CallSiteDefinition site{};
+      if (absl::Status status = read(record.payload, "call site", &site); !status.ok()) return status;
+      insert(call_sites_, record.id);
+      const auto op = operators_.find(site.op);
+      return kept(sink.call_site(key, {.id = record.id,
+                                       .op = op == operators_.end() ? "" : text(op->second),
+                                       .argument = site.argument,
+                                       .argument_name = text(site.argument_name),
+                                       .code_address = text(site.code_address)}));
+    }
+    case DefinitionKind::kRegion:
+      return apply_region(key, record, sink);
+    case DefinitionKind::kSite:
+      return apply_site(key, record, sink);
+    case DefinitionKind::kThread: {
+      lanes::ThreadDefinition thread{};
+      if (absl::Status status = read(record.payload, "thread", &thread); !status.ok()) return status;
+      if (!insert(threads_, record.id)) return absl::OkStatus();
+      return kept(
+          sink.thread(key, {.id = record.id, .lane = thread.lane, .tid = thread.tid, .name = text(thread.name)}));
+    }
+    case DefinitionKind::kAttribute:
+      return apply_attribute(key, record, sink);
+  }
+  return nonsense(absl::StrCat("a definition of the unknown kind ", static_cast<unsigned>(record.kind)));
+}
+
+absl::Status Definitions::apply_stack(const std::string& key, const Record& record, store::RunSink& sink) {
+  lanes::StackDefinition head{};
+  if (record.payload.size() < sizeof head) return nonsense("a stack definition that is cut short");
+  std::memcpy(&head, record.payload.data(), sizeof head);
+  if ((record.payload.size() - sizeof head) / sizeof(lanes::Frame) != head.count)
+    return nonsense(absl::StrCat("a stack of ", head.count, " frames in ", record.payload.size(), " bytes"));
+  if (!insert(stacks_, record.id)) return absl::OkStatus();
+  bytes_ += record.payload.size();
+  store::StackInfo stack{.id = record.id, .frames = {}, .truncated = head.truncated != 0};
+  stack.frames.reserve(head.count);
+  std::size_t resolved = 0;
+  for (std::uint32_t i = 0; i < head.count; ++i) {
+    lanes::Frame frame{};
+    std::memcpy(&frame, record.payload.data() + sizeof head + i * sizeof frame, sizeof frame);
+    const auto code = codes_.find(frame.code);
+    store::CodeLocation& location = stack.frames.emplace_back();
+    location.line = frame.line;
+    if (code == codes_.end()) continue;
+    location.file = text(code->second.file);
+    location.function = text(code->second.function);
+    resolved += location.file.size() + location.function.size();
+    if (resolved > kMostStackText) return nonsense(absl::StrCat("stack ", record.id, " with megabytes of text"));
+  }
+  return kept(sink.stack(key, stack));
+}
+
+absl::Status Definitions::apply_region(const std::string& key, const Record& record, store::RunSink& sink) {
+  lanes::RegionDefinition region{};
+  if (absl::Status status = read(record.payload, "region", &region); !status.ok()) return status;
+  if (!is_listed(region.kind, lanes::RegionKind::kInherited)) return nonsense("a region of an unknown kind");
+  if (contains(regions_, record.id)) return absl::OkStatus();
+  const std::uint32_t parent = known(regions_, region.parent);  // before itself becomes known: no region is its parent
+  insert(regions_, record.id);
+  return kept(sink.region(key, {.id = record.id,
+                                .stack = known(stacks_, region.stack),
+                                .parent = parent,
+                                .nesting = region.nesting,
+                                .device = region.device,
+                                .dtype = region.dtype,
+                                .enabled = region.enabled != 0,
+                                .cache_enabled = region.cache_enabled != 0,
+                                .kind = region.kind}));
+}
+
+absl::Status Definitions::apply_site(const std::string& key, const Record& record, store::RunSink& sink) {
+  lanes::SiteDefinition site{};
+  if (absl::Status status = read(record.payload, "site", &site); !status.ok()) return status;
+  if (!is_listed(site.role, lanes::Role::kGradient) || !is_listed(site.cause, lanes::Cause::kOperator) ||
+      !is_listed(site.why, lanes::WhyNotCached::kNotAutocast) || !is_listed(site.phase, lanes::Phase::kOther))
+    return nonsense(absl::StrCat("site ", record.id, " with a role, cause, phase or reason that is on no list"));
+  if (!insert(sites_, record.id)) return absl::OkStatus();
+  const auto op = operators_.find(site.op);
+  return kept(sink.site(key, {.id = record.id,
+                              .stack = known(stacks_, site.stack),
+                              .module = known(modules_, site.module),
+                              .call_site = known(call_sites_, site.call_site),
+                              .region = known(regions_, site.region),
+                              .op = op == operators_.end() ? "" : text(op->second),
+                              .role = site.role,
+                              .cause = site.cause,
+                              .why = site.why,
+                              .phase = site.phase,
+                              .from = site.from,
+                              .to = site.to,
+                              .device = site.device,
+                              .flags = site.flags}));
+}
+
+absl::Status Definitions::apply_attribute(const std::string& key, const Record& record, store::RunSink& sink) {
+  lanes::AttributeDefinition attribute{};
+  if (absl::Status status = read(record.payload, "attribute", &attribute); !status.ok()) return status;
+  const auto [it, fresh] = attributes_.emplace(text(attribute.key), text(attribute.value));
+  if (!fresh) return absl::OkStatus();
+  bytes_ += it->first.size() + it->second.size();
+  return kept(sink.attribute(key, it->first, it->second));
+}
+
+}  // namespace castscope::ingest

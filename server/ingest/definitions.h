@@ -1,0 +1,65 @@
+// What a process has defined so far: parses its records (agent/lanes/format.h), resolves texts and hands the result
+// to the run's sink. A record that makes no sense is an error; a reference to a number that was never defined is not:
+// the process may have run out of room for definitions. It becomes 0, "not known".
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "agent/lanes/format.h"
+#include "server/store/run_sink.h"
+
+namespace castscope::ingest {
+
+// Numbers are given from 1 upwards; past this a table would be larger than the segment that it came from.
+inline constexpr std::uint32_t kLargestDefinitionId = 1u << 22;
+// More than a segment can hold.
+inline constexpr std::uint64_t kMostDefinitionBytes = 64ull << 20;
+
+class Definitions {
+ public:
+  // Takes whole records. Records known already are passed over. On an error of the sink `*sink_error` is set too.
+  absl::Status apply(const std::string& key, std::string_view records, store::RunSink& sink, absl::Status* sink_error);
+
+  bool knows_site(std::uint32_t id) const { return contains(sites_, id); }
+  bool knows_region(std::uint32_t id) const { return contains(regions_, id); }
+  bool knows_thread(std::uint32_t id) const { return contains(threads_, id); }
+
+ private:
+  struct Record {
+    lanes::DefinitionKind kind{};
+    std::uint32_t id = 0;
+    std::string_view payload;
+  };
+  using Set = std::vector<bool>;
+  static bool contains(const Set& set, std::uint32_t id) { return id < set.size() && set[id]; }
+  static bool insert(Set& set, std::uint32_t id);  // false: it was there
+  static std::uint32_t known(const Set& set, std::uint32_t id) { return contains(set, id) ? id : 0; }
+
+  absl::Status apply_one(const std::string& key, const Record& record, store::RunSink& sink);
+  absl::Status apply_site(const std::string& key, const Record& record, store::RunSink& sink);
+  absl::Status apply_region(const std::string& key, const Record& record, store::RunSink& sink);
+  absl::Status apply_stack(const std::string& key, const Record& record, store::RunSink& sink);
+  absl::Status apply_attribute(const std::string& key, const Record& record, store::RunSink& sink);
+  absl::Status kept(absl::Status status);  // remembers an error of the sink
+  const std::string& text(std::uint32_t id) const;
+
+  struct Code {
+    std::uint32_t file = 0, function = 0;
+  };
+  absl::flat_hash_map<std::uint32_t, std::string> strings_;
+  absl::flat_hash_map<std::uint32_t, Code> codes_;
+  absl::flat_hash_map<std::uint32_t, std::uint32_t> operators_;  // → string
+  absl::flat_hash_set<std::pair<std::string, std::string>> attributes_;
+  Set stacks_, modules_, call_sites_, regions_, sites_, threads_;
+  std::uint64_t bytes_ = 0;
+  absl::Status sink_error_;
+};
+
+}  // namespace castscope::ingest

@@ -1,0 +1,271 @@
+#include "server/ingest/validator.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "proto/protocol.h"
+
+namespace castscope::ingest {
+namespace {
+
+using store::CounterRow;
+
+// Far above any job, far below what would hurt the collector.
+constexpr std::size_t kMostProcesses = 1u << 16;
+constexpr std::size_t kMostLanes = 1u << 16;
+constexpr std::size_t kMostCounters = 1u << 20;  // a segment of 48 MB has room for 786432
+constexpr std::size_t kLongestText = 4096;
+
+absl::Status nonsense(const std::string& what) { return absl::InvalidArgumentError(what); }
+
+// Counts never fall. A smaller one is an old batch told again after a reconnect.
+bool raise(std::uint64_t& to, std::uint64_t from) {
+  if (from <= to) return false;
+  to = from;
+  return true;
+}
+bool raise(CounterRow& to, const CounterRow& from) {
+  return raise(to.casts, from.casts) | raise(to.hits, from.hits) | raise(to.passes, from.passes) |
+         raise(to.traced, from.traced) | raise(to.bytes, from.bytes) | raise(to.cpu_ns, from.cpu_ns) |
+         raise(to.kept, from.kept);
+}
+
+CounterRow sum(const CounterRow& a, const CounterRow& b, std::uint64_t sign = 1) {
+  CounterRow s = a;
+  s.casts += sign * b.casts;
+  s.hits += sign * b.hits;
+  s.passes += sign * b.passes;
+  s.traced += sign * b.traced;
+  s.bytes += sign * b.bytes;
+  s.cpu_ns += sign * b.cpu_ns;
+  s.kept += sign * b.kept;
+  return s;
+}
+
+}  // namespace
+
+Verdict ProcessValidator::apply(const v1::Batch& batch, store::RunSink& sink) {
+  if (silenced_) return {};
+  sink_error_ = absl::OkStatus();
+  const absl::Status status = apply_checked(batch, sink);
+  if (status.ok()) return {};
+  if (!sink_error_.ok()) return {.rejected = {}, .failed = sink_error_};
+  silenced_ = true;
+  return {.rejected = absl::InvalidArgumentError(
+              absl::StrCat("process ", key_, " sent ", std::string(status.message()), "; the rest of it is ignored")),
+          .failed = {}};
+}
+
+absl::Status ProcessValidator::kept(absl::Status status) {
+  if (!status.ok()) sink_error_ = status;
+  return status;
+}
+
+absl::Status ProcessValidator::apply_checked(const v1::Batch& batch, store::RunSink& sink) {
+  if (batch.has_begin()) {
+    if (absl::Status status = begin(batch.begin(), sink); !status.ok()) return status;
+  }
+  if (!begun_) return nonsense("a batch before it was introduced");
+  // Definitions come first: events and counters of the same batch speak of them.
+  if (absl::Status status = definitions_.apply(key_, batch.definitions(), sink, &sink_error_); !status.ok())
+    return status;
+  for (const v1::Events& block : batch.events())
+    if (absl::Status status = events(block, sink); !status.ok()) return status;
+  if (absl::Status status = counters(batch.counters(), sink); !status.ok()) return status;
+  if (absl::Status status = lanes(batch, sink); !status.ok()) return status;
+  if (batch.has_gauges()) {
+    if (absl::Status status = gauges(batch.gauges(), sink); !status.ok()) return status;
+  }
+  return batch.has_end() ? end(batch.end(), sink) : absl::OkStatus();
+}
+
+absl::Status ProcessValidator::begin(const v1::ProcessBegin& begin, store::RunSink& sink) {
+  if (begin.pid() < 0 || begin.parent_pid() < 0) return nonsense("a negative process id");
+  if (begin.host().size() > kLongestText) return nonsense("a host name of thousands of letters");
+  if (begun_) return absl::OkStatus();  // told again after a reconnect
+  begun_ = true;
+  return kept(sink.process({.key = key_,
+                            .host = begin.host(),
+                            .pid = begin.pid(),
+                            .parent_pid = begin.parent_pid(),
+                            .start_ticks = begin.start_ticks(),
+                            .begin_realtime_ns = begin.begin_realtime_ns()}));
+}
+
+absl::Status ProcessValidator::lane(std::uint32_t id, store::RunSink& sink, Lane** out) {
+  auto it = lanes_.find(id);
+  if (it == lanes_.end()) {
+    if (lanes_.size() >= kMostLanes) return nonsense("more lanes than a process can have");
+    it = lanes_.emplace(id, std::make_unique<Lane>()).first;
+    it->second->row.lane = id;
+  }
+  *out = it->second.get();
+  if (id != 0 && !(*out)->positioned) {
+    const store::LanePosition position = sink.position(key_, id);
+    (*out)->row.received = position.received;
+    (*out)->row.next = position.next;
+    (*out)->positioned = true;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ProcessValidator::events(const v1::Events& block, store::RunSink& sink) {
+  if (block.lane() == 0) return nonsense("events of lane 0");
+  if (block.count() == 0 || block.count() > wire::kMostEventsInMessageBlock)
+    return nonsense(absl::StrCat("a block of ", block.count(), " events"));
+  const std::uint64_t end = block.first() + block.count();
+  if (end < block.first() || end > (std::uint64_t{1} << 62)) return nonsense("events with impossible numbers");
+  Lane* lane = nullptr;
+  if (absl::Status status = this->lane(block.lane(), sink, &lane); !status.ok()) return status;
+  if (end <= lane->row.next) return absl::OkStatus();  // had already: told again after a reconnect
+
+  unpacked_.clear();
+  keys_.clear();
+  if (absl::Status status = wire::unpack(block.packed(), block.count(), &unpacked_, &keys_); !status.ok())
+    return nonsense(std::string(status.message()));
+  if (unpacked_.size() != block.count())
+    return nonsense(absl::StrCat("a block of ", unpacked_.size(), " events called ", block.count()));
+  std::string repacked;
+  bool changed = forget_unknown_keys(keys_);
+  if (block.first() < lane->row.next) {
+    unpacked_.erase(unpacked_.begin(), unpacked_.begin() + static_cast<std::ptrdiff_t>(lane->row.next - block.first()));
+    changed = true;
+  }
+  if (changed) repacked = wire::pack(unpacked_);
+  const std::string& packed = changed ? repacked : block.packed();
+  lane->row.received += unpacked_.size();
+  lane->row.next = end;
+  lane->touched = true;
+  return kept(sink.events(key_, {.lane = block.lane(), .events = unpacked_, .packed = packed}));
+}
+
+bool ProcessValidator::forget_unknown_keys(const std::vector<wire::EventKey>& keys) {
+  const auto known = [this](lanes::EventKind kind, std::uint32_t id) {
+    switch (kind) {
+      case lanes::EventKind::kCast:
+      case lanes::EventKind::kHit:
+        return id == 0 || definitions_.knows_site(id);
+      case lanes::EventKind::kRegionEnter:
+      case lanes::EventKind::kRegionExit:
+        return id == 0 || definitions_.knows_region(id);
+      case lanes::EventKind::kThread:
+        return id == 0 || definitions_.knows_thread(id);
+      default:
+        return id == 0;
+    }
+  };
+  if (std::all_of(keys.begin(), keys.end(), [&](const wire::EventKey& k) { return known(k.kind, k.site); }))
+    return false;
+  for (lanes::Event& event : unpacked_)
+    if (!known(event.kind, event.site)) event.site = 0;
+  return true;
+}
+
+absl::Status ProcessValidator::counters(const v1::Counters& c, store::RunSink& sink) {
+  const int n = c.lane_size();
+  if (n > static_cast<int>(wire::kMostCountersInMessage)) return nonsense("a batch with too many counters");
+  for (const int size : {c.site_size(), c.casts_size(), c.hits_size(), c.passes_size(), c.traced_size(), c.bytes_size(),
+                         c.cpu_ns_size(), c.kept_size()})
+    if (size != n) return nonsense("counters whose columns differ in length");
+  changed_.clear();
+  for (int i = 0; i < n; ++i) {
+    if (c.site(i) > kLargestDefinitionId) return nonsense(absl::StrCat("a counter of site ", c.site(i)));
+    Lane* lane = nullptr;
+    if (absl::Status status = this->lane(c.lane(i), sink, &lane); !status.ok()) return status;
+    count({.lane = c.lane(i),
+           .site = c.site(i),
+           .casts = c.casts(i),
+           .hits = c.hits(i),
+           .passes = c.passes(i),
+           .traced = c.traced(i),
+           .bytes = c.bytes(i),
+           .cpu_ns = c.cpu_ns(i),
+           .kept = c.kept(i)});
+    if (counters_.size() > kMostCounters) return nonsense("more counters than a segment can hold");
+  }
+  if (changed_.empty()) return absl::OkStatus();
+  return kept(sink.counters(key_, changed_));
+}
+
+// A site that was never defined (the process had no room left for its definition) counts with its lane's overflow.
+void ProcessValidator::count(CounterRow row) {
+  const std::uint64_t id = static_cast<std::uint64_t>(row.lane) << 32 | row.site;
+  const auto [it, fresh] = counters_.try_emplace(id, Count{.row = {.lane = row.lane, .site = row.site}});
+  Count& known = it->second;
+  if (fresh) known.orphan = row.site != 0 && !definitions_.knows_site(row.site);
+  const CounterRow before = known.row;
+  if (!raise(known.row, row) && !fresh) return;
+  if (row.site != 0 && !known.orphan) {
+    changed_.push_back(known.row);
+    return;
+  }
+  Lane& lane = *lanes_[row.lane];
+  if (known.orphan)
+    lane.orphans = sum(sum(lane.orphans, known.row), before, ~std::uint64_t{0});
+  else
+    lane.own_overflow = known.row;
+  CounterRow overflow = sum(lane.own_overflow, lane.orphans);
+  overflow.lane = row.lane;
+  overflow.site = 0;
+  changed_.push_back(overflow);
+}
+
+absl::Status ProcessValidator::lanes(const v1::Batch& batch, store::RunSink& sink) {
+  for (const v1::LaneState& state : batch.lanes()) {
+    if (state.lane() == 0) return nonsense("the state of lane 0");
+    Lane* lane = nullptr;
+    if (absl::Status status = this->lane(state.lane(), sink, &lane); !status.ok()) return status;
+    lane->row.tid = state.tid();
+    raise(lane->row.written, state.written());
+    raise(lane->row.dropped, state.dropped());
+    lane->touched = true;
+  }
+  // Also lanes that only had events: received and next are to become durable together with these.
+  std::vector<store::LaneRow> rows;
+  for (const auto& [id, lane] : lanes_) {
+    if (!lane->touched) continue;
+    lane->touched = false;
+    raise(lane->row.written, lane->row.next);
+    rows.push_back(lane->row);
+  }
+  if (rows.empty()) return absl::OkStatus();
+  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.lane < b.lane; });
+  return kept(sink.lanes(key_, rows));
+}
+
+absl::Status ProcessValidator::gauges(const v1::Gauges& g, store::RunSink& sink) {
+  return kept(sink.gauges(key_, {.cache_bytes = g.cache_bytes(),
+                                 .cache_entries = g.cache_entries(),
+                                 .cache_peak_bytes = g.cache_peak_bytes(),
+                                 .cache_peak_entries = g.cache_peak_entries(),
+                                 .cache_clears = g.cache_clears(),
+                                 .steps = g.steps(),
+                                 .lost_definitions = g.lost_definitions()}));
+}
+
+absl::Status ProcessValidator::end(const v1::ProcessEnd& end, store::RunSink& sink) {
+  if (!v1::ProcessEndKind_IsValid(end.kind())) return nonsense("an end of an unknown kind");
+  if (end.exit_status() < -1 || end.exit_status() > 255)
+    return nonsense(absl::StrCat("the exit status ", end.exit_status()));
+  if (end.kind() == last_end_ && end.exit_status() == last_exit_status_) return absl::OkStatus();
+  last_end_ = end.kind();
+  last_exit_status_ = end.exit_status();
+  // Nothing new is defined after the end; what is told again after a reconnect defines itself again.
+  if (end.kind() != v1::PROCESS_END_KIND_NOT_SEEN) definitions_ = Definitions{};
+  return kept(sink.process_end(key_, static_cast<store::ProcessEnd>(end.kind()), end.exit_status()));
+}
+
+Verdict RunValidator::apply(const v1::Batch& batch, store::RunSink& sink) {
+  if (batch.process().empty() || batch.process().size() > kLongestText)
+    return {.rejected = nonsense("a batch without the name of its process"), .failed = {}};
+  auto it = processes_.find(batch.process());
+  if (it == processes_.end()) {
+    if (processes_.size() >= kMostProcesses)
+      return {.rejected = nonsense(absl::StrCat("process ", batch.process(), " is one too many for a run")),
+              .failed = {}};
+    it = processes_.emplace(batch.process(), std::make_unique<ProcessValidator>(batch.process())).first;
+  }
+  return it->second->apply(batch, sink);
+}
+
+}  // namespace castscope::ingest
