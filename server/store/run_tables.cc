@@ -23,7 +23,7 @@ absl::StatusOr<std::unique_ptr<RunTables>> RunTables::on(const Database& databas
        "most_in_region = max(most_in_region, excluded.most_in_region), "
        "most_kept = max(most_kept, excluded.most_kept), "
        "most_kept_bytes = max(most_kept_bytes, excluded.most_kept_bytes), "
-       "returning = max(returning, excluded.returning)"},
+       "returned = max(returned, excluded.returned)"},
       {&tables->put_region_use, "INSERT OR REPLACE INTO region_use VALUES (?,?,?,?,?,?,?,?,?,?,?)"},
       {&tables->put_step_run, "INSERT OR REPLACE INTO step_runs VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
       {&tables->mark_step_run, "UPDATE step_runs SET incomplete = 1 WHERE process = ?1 AND first <= ?2 AND last >= ?2"},

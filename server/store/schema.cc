@@ -49,7 +49,7 @@ CREATE TABLE counters (id INTEGER PRIMARY KEY, process INTEGER, lane INTEGER, si
 -- id = process << 32 | site, or region.
 CREATE TABLE site_evidence (id INTEGER PRIMARY KEY, process INTEGER, site INTEGER, repeats INTEGER,
   same_source INTEGER, most_in_region INTEGER, most_kept INTEGER, most_kept_bytes INTEGER,
-  hits_after_growth INTEGER, returning INTEGER);
+  hits_after_growth INTEGER, returned INTEGER);
 CREATE TABLE region_use (id INTEGER PRIMARY KEY, process INTEGER, region INTEGER, entered INTEGER, exited INTEGER,
   most_entries INTEGER, most_bytes INTEGER, kept INTEGER, kept_bytes INTEGER, own_clears INTEGER,
   first_kept_step INTEGER);
