@@ -25,6 +25,8 @@ bool autocast_enabled(std::uint8_t device) {
   }
 }
 
+const void* autograd_state() { return &c10::AutogradState::get_tls_state(); }
+
 const PyObject* python_object_of(const void* tensor) { return python_object(static_cast<const TensorImpl*>(tensor)); }
 
 std::string backward_node_name() {

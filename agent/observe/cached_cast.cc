@@ -92,10 +92,12 @@ at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType dev
   }
 
   const auto python = python_summary<PythonMinor>();
-  const auto& autograd = c10::AutogradState::get_tls_state();
+  const auto& autograd = *static_cast<const c10::AutogradState*>(t.autograd);
   const Standing standing = standing_of(source);
-  const lanes::WhyNotCached why =
-      why_not_cached(to, from, standing, arg, device, t.cache_enabled, autograd.get_inference_mode());
+  const auto region_dtype = t.region_followed ? static_cast<ScalarType>(t.region_dtype)
+                                              : at::autocast::get_autocast_dtype(device);
+  const lanes::WhyNotCached why = why_not_cached(to, from, region_dtype, standing, arg, device, t.cache_enabled,
+                                                 autograd.get_inference_mode());
   const CallFacts facts{.from = static_cast<std::uint8_t>(from),
                         .to = static_cast<std::uint8_t>(to),
                         .device = dev,

@@ -14,7 +14,7 @@ struct NativePlace {
   std::string op;  // "aten::add.Tensor"; "" = not known
 };
 
-// `caller`: return address of the outermost at::_ops::to_*::call, nullptr when _to_copy was reached another way.
+// `caller`: return address of the outermost at::_ops::to_*::call, or of _to_copy::call where there was none.
 // `innermost`: the innermost Python frame. `below_autocast`: autocast is on in this thread, but its key is excluded:
 // the call comes from inside an autocast kernel.
 NativePlace native_place(const void* caller, const Definitions::Place& innermost, lanes::Phase phase,

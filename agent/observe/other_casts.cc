@@ -36,9 +36,9 @@ class InsideToCopy {
 };
 
 template <int PythonMinor>
-at::Tensor counted_to_copy(ThreadState& t, const at::Tensor& self, ScalarType to, optional<ScalarType> dtype,
-                           optional<c10::Layout> layout, optional<c10::Device> device, optional<bool> pin,
-                           bool non_blocking, Format format) {
+at::Tensor counted_to_copy(ThreadState& t, const void* caller, const at::Tensor& self, ScalarType to,
+                           optional<ScalarType> dtype, optional<c10::Layout> layout, optional<c10::Device> device,
+                           optional<bool> pin, bool non_blocking, Format format) {
   Recording& r = *g_process.recording.load(std::memory_order_relaxed);
   const TensorImpl* source = self.unsafeGetTensorImpl();
   const auto python = python_summary<PythonMinor>();
@@ -56,11 +56,11 @@ at::Tensor counted_to_copy(ThreadState& t, const at::Tensor& self, ScalarType to
                         .leaf = standing.leaf,
                         .view = standing.view,
                         .parameter = is_parameter(source, standing),
-                        .grad_mode = c10::AutogradState::get_tls_state().get_grad_mode()};
-  const auto caller = reinterpret_cast<std::uint64_t>(t.to_caller);
-  const std::uint64_t place = phase == lanes::Phase::kBackward ? mix(caller, backward_node_kind(), 1) : caller;
+                        .grad_mode = static_cast<const c10::AutogradState*>(t.autograd)->get_grad_mode()};
+  const auto native = reinterpret_cast<std::uint64_t>(caller);
+  const std::uint64_t place = phase == lanes::Phase::kBackward ? mix(native, backward_node_kind(), 1) : native;
   const CallKey key{python.hash, place, facts.pack(), python.module, region};
-  const Counted counted = find_site(t, key, facts, t.to_caller, source);
+  const Counted counted = find_site(t, key, facts, caller, source);
 
   const std::uint64_t begin = t.lane.now();
   InsideToCopy inside(t);
@@ -83,8 +83,11 @@ at::Tensor to_copy(const at::Tensor& self, optional<ScalarType> dtype, optional<
   } else if (dtype.has_value() && self.defined() && (inside == nullptr || !inside->in_to_copy)) {
     const TensorImpl* source = self.unsafeGetTensorImpl();
     if (is_precision_cast(source, *dtype) && !is_traced(source))
-      if (ThreadState* t = thread_state())
-        return counted_to_copy<PythonMinor>(*t, self, *dtype, dtype, layout, device, pin, non_blocking, format);
+      if (ThreadState* t = thread_state()) {
+        // TorchScript's casts reach _to_copy without any to_*.
+        const void* caller = t->to_caller != nullptr ? t->to_caller : __builtin_return_address(0);
+        return counted_to_copy<PythonMinor>(*t, caller, self, *dtype, dtype, layout, device, pin, non_blocking, format);
+      }
   }
   return original<ToCopy>(CASTSCOPE_HOOK_TO_COPY)(self, dtype, layout, device, pin, non_blocking, format);
 }

@@ -20,7 +20,7 @@ void PythonStack::capture(const PythonApi& api, RawStack& out) {
     auto bits = read_at<std::uintptr_t>(frame, f.code);
     if (f.tagged) bits &= ~std::uintptr_t{3};
     const auto instruction = read_at<std::uintptr_t>(frame, f.instruction);
-    h = mix(h, bits, instruction);
+    h = add_frame(h, bits, instruction);
     const auto* code = reinterpret_cast<const void*>(bits);
     if (code == module_code && code != nullptr) {
       if (out.module_frame == nullptr) out.module_frame = frame;

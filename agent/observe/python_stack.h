@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstdint>
 
 #include "agent/observe/python_api.h"
@@ -63,10 +64,17 @@ class PythonStack {
   static std::atomic<const void*> module_call_code;
 };
 
-// Mixing step of the stack hash: multiply-and-fold of 128 bits; two different stacks agree with chance 2^-64.
+// Multiply and fold 128 bits.
 inline std::uint64_t mix(std::uint64_t h, std::uint64_t a, std::uint64_t b) {
   const auto p = static_cast<unsigned __int128>(h ^ a) * (b ^ 0x9e3779b97f4a7c15u);
   return static_cast<std::uint64_t>(p) ^ static_cast<std::uint64_t>(p >> 64);
+}
+
+// The stack hash: every (code, instruction) becomes 64 mixed bits, and these are added up with a rotation between, so
+// that the order counts. Only the rotate and add wait for the frame before (the walk is as slow as its pointer chase);
+// two different stacks agree with a chance near 2^-64.
+inline std::uint64_t add_frame(std::uint64_t hash, std::uint64_t code, std::uint64_t instruction) {
+  return std::rotl(hash, 9) + mix(0x9e3779b97f4a7c15u, code, instruction);
 }
 
 template <int Minor>
@@ -101,7 +109,7 @@ PythonStack::Summary PythonStack::summarize(const PythonApi& api) {
       if (read_at<std::uint8_t>(frame, O::owner) >= 3) continue;
     auto code = read_at<std::uintptr_t>(frame, O::code);
     if constexpr (O::tagged) code &= ~std::uintptr_t{3};
-    h = mix(h, code, read_at<std::uintptr_t>(frame, O::instruction));
+    h = add_frame(h, code, read_at<std::uintptr_t>(frame, O::instruction));
     if (code == reinterpret_cast<std::uintptr_t>(module_code) && s.module == nullptr) {
       auto self = read_at<std::uintptr_t>(frame, O::locals);
       if constexpr (O::tagged) self &= ~std::uintptr_t{3};

@@ -75,12 +75,15 @@ void mark(ThreadState& t, lanes::EventKind kind, std::uint32_t site, std::uint8_
 std::uint32_t find_region(ThreadState& t, std::uint8_t device) {
   t.region_device = device;
   t.region_known = true;
+  t.region_dtype = autocast_dtype(device);
   for (std::size_t i = t.open.size(); i-- > 0;) {
     if (t.open[i].device != device) continue;
     announce(t, t.open[i]);
+    t.region_followed = true;
     return t.region = t.open[i].definition;
   }
   const bool raw = t.enabled_by_raw[device % 32] == 1;
+  t.region_followed = raw;
   return t.region = define(t, device, raw ? lanes::RegionKind::kRaw : lanes::RegionKind::kInherited,
                            raw ? t.raw_stack : 0, 0, 0);
 }

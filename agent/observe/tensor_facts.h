@@ -61,22 +61,31 @@ inline Standing standing_of(const TensorImpl* t) {
 
 // The first reason, in the order of the enumeration, for which cached_cast will not keep the copy; kNone when it will
 // keep it or already has it.
-inline lanes::WhyNotCached why_not_cached(ScalarType to, ScalarType from, const Standing& s, const at::Tensor& tensor,
-                                          c10::DeviceType device, bool cache_enabled, bool inference_mode) {
+inline lanes::WhyNotCached why_not_cached(ScalarType to, ScalarType from, ScalarType region_dtype, const Standing& s,
+                                          const at::Tensor& tensor, c10::DeviceType device, bool cache_enabled,
+                                          bool inference_mode) {
   using lanes::WhyNotCached;
   if (inference_mode) return WhyNotCached::kInferenceMode;
   if (!cache_enabled) return WhyNotCached::kCacheDisabled;
-  if (to != at::autocast::get_autocast_dtype(device)) return WhyNotCached::kOtherDtype;
+  if (to != region_dtype) return WhyNotCached::kOtherDtype;
   if (from != ScalarType::Float) return WhyNotCached::kNotFp32;
   if (!s.requires_grad) return WhyNotCached::kNoRequiresGrad;
   if (!s.leaf) return WhyNotCached::kNotLeaf;
   if (s.view) return WhyNotCached::kView;
-  if (at::caching::is_cached_tensor(tensor)) return WhyNotCached::kCudaGraph;
+  // Outputs that CUDA graph trees keep: only there does the call pay.
+  if (device == c10::DeviceType::CUDA && at::caching::is_cached_tensor(tensor)) return WhyNotCached::kCudaGraph;
   return WhyNotCached::kNone;
 }
 
+template <typename Slot>
+const PyObject* object_in(Slot* slot) {
+  if constexpr (requires { slot->load_pyobj(); })  // from 2.10 on
+    return reinterpret_cast<const PyObject*>(slot->load_pyobj());
+  else
+    return reinterpret_cast<const PyObject*>(slot->_unchecked_untagged_pyobj());
+}
 inline const PyObject* python_object(const TensorImpl* t) {
-  return reinterpret_cast<const PyObject*>(const_cast<TensorImpl*>(t)->pyobj_slot()->load_pyobj());
+  return object_in(const_cast<TensorImpl*>(t)->pyobj_slot());
 }
 
 // FakeTensor, or the FunctionalTensor that AOTAutograd wraps around one: the call belongs to tracing.

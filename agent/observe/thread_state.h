@@ -83,6 +83,7 @@ struct ThreadState {
   explicit ThreadState(lanes::SegmentWriter& segment, lanes::Lane& lane) : lane(segment, lane) {}
 
   lanes::LaneWriter lane;
+  const void* autograd = nullptr;  // this thread's c10::AutogradState: grad mode, inference mode
   // the present call
   bool in_cached_cast = false;
   bool converted = false;   // _to_copy ran inside it
@@ -93,6 +94,8 @@ struct ThreadState {
   bool region_known = false;
   bool cache_enabled = true;
   std::uint8_t region_device = 0;
+  std::uint8_t region_dtype = 0;     // what autocast casts to there
+  bool region_followed = false;      // its dtype changes only through calls that are seen (not in autograd's threads)
   std::uint8_t entering_device = 0;  // of the last set_autocast_enabled
   std::uint32_t region = 0;          // definition of the region in force for region_device
   std::uint32_t region_serial = 0;
