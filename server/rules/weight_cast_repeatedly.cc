@@ -79,7 +79,7 @@ Finding tell(const Rule& rule, const store::RunData& data, const Group& group) {
   finding.evidence_number = {{"weights", weights},
                              {"casts", group.counts.casts},
                              {"casts_beyond_the_first_in_a_region", group.repeats},
-                             {"most_casts_in_one_region", group.most_in_region},
+                             {"most_casts_at_one_site_in_a_region", group.most_in_region},
                              {"bytes", group.counts.bytes},
                              {"cpu_ns", group.counts.cpu_ns}};
   finding.evidence_text = {{"why_not_cached", std::string(store::name(group.why))}, {"weight", first}};

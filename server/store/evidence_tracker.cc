@@ -20,7 +20,9 @@ std::uint32_t EvidenceTracker::stay_of(LaneState& lane, const lanes::Event& even
     return lane.stay;
   }
   while (!lane.open.empty() && lane.open.back().serial != event.region) lane.open.pop_back();
-  const std::uint32_t outermost = lane.open.empty() ? event.region : lane.open.front().serial;
+  std::uint32_t outermost = lane.open.empty() ? event.region : lane.open.front().serial;
+  // Switched on without a region, or inherited from another thread: a step is the nearest thing to a stay.
+  if (outermost == 0) outermost = kNoRegion | event.step;
   if (outermost != lane.stay) {
     end_stay(lane);
     lane.stay = outermost;

@@ -78,6 +78,7 @@ class EvidenceTracker {
   }
   RegionUse& region_use(std::uint32_t region);
 
+  static constexpr std::uint32_t kNoRegion = 1u << 31;  // serial numbers of regions do not come this far
   // Sources remembered; beyond it all are forgotten at once: evidence stays a lower bound.
   static constexpr std::size_t kMostSources = 1 << 20;
   // `returning` only has to show that sources live: counting on would make every step a change to be written.

@@ -145,9 +145,10 @@ absl::Status RunStore::Impl::create(const RunStart& start, const StoreOptions& o
   auto opened = Database::open(path, SQLITE_OPEN_READWRITE);
   if (!opened.ok()) return opened.status();
   database = *std::move(opened);
+  // An empty file is worth no waiting for the disk.
   CASTSCOPE_RETURN_IF_ERROR(
       database.exec(absl::StrCat("PRAGMA application_id = ", kApplicationId, "; PRAGMA user_version = ", kFormat,
-                                 "; PRAGMA page_size = 4096; BEGIN")
+                                 "; PRAGMA page_size = 4096; PRAGMA synchronous = OFF; BEGIN")
                         .c_str()));
   CASTSCOPE_RETURN_IF_ERROR(database.exec(kTables));
   CASTSCOPE_RETURN_IF_ERROR(database.exec(kViews));
