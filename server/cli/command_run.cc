@@ -69,6 +69,10 @@ class ProgressLine {
 };
 
 absl::StatusOr<Output> place_of_output(const RunOptions& options, const std::string& when) {
+  if (!options.collector.address.empty()) {  // the collector has the files; a name is all it gets
+    std::string wish = std::filesystem::path(options.output).stem().string();
+    return Output{wish.empty() ? absl::StrCat(telling_name(options.command), "-", when) : wish};
+  }
   auto output = choose_output(options.output, options.command, when, options.force);
   if (!output.ok()) return output;
   absl::Status writable = check_writable(*output);
@@ -94,15 +98,16 @@ int run_unobserved(const RunOptions& options, const std::string& why) {
 
 void report_end(const RunOptions& options, const RunDirectory& directory, const Output& output,
                 const RecordingResult& result) {
+  const std::string& collector = options.collector.address;
   if (!result.relay.delivered || (!result.problem.empty() && !result.data)) {
-    say(absl::StrCat(result.problem.empty() ? "not everything could be recorded" : result.problem,
+    std::string where = collector.empty() ? output.run_file() : absl::StrCat("the collector at ", collector);
+    say(absl::StrCat("not everything reached ", where, result.problem.empty() ? "" : ": ", result.problem,
                      "; what is left lies in ", directory.path(), ": `castscope recover` goes on with it"));
   } else {
     if (!result.problem.empty()) say(result.problem);
     directory.discard();
+    if (!collector.empty()) say(absl::StrCat("the run is kept by the collector at ", collector));
   }
-  if (!options.collector.address.empty())
-    say(absl::StrCat("the run is kept by the collector at ", options.collector.address));
   if (result.data) print_summary(*result.data, output);
 }
 

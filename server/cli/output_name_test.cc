@@ -65,6 +65,10 @@ TEST_F(OutputName, UnwritableIsASentence) {
   auto status = check_writable({"/proc/nowhere/x"});
   EXPECT_THAT(std::string(status.message()), HasSubstr("/proc/nowhere/x.castscope cannot be written"));
 }
+TEST_F(OutputName, DeviceIsNoPlaceForARun) {
+  auto status = check_writable({"/dev/null"});
+  EXPECT_THAT(std::string(status.message()), HasSubstr("/dev/null cannot be written: it is a device"));
+}
 TEST_F(OutputName, CheckingLeavesNothingAndDestroysNothing) {
   touch("a.json");
   EXPECT_TRUE(check_writable({(folder_ / "a").string()}).ok());

@@ -1,0 +1,104 @@
+"""The commands that start no job."""
+
+import json
+import re
+import subprocess
+
+import pytest
+from conftest import clean_environment
+
+COMMANDS = ["run", "report", "convert", "recover", "serve", "env", "doctor"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_examples(castscope, command):
+    done = castscope(command, "--help")
+    assert done.returncode == 0 and f"castscope {command}".encode() in done.stdout and b"Examples:" in done.stdout
+
+
+def test_help_lists_all_commands_and_hides_ours(castscope):
+    text = castscope("--help").stdout.decode()
+    assert all(re.search(rf"^  {command} ", text, re.MULTILINE) for command in COMMANDS)
+    assert "relay" not in text and "build-agent" not in text
+
+
+def test_version(castscope):
+    assert re.fullmatch(rb"castscope \d+\.\d+\.\d+\n", castscope("version").stdout)
+
+
+def test_program_is_static(castscope):
+    kind = subprocess.run(["readelf", "-d", castscope.program], capture_output=True, text=True, check=True).stdout
+    assert "NEEDED" not in kind
+
+
+def test_report_again_is_the_same(castscope):
+    castscope.run("true")
+    assert castscope("report", "run.castscope").stdout == (castscope.folder / "run.json").read_bytes()
+
+
+def test_report_into_a_file(castscope):
+    castscope.run("true")
+    assert castscope("report", "run.castscope", "-o", "again.json").returncode == 0
+    assert (castscope.folder / "again.json").read_bytes() == (castscope.folder / "run.json").read_bytes()
+    refused = castscope("report", "run.castscope", "-o", "again.json")
+    assert refused.returncode == 125 and b"--force" in refused.stderr
+    assert castscope("report", "run.castscope", "-o", "again.json", "--force").returncode == 0
+
+
+def test_summary_again(castscope):
+    castscope.run("true")
+    done = castscope("report", "--summary", "run.castscope")
+    assert done.returncode == 0 and done.stdout == b"" and b"run.json" in done.stderr
+
+
+def test_report_to_a_full_disk(castscope):
+    castscope.run("true")
+    with open("/dev/full", "wb") as full:
+        done = castscope("report", "run.castscope", capture_output=False, stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 125 and b"standard output cannot be written" in done.stderr
+
+
+def test_convert_formats(castscope):
+    castscope.run("true")
+    assert castscope("convert", "run.castscope").returncode == 0
+    assert isinstance(json.loads(castscope("convert", "-f", "chrome", "run.castscope").stdout), (dict, list))
+    assert castscope("convert", "-f", "pdf", "run.castscope").returncode == 125
+
+
+def test_doctor_as_json(castscope, python):
+    done = castscope("doctor", "--json", "--", python)
+    checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    assert {"castscope", "compiler", "preload", "python", "torch", "agent", "memory", "leftovers"} <= set(checks)
+    assert checks["torch"]["state"] == "ok" and checks["preload"]["state"] == "ok"
+    assert done.returncode == 0
+
+
+def test_doctor_without_a_compiler(castscope, python, tmp_path):
+    done = castscope("doctor", "--", python, env=clean_environment(PATH=tmp_path, CXX="", CC=""))
+    assert done.returncode == 1 and b"install g++" in done.stdout
+
+
+def test_doctor_tells_of_a_python_without_torch(castscope, tmp_path):
+    subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
+    done = castscope("doctor", "--", tmp_path / "venv/bin/python")
+    assert done.returncode == 1 and b"not installed for this Python" in done.stdout
+
+
+def test_env_can_be_evaluated(castscope, python):
+    done = castscope("env", "-o", "it's here", "--collector", "localhost:1", "--", python)
+    shell = subprocess.run(["sh", "-c", done.stdout.decode() + "env"], capture_output=True, text=True, check=True).stdout
+    values = dict(line.split("=", 1) for line in shell.splitlines() if "=" in line)
+    assert values["LD_PRELOAD"].endswith("libcastscope.so")
+    assert values["CASTSCOPE_OUT"] == str(castscope.folder / "it's here")
+    assert values["CASTSCOPE_COLLECTOR"] == "localhost:1"
+
+
+def test_nothing_to_recover(castscope, tmp_path):
+    done = castscope("recover", tmp_path / "nowhere")
+    assert done.returncode == 125 and b"is no run directory" in done.stderr
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0", "192.0.2.1:7390"])
+def test_serve_refuses_to_be_open_to_others(castscope, address):
+    done = castscope("serve", "--listen", address)
+    assert done.returncode == 125 and done.stderr.count(b"\n") == 1

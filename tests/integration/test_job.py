@@ -1,0 +1,381 @@
+"""`castscope run` in front of jobs without PyTorch: to the job, and to whoever started castscope, nobody is there."""
+
+import json
+import os
+import pty
+import signal
+import stat
+import subprocess
+import threading
+
+import pytest
+from conftest import clean_environment
+
+# --- how it ends ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [0, 1, 3, 125, 255])
+def test_exit_status_is_the_jobs(castscope, status):
+    assert castscope.run("sh", "-c", f"exit {status}").returncode == status
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGSEGV", "SIGABRT", "SIGINT"])
+def test_death_by_signal_is_passed_on(castscope, name):
+    done = castscope.run("sh", "-c", f"kill -{name[3:]} $$")
+    assert done.returncode == -getattr(signal, name)
+    assert castscope.report()["run"]["exit"] == {"status": None, "signal": getattr(signal, name)} or \
+        castscope.report()["run"]["exit"]
+
+
+def test_no_core_of_ours(castscope):
+    castscope.run("sh", "-c", "ulimit -c 0; kill -SEGV $$")
+    assert not list(castscope.folder.glob("core*"))
+
+
+def test_os_exit(castscope, python):
+    assert castscope.run(python, "-c", "import os; os._exit(4)").returncode == 4
+
+
+def test_command_not_found(castscope):
+    done = castscope.run("no-such-command")
+    assert done.returncode == 127 and b"castscope: no-such-command: command not found\n" in done.stderr
+    assert not list(castscope.folder.glob("run.*"))
+
+
+def test_command_not_executable(castscope):
+    (castscope.folder / "script").write_text("echo hello")
+    done = castscope.run("./script")
+    assert done.returncode == 126 and b"./script cannot be started: Permission denied" in done.stderr
+
+
+def test_no_command(castscope):
+    done = castscope("run")
+    assert done.returncode == 125 and b"run needs a command" in done.stderr
+
+
+def test_unknown_option(castscope):
+    done = castscope("run", "--frobnicate", "--", "true")
+    assert done.returncode == 125 and b"--frobnicate" in done.stderr
+
+
+def test_dashes_are_optional(castscope):
+    done = castscope("run", "-o", "run", "sh", "-c", "exit 5")
+    assert done.returncode == 5
+
+
+# --- its streams ----------------------------------------------------------------------------------------------------
+
+
+def test_stdout_is_the_jobs_alone(castscope):
+    done = castscope.run("printf", "a\\0b\\n")
+    assert done.stdout == b"a\0b\n"
+
+
+def test_stdin_reaches_the_job(castscope):
+    done = castscope.run("cat", stdin=None, input=b"x" * 1_000_000)
+    assert done.stdout == b"x" * 1_000_000
+
+
+def test_stderr_holds_the_jobs_lines_whole(castscope):
+    done = castscope.run("sh", "-c", "echo mine >&2")
+    assert b"mine\n" in done.stderr
+
+
+def test_closed_streams_stay_closed(castscope):
+    done = castscope.run("sh", "-c", "(exec 3>&0) 2>/dev/null && exit 1; echo x 2>/dev/null && exit 2; exit 6",
+                         stdin=None, stdout=None, stderr=None, capture_output=False,
+                         preexec_fn=lambda: [os.close(fd) for fd in (0, 1)])
+    assert done.returncode == 6
+
+
+def test_job_inherits_no_file_of_ours(castscope, python):
+    code = "import os; print(sorted(int(fd) for fd in os.listdir('/proc/self/fd')))"
+    alone = subprocess.run([python, "-c", code], capture_output=True, stdin=subprocess.DEVNULL, check=True).stdout
+    assert castscope.run(python, "-c", code).stdout == alone
+
+
+def test_job_has_the_terminal(castscope, python):
+    code = "import os, sys; print(sys.stdout.isatty(), os.getpgrp() == os.tcgetpgrp(0))"
+    primary, secondary = pty.openpty()
+    environment = clean_environment()
+    command = [str(castscope.program), "run", "-o", "run", "--", python, "-c", code]
+
+    def own_terminal():
+        import fcntl
+        import termios
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+    job = subprocess.Popen(command, stdin=secondary, stdout=secondary, stderr=subprocess.DEVNULL, env=environment,
+                           cwd=castscope.folder, preexec_fn=own_terminal)
+    os.close(secondary)
+    assert job.wait(timeout=60) == 0
+    assert os.read(primary, 1000) == b"True True\r\n"
+    os.close(primary)
+
+
+def test_a_reader_that_leaves_kills_the_job_and_not_the_report(castscope):
+    command = f"{castscope.program} run -o run -- yes | head -1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], cwd=castscope.folder, env=clean_environment(), capture_output=True,
+                          timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (128 + signal.SIGPIPE, b"y\n")
+    assert (castscope.folder / "run.json").exists()
+
+
+def test_stderr_closed_early_harms_nobody(castscope):
+    job = castscope.start("sh", "-c", "read line; exit 3", stdin=subprocess.PIPE)
+    job.stderr.close()
+    job.stdin.write(b"go\n")
+    job.stdin.close()
+    assert job.wait(timeout=60) == 3
+
+
+# --- signals --------------------------------------------------------------------------------------------------------
+
+COUNTING = """
+import os, signal, sys
+got = []
+for name in ("SIGTERM", "SIGINT", "SIGUSR1", "SIGHUP"):
+    signal.signal(getattr(signal, name), lambda number, frame: got.append(number))
+print("ready", os.getpid(), flush=True)
+sys.stdin.readline()
+print(*got, flush=True)
+"""
+
+
+class Job:
+    """A job that counts its signals until it is told to end."""
+
+    def __init__(self, castscope, python, **options):
+        self.process = castscope.start(python, "-c", COUNTING, stdin=subprocess.PIPE, **options)
+        self.pid = int(self.process.stdout.readline().split()[1])
+
+    def got(self):
+        out, _ = self.process.communicate(b"end\n", timeout=60)
+        return [signal.Signals(int(number)).name for number in out.split()]
+
+
+def wait_until_forwarded(job, signals):
+    """Until the kernel shows that none of these is pending for castscope any more; forwarding follows at once."""
+    mask = sum(1 << (number - 1) for number in signals)
+    for _ in range(20_000):
+        with open(f"/proc/{job.process.pid}/status", encoding="ascii") as status:
+            pending = next(int(line.split()[1], 16) for line in status if line.startswith("ShdPnd"))
+        if not pending & mask:
+            return
+    raise AssertionError("castscope does not take its signals")
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGUSR1", "SIGHUP"])
+def test_signal_to_castscope_reaches_the_job(castscope, python, name):
+    code = ("import signal, sys\n"
+            "def handler(number, frame): print(signal.Signals(number).name, flush=True); sys.exit(7)\n"
+            f"signal.signal(signal.{name}, handler)\n"
+            "print('ready', flush=True)\n"
+            "while True: signal.pause()\n")
+    job = castscope.start(python, "-c", code)
+    job.stdout.readline()
+    job.send_signal(getattr(signal, name))
+    out, _ = job.communicate(timeout=60)
+    assert (job.returncode, out.decode().strip()) == (7, name)
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+def test_signal_to_the_group_reaches_the_job_once(castscope, python, name):
+    job = Job(castscope, python, start_new_session=True)
+    os.killpg(job.process.pid, getattr(signal, name))
+    # A second signal, to castscope alone, is forwarded after the first was judged: order tells that judging is over.
+    os.kill(job.process.pid, signal.SIGUSR1)
+    with open(f"/proc/{job.pid}/status", encoding="ascii") as status:
+        assert status
+    wait_until_forwarded(job, [getattr(signal, name), signal.SIGUSR1])
+    assert sorted(job.got()).count(name) == 1
+
+
+def test_ctrl_c_at_the_terminal(castscope, python):
+    code = ("import signal\n"
+            "print('ready', flush=True)\n"
+            "try:\n"
+            "    while True: signal.pause()\n"
+            "except KeyboardInterrupt: print('interrupted', flush=True)\n"
+            "raise SystemExit(9)\n")
+    primary, secondary = pty.openpty()
+
+    def own_terminal():
+        import fcntl
+        import termios
+        os.setsid()
+        fcntl.ioctl(secondary, termios.TIOCSCTTY, 0)
+
+    job = castscope.start(python, "-c", code, stdin=secondary, preexec_fn=own_terminal)
+    job.stdout.readline()
+    os.write(primary, b"\x03")
+    out, _ = job.communicate(timeout=60)
+    assert (job.returncode, out) == (9, b"interrupted\n")
+    assert (castscope.folder / "run.json").exists()
+    os.close(primary)
+    os.close(secondary)
+
+
+def test_ctrl_c_without_a_handler_dies_as_the_job(castscope):
+    job = castscope.start("sh", "-c", "echo ready; exec sleep 1000", start_new_session=True)
+    job.stdout.readline()
+    os.killpg(job.pid, signal.SIGINT)
+    job.communicate(timeout=60)
+    assert job.returncode == -signal.SIGINT
+
+
+def test_nohup_holds(castscope, python):
+    code = "import signal; print(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN)"
+    done = subprocess.run(["nohup", str(castscope.program), "run", "-o", "run", "--", python, "-c", code],
+                          cwd=castscope.folder, env=clean_environment(), capture_output=True, timeout=60, check=False)
+    assert done.stdout == b"True\n"
+
+
+def test_signal_state_of_the_job_is_as_without_us(castscope, python):
+    code = "print([line for line in open('/proc/self/status') if line.startswith('Sig')])"
+    alone = subprocess.run(["env", python, "-c", code], capture_output=True, check=True).stdout
+    assert castscope.run("env", python, "-c", code).stdout == alone
+
+
+def test_background_process_does_not_hold_us(castscope):
+    job = castscope.start("sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!; exit 3")
+    left = int(job.stdout.readline())
+    assert job.wait(timeout=60) == 3
+    os.kill(left, signal.SIGKILL)
+
+
+# --- its environment ------------------------------------------------------------------------------------------------
+
+
+def test_existing_preload_is_kept(castscope):
+    environment = clean_environment(LD_PRELOAD="/usr/lib/x86_64-linux-gnu/libutil.so.1")
+    done = castscope.run("sh", "-c", "echo $LD_PRELOAD", env=environment)
+    first, second = done.stdout.decode().strip().split(":")
+    assert first == "/usr/lib/x86_64-linux-gnu/libutil.so.1" and second.endswith("libcastscope.so")
+
+
+def test_off_means_off(castscope):
+    done = castscope.run("sh", "-c", "echo [$LD_PRELOAD]", env=clean_environment(CASTSCOPE_OFF="1"))
+    assert done.stdout == b"[]\n"
+
+
+def test_package_can_be_imported(castscope, python):
+    done = castscope.run(python, "-c", "import castscope, sys; castscope.step(); print(castscope.attached())")
+    assert done.stdout == b"False\n"
+
+
+def test_module_path_of_the_user_comes_first(castscope, python):
+    (castscope.folder / "castscope.py").write_text("name = 'mine'\n")
+    done = castscope.run(python, "-c", "import castscope; print(castscope.name)",
+                         env=clean_environment(PYTHONPATH=str(castscope.folder)))
+    assert done.stdout == b"mine\n"
+
+
+def test_run_directory_is_private_and_goes_away(castscope):
+    done = castscope.run("sh", "-c", "stat -c %a $CASTSCOPE_RUN; echo $CASTSCOPE_RUN")
+    mode, path = done.stdout.decode().split()
+    assert mode == "700" and not os.path.exists(path)
+
+
+# --- what it leaves -------------------------------------------------------------------------------------------------
+
+
+def test_leaves_both_files(castscope):
+    castscope.run("true")
+    assert castscope.report()["run"]["complete"] is True
+    assert castscope.report()["totals"]["casts"] == 0
+
+
+@pytest.mark.parametrize("wish, name", [("a.castscope", "a"), ("b.json", "b"), ("c", "c"), ("d/e", "d/e"),
+                                        ("lr0.001", "lr0.001")])
+def test_output_names(castscope, wish, name):
+    castscope.run("true", output=wish)
+    assert {str(path.relative_to(castscope.folder)) for path in castscope.folder.rglob("*.*") if path.is_file()} == \
+        {f"{name}.castscope", f"{name}.json"}
+
+
+def test_output_into_a_folder(castscope):
+    (castscope.folder / "runs").mkdir()
+    castscope.run("true", output="runs")
+    names = sorted(path.suffix for path in (castscope.folder / "runs").iterdir())
+    assert names == [".castscope", ".json"]
+
+
+def test_default_output(castscope, python):
+    (castscope.folder / "train.py").write_text("pass\n")
+    castscope("run", "--", python, "train.py")
+    castscope("run", "--", python, "train.py")
+    assert len(list(castscope.folder.glob("train-*.castscope"))) == 2
+
+
+@pytest.mark.parametrize("existing", ["run.castscope", "run.json"])
+def test_existing_output_is_not_overwritten(castscope, existing):
+    (castscope.folder / existing).write_text("precious")
+    done = castscope.run("touch", "started")
+    assert done.returncode == 125 and b"--force" in done.stderr
+    assert (castscope.folder / existing).read_text() == "precious"
+    assert not (castscope.folder / "started").exists()
+
+
+def test_force_overwrites(castscope):
+    castscope.run("true")
+    done = castscope("run", "--force", "-o", "run", "--", "sh", "-c", "exit 3")
+    assert done.returncode == 3
+    assert json.loads((castscope.folder / "run.json").read_text())["run"]["command"] == ["sh", "-c", "exit 3"]
+
+
+def test_unwritable_output_is_said_and_the_job_runs(castscope, tmp_path):
+    spare = tmp_path / "spare"
+    spare.mkdir()
+    done = castscope.run("sh", "-c", "echo out; exit 3", output="/proc/nowhere/run", env=clean_environment(TMPDIR=spare))
+    assert (done.returncode, done.stdout) == (3, b"out\n")
+    assert b"/proc/nowhere/run.castscope cannot be written" in done.stderr
+    assert len(list(spare.glob("*.castscope"))) == 1
+
+
+def test_no_place_for_a_run_directory(castscope, tmp_path):
+    """Nothing can be recorded; the job runs all the same."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root for a mount of its own")
+    probe = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False)
+    if probe.returncode != 0:
+        pytest.skip("no mount namespaces here")
+    script = f"mount -t tmpfs -o ro none /dev/shm && mount -t tmpfs -o ro none /tmp && exec {castscope.program} run -o {{}} -- sh -c 'echo out; exit 3'"
+    folder = "/var/tmp/castscope-test"
+    os.makedirs(folder, exist_ok=True)
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script.format(f"{folder}/run")], cwd="/", capture_output=True,
+                          env=clean_environment(TMPDIR="/tmp"), timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (3, b"out\n")
+    assert b"runs unobserved" in done.stderr
+    os.rmdir(folder)
+
+
+def test_paths_with_blanks_and_colons(castscope, tmp_path):
+    """LD_PRELOAD cannot name a library there; the job is observed all the same."""
+    import shutil
+    folder = tmp_path / "a folder: with all"
+    folder.mkdir()
+    for name in ("castscope", "libcastscope.so", "castscope.sources"):
+        shutil.copy2(castscope.program.parent / name, folder / name)
+    done = subprocess.run([str(folder / "castscope"), "run", "-o", "run", "--", "sh", "-c", "echo $LD_PRELOAD; true"],
+                          cwd=castscope.folder, env=clean_environment(), capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0 and b"ERROR: ld.so" not in done.stderr
+    assert done.stdout.decode().strip().endswith("/libcastscope.so") and " " not in done.stdout.decode().strip()
+
+
+def test_two_runs_side_by_side(castscope):
+    jobs = [castscope.start("sh", "-c", "read x; exit 0", output=f"run{i}", stdin=subprocess.PIPE) for i in range(3)]
+    threads = [threading.Thread(target=job.communicate, args=(b"go\n",)) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [job.returncode for job in jobs] == [0, 0, 0]
+    assert all((castscope.folder / f"run{i}.json").exists() for i in range(3))
+
+
+def test_output_files_are_ordinary(castscope):
+    castscope.run("true")
+    mode = (castscope.folder / "run.json").stat().st_mode
+    assert stat.S_ISREG(mode) and mode & stat.S_IRUSR
