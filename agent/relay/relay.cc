@@ -18,6 +18,7 @@
 #include "agent/relay/outbox.h"
 #include "agent/relay/uplink.h"
 #include "proto/protocol.h"
+#include "proto/quiet.h"
 #include "proto/utf8.h"
 
 namespace castscope::relay {
@@ -107,6 +108,7 @@ class Relay::Impl {
 };
 
 absl::Status Relay::Impl::start() {
+  wire::quiet_libraries();
   DIR* directory = opendir(options_.run_directory.c_str());
   if (directory == nullptr)
     return absl::NotFoundError(

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/castscope/v1/castscope.grpc.pb.h"
 #include "proto/protocol.h"
+#include "proto/quiet.h"
 #include "server/ingest/address.h"
 #include "server/ingest/run_table.h"
 
@@ -129,6 +130,7 @@ class Server::Impl {
 };
 
 absl::StatusOr<std::unique_ptr<Server>> Server::start(const Options& options, RunKeeper keeper) {
+  wire::quiet_libraries();
   if (absl::Status status = check_listener(options); !status.ok()) return status;
   auto impl = std::make_unique<Impl>(options, std::move(keeper));
   grpc::ServerBuilder builder;

@@ -23,11 +23,11 @@ namespace castscope::ingest {
 // A run as its first relay introduced it. Texts are checked: valid UTF-8, bounded; `id` is [A-Za-z0-9._-]{1,128} and
 // not "." or "..", so that it may be part of a file name. `name` is any text: make no path of it unseen.
 struct RunOpening {
-  std::string id, name;
-  std::vector<std::string> command;
-  std::string cwd, host;
+  std::string id = {}, name = {};
+  std::vector<std::string> command = {};
+  std::string cwd = {}, host = {};
   std::int64_t begin_realtime_ns = 0;
-  std::string castscope_version;
+  std::string castscope_version = {};
 };
 
 struct RunClosing {
@@ -49,10 +49,10 @@ struct RunKeeper {
 
 struct Options {
   // "" = do not listen (in_process_channel only); else "host:port" (port 0 = any free one), "[::1]:port", "unix:PATH".
-  std::string address;
-  std::string token;             // "" = none is asked for
-  std::string certificate_file;  // PEM; with key_file: TLS
-  std::string key_file;
+  std::string address = {};
+  std::string token = {};             // "" = none is asked for
+  std::string certificate_file = {};  // PEM; with key_file: TLS
+  std::string key_file = {};
 };
 
 class Server {

@@ -1,0 +1,15 @@
+// gRPC and protobuf write to standard error on their own. That is the job's stderr here: what is worth saying comes
+// back as a status and is said in a sentence.
+#pragma once
+
+#include <google/protobuf/stubs/logging.h>
+#include <grpc/support/log.h>
+
+namespace castscope::wire {
+
+inline void quiet_libraries() {
+  gpr_set_log_function([](gpr_log_func_args*) {});
+  google::protobuf::SetLogHandler(nullptr);
+}
+
+}  // namespace castscope::wire

@@ -1,0 +1,53 @@
+#include "server/ingest/address.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/ingest/server.h"
+
+namespace castscope::ingest {
+namespace {
+
+using testing::HasSubstr;
+
+std::string refusal(const Options& options) { return std::string(check_listener(options).message()); }
+
+TEST(AddressTest, KnowsLoopback) {
+  for (const char* address : {"127.0.0.1:1", "127.9.9.9:1", "localhost:1", "[::1]:1", "unix:/tmp/a", "unix-abstract:a"})
+    EXPECT_TRUE(is_loopback(address)) << address;
+  for (const char* address : {"0.0.0.0:1", "[::]:1", "10.0.0.1:1", "128.0.0.1:1", "localhost.example.org:1",
+                              "127.0.0.1.example.org:1", "::1", ":1", "127.0.0.1", ""})
+    EXPECT_FALSE(is_loopback(address)) << address;
+}
+
+TEST(AddressTest, LoopbackNeedsNothing) { EXPECT_TRUE(check_listener({.address = "127.0.0.1:0"}).ok()); }
+
+TEST(AddressTest, AnyOtherAddressNeedsTlsAndToken) {
+  EXPECT_THAT(refusal({.address = "0.0.0.0:7117"}), HasSubstr("without TLS (certificate and key) and a token"));
+  EXPECT_THAT(refusal({.address = "0.0.0.0:7117", .token = "t"}), HasSubstr("without TLS (certificate and key);"));
+  EXPECT_THAT(refusal({.address = "0.0.0.0:7117", .certificate_file = "c", .key_file = "k"}),
+              HasSubstr("without a token;"));
+  EXPECT_TRUE(check_listener({.address = "0.0.0.0:7117", .token = "t", .certificate_file = "c", .key_file = "k"}).ok());
+}
+
+TEST(AddressTest, HalfATlsIsNone) {
+  EXPECT_THAT(refusal({.address = "127.0.0.1:0", .certificate_file = "c"}), HasSubstr("the key is missing"));
+  EXPECT_THAT(refusal({.address = "127.0.0.1:0", .key_file = "k"}), HasSubstr("the certificate is missing"));
+}
+
+TEST(AddressTest, RefusesWhatIsNoAddress) {
+  for (const char* address : {"localhost", "localhost:", "localhost:http", "127.0.0.1:70000", "::1:5"})
+    EXPECT_THAT(refusal({.address = address}), HasSubstr("give HOST:PORT")) << address;
+}
+
+TEST(AddressTest, ComparesTokens) {
+  EXPECT_TRUE(same_token("secret", "secret"));
+  EXPECT_FALSE(same_token("secret", "secreT"));
+  EXPECT_FALSE(same_token("secretsecret", "secret"));
+  EXPECT_FALSE(same_token("sec", "secret"));
+  EXPECT_FALSE(same_token("", "secret"));
+  EXPECT_FALSE(same_token("a", ""));
+}
+
+}  // namespace
+}  // namespace castscope::ingest

@@ -1,0 +1,94 @@
+// For tests: batches as a relay makes them, with definitions written record by record.
+#pragma once
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "agent/lanes/format.h"
+#include "proto/castscope/v1/castscope.pb.h"
+#include "proto/event_block.h"
+
+namespace castscope::ingest {
+
+class BatchBuilder {
+ public:
+  explicit BatchBuilder(const std::string& process = "host/1/1/0") { batch_.set_process(process); }
+  operator const v1::Batch&() const { return batch_; }
+  v1::Batch& batch() { return batch_; }
+
+  BatchBuilder& sequence(std::uint64_t n) { return batch_.set_sequence(n), *this; }
+  BatchBuilder& flush() { return batch_.set_flush(true), *this; }
+  BatchBuilder& begin(std::int64_t pid = 1) {
+    batch_.mutable_begin()->set_host("host");
+    batch_.mutable_begin()->set_pid(pid);
+    return *this;
+  }
+  BatchBuilder& raw(lanes::DefinitionKind kind, std::uint32_t id, std::string_view payload) {
+    const lanes::DefinitionHeader header{static_cast<std::uint32_t>((sizeof header + payload.size() + 7) & ~7ull),
+                                         static_cast<std::uint32_t>(payload.size()), kind, 0, id};
+    std::string& to = *batch_.mutable_definitions();
+    const std::size_t end = to.size() + header.size;
+    to.append(reinterpret_cast<const char*>(&header), sizeof header);
+    to += payload;
+    to.resize(end);
+    return *this;
+  }
+  template <typename T>
+  BatchBuilder& define(lanes::DefinitionKind kind, std::uint32_t id, const T& payload) {
+    return raw(kind, id, {reinterpret_cast<const char*>(&payload), sizeof payload});
+  }
+  BatchBuilder& text(std::uint32_t id, std::string_view text) { return raw(lanes::DefinitionKind::kString, id, text); }
+  BatchBuilder& site(std::uint32_t id, lanes::SiteDefinition site = {}) {
+    return define(lanes::DefinitionKind::kSite, id, site);
+  }
+  BatchBuilder& stack(std::uint32_t id, const std::vector<lanes::Frame>& frames) {
+    const lanes::StackDefinition head{static_cast<std::uint32_t>(frames.size()), 0};
+    std::string payload(reinterpret_cast<const char*>(&head), sizeof head);
+    payload.append(reinterpret_cast<const char*>(frames.data()), frames.size() * sizeof(lanes::Frame));
+    return raw(lanes::DefinitionKind::kStack, id, payload);
+  }
+  // `count` casts of `site`, whose tensor is the event's number in the lane.
+  BatchBuilder& casts(std::uint32_t lane, std::uint64_t first, std::uint32_t count, std::uint32_t site) {
+    std::vector<lanes::Event> events(count);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      events[i].kind = lanes::EventKind::kCast;
+      events[i].site = site;
+      events[i].tensor = first + i;
+    }
+    v1::Events& block = *batch_.add_events();
+    block.set_lane(lane);
+    block.set_first(first);
+    block.set_count(count);
+    block.set_packed(wire::pack(events));
+    return *this;
+  }
+  BatchBuilder& counter(std::uint32_t lane, std::uint32_t site, std::uint64_t casts, std::uint64_t hits = 0) {
+    v1::Counters& c = *batch_.mutable_counters();
+    c.add_lane(lane);
+    c.add_site(site);
+    c.add_casts(casts);
+    c.add_hits(hits);
+    for (auto* column :
+         {c.mutable_passes(), c.mutable_traced(), c.mutable_bytes(), c.mutable_cpu_ns(), c.mutable_kept()})
+      column->Add(0);
+    return *this;
+  }
+  BatchBuilder& lane(std::uint32_t id, std::uint64_t written, std::uint64_t dropped = 0) {
+    v1::LaneState& state = *batch_.add_lanes();
+    state.set_lane(id);
+    state.set_written(written);
+    state.set_dropped(dropped);
+    return *this;
+  }
+  BatchBuilder& end(v1::ProcessEndKind kind, int exit_status) {
+    batch_.mutable_end()->set_kind(kind);
+    batch_.mutable_end()->set_exit_status(exit_status);
+    return *this;
+  }
+
+ private:
+  v1::Batch batch_;
+};
+
+}  // namespace castscope::ingest

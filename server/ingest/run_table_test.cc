@@ -1,0 +1,164 @@
+#include "server/ingest/run_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/ingest/batch_builder.h"
+#include "server/ingest/recording_sink.h"
+
+namespace castscope::ingest {
+namespace {
+
+using testing::HasSubstr;
+using testing::SizeIs;
+using Batch = BatchBuilder;
+
+class RunTableTest : public testing::Test {
+ protected:
+  RunKeeper keeper() {
+    return {.open = [this](const RunOpening&) -> absl::StatusOr<std::shared_ptr<store::RunSink>> {
+              ++opened_;
+              if (!can_open_.ok()) return can_open_;
+              return sink_;
+            },
+            .close = [this](const std::string&, const RunClosing& closing) { closings_.push_back(closing); }};
+  }
+  ingest::Run& run() { return *table_.find_or_add({.id = "run"}); }
+  void attach(const std::string& relay) {
+    ingest::Run::Reply reply;
+    EXPECT_TRUE(run().attach(relay, &reply).ok());
+  }
+  ingest::Run::Reply apply(const std::string& relay, const v1::Batch& batch) {
+    ingest::Run::Reply reply;
+    EXPECT_TRUE(run().apply(relay, batch, &reply).ok());
+    return reply;
+  }
+  ingest::Run::Reply goodbye(const std::string& relay, std::uint64_t sequence, int exit_status = 0) {
+    v1::Goodbye goodbye;
+    goodbye.set_sequence(sequence);
+    goodbye.set_exit_status(exit_status);
+    ingest::Run::Reply reply;
+    EXPECT_TRUE(run().goodbye(relay, goodbye, &reply).ok());
+    return reply;
+  }
+
+  std::shared_ptr<RecordingSink> sink_ = std::make_shared<RecordingSink>();
+  absl::Status can_open_;
+  int opened_ = 0;
+  std::vector<RunClosing> closings_;
+  RunTable table_{keeper()};
+};
+
+TEST_F(RunTableTest, AcknowledgesOnlyWhatIsCommitted) {
+  attach("a");
+  EXPECT_FALSE(apply("a", Batch().begin().sequence(1)).send);
+  EXPECT_EQ(sink_->commits, 0);
+  const ingest::Run::Reply reply = apply("a", Batch().sequence(2).flush());
+  EXPECT_TRUE(reply.send);
+  EXPECT_EQ(reply.durable, 2u);
+  EXPECT_EQ(sink_->commits, 1);
+}
+
+TEST_F(RunTableTest, CommitsUnaskedBeforeItGetsTooMuch) {
+  attach("a");
+  apply("a", Batch().begin().text(1, std::string(60'000, 'x')).sequence(1));
+  for (std::uint64_t n = 2; sink_->commits == 0 && n < 1000; ++n)
+    apply("a", Batch().text(1, std::string(60'000, 'x')).sequence(n));
+  EXPECT_EQ(sink_->commits, 1);
+}
+
+TEST_F(RunTableTest, ABatchSentAgainIsAcknowledgedAndNotApplied) {
+  attach("a");
+  apply("a", Batch().begin().site(1).casts(1, 0, 3, 1).sequence(1).flush());
+  attach("a");
+  const ingest::Run::Reply reply = apply("a", Batch().begin().site(1).casts(1, 0, 3, 1).sequence(1).flush());
+  EXPECT_EQ(reply.durable, 1u);
+  EXPECT_EQ(sink_->only().lanes[1].events.size(), 3u);
+}
+
+TEST_F(RunTableTest, TellsAReturningRelayWhatIsDurable) {
+  attach("a");
+  apply("a", Batch().begin().sequence(1).flush());
+  ingest::Run::Reply reply;
+  EXPECT_TRUE(run().attach("a", &reply).ok());
+  EXPECT_TRUE(reply.send);
+  EXPECT_EQ(reply.durable, 1u);
+}
+
+TEST_F(RunTableTest, ClosesWhenTheLastRelayIsDone) {
+  attach("a");
+  attach("b");
+  goodbye("a", 1, 7);
+  EXPECT_THAT(closings_, SizeIs(0));
+  goodbye("b", 1, -1);
+  ASSERT_THAT(closings_, SizeIs(1));
+  EXPECT_TRUE(closings_[0].farewell);
+  EXPECT_EQ(closings_[0].exit_status, 7);
+}
+
+TEST_F(RunTableTest, ARelayWhoseLastAcknowledgementWasLostGetsIt) {
+  attach("a");
+  goodbye("a", 5);
+  attach("a");
+  EXPECT_EQ(goodbye("a", 5).durable, 5u);
+  EXPECT_EQ(opened_, 1);
+  EXPECT_THAT(closings_, SizeIs(1));
+}
+
+TEST_F(RunTableTest, OpensAgainForARelayThatComesLater) {
+  attach("a");
+  goodbye("a", 1);
+  attach("b");
+  EXPECT_EQ(opened_, 2);
+}
+
+TEST_F(RunTableTest, ShutdownCommitsAndClosesWithoutFarewell) {
+  attach("a");
+  apply("a", Batch().begin().sequence(1));
+  table_.shutdown();
+  EXPECT_EQ(sink_->commits, 1);
+  ASSERT_THAT(closings_, SizeIs(1));
+  EXPECT_FALSE(closings_[0].farewell);
+}
+
+TEST_F(RunTableTest, AFailedCommitIsTheEndOfTheRun) {
+  attach("a");
+  sink_->next_commit = absl::ResourceExhaustedError("disk full");
+  ingest::Run::Reply reply;
+  EXPECT_EQ(run().apply("a", Batch().begin().sequence(1).flush(), &reply).message(), "disk full");
+  EXPECT_FALSE(reply.send);
+  sink_->next_commit = absl::OkStatus();
+  EXPECT_EQ(run().apply("a", Batch().sequence(2).flush(), &reply).message(), "disk full");
+  EXPECT_EQ(run().attach("b", &reply).message(), "disk full");
+}
+
+TEST_F(RunTableTest, SaysWhyARunCannotBeOpened) {
+  can_open_ = absl::PermissionDeniedError("cannot write there");
+  ingest::Run::Reply reply;
+  EXPECT_EQ(run().attach("a", &reply).message(), "cannot write there");
+}
+
+TEST_F(RunTableTest, TellsARejectionWithTheNextAcknowledgement) {
+  attach("a");
+  EXPECT_FALSE(apply("a", Batch().site(1).sequence(1)).send);
+  const ingest::Run::Reply reply = apply("a", Batch("other").begin().sequence(2).flush());
+  ASSERT_THAT(reply.rejections, SizeIs(1));
+  EXPECT_EQ(reply.rejections[0].process(), "host/1/1/0");
+  EXPECT_THAT(reply.rejections[0].sentence(), HasSubstr("before it was introduced"));
+}
+
+TEST(CheckHelloTest, TakesOnlyPlainNames) {
+  v1::Hello hello;
+  hello.set_run("2026-11-21.run_1");
+  hello.set_relay("r");
+  EXPECT_TRUE(check_hello(hello).ok());
+  for (const char* bad : {"", ".", "..", "a/b", "a b", "\xc3\xa4"}) {
+    hello.set_run(bad);
+    EXPECT_FALSE(check_hello(hello).ok()) << bad;
+  }
+  hello.set_run(std::string(129, 'a'));
+  EXPECT_FALSE(check_hello(hello).ok());
+}
+
+}  // namespace
+}  // namespace castscope::ingest

@@ -1,0 +1,318 @@
+#include "server/ingest/validator.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/stubs/logging.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "server/ingest/batch_builder.h"
+#include "server/ingest/recording_sink.h"
+
+namespace castscope::ingest {
+namespace {
+
+using lanes::DefinitionKind;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using Batch = BatchBuilder;
+
+class ValidatorTest : public testing::Test {
+ protected:
+  void accept(const v1::Batch& batch) {
+    const Verdict verdict = validator_.apply(batch, sink_);
+    EXPECT_TRUE(verdict.ok()) << verdict.rejected << verdict.failed;
+  }
+  std::string reject(const v1::Batch& batch) {
+    const Verdict verdict = validator_.apply(batch, sink_);
+    EXPECT_TRUE(verdict.failed.ok()) << verdict.failed;
+    EXPECT_FALSE(verdict.rejected.ok()) << "was accepted";
+    return std::string(verdict.rejected.message());
+  }
+  void begun() { accept(Batch().begin()); }
+  RecordingSink::Lane& lane(std::uint32_t id = 1) { return sink_.only().lanes[id]; }
+  std::vector<std::uint64_t> tensors(std::uint32_t id = 1) {
+    std::vector<std::uint64_t> all;
+    for (const lanes::Event& event : lane(id).events) all.push_back(event.tensor);
+    return all;
+  }
+  std::uint64_t casts(std::uint32_t lane, std::uint32_t site) { return sink_.only().counters[{lane, site}].casts; }
+
+  RecordingSink sink_;
+  RunValidator validator_;
+};
+
+TEST_F(ValidatorTest, IntroducesAProcessOnce) {
+  accept(Batch().begin(42));
+  accept(Batch().begin(42));
+  EXPECT_EQ(sink_.only().introduced, 1);
+  EXPECT_EQ(sink_.only().info.pid, 42);
+  EXPECT_EQ(sink_.only().info.key, "host/1/1/0");
+}
+
+TEST_F(ValidatorTest, ResolvesTexts) {
+  begun();
+  accept(Batch()
+             .text(1, "train.py")
+             .text(2, "forward")
+             .text(3, "bad \xff byte")
+             .define(DefinitionKind::kCode, 7, lanes::CodeDefinition{1, 2, 10})
+             .stack(5, {{7, 12}, {99, 1}})
+             .define(DefinitionKind::kModule, 1, lanes::ModuleDefinition{3, 2, 0})
+             .define(DefinitionKind::kOperator, 4, lanes::OperatorDefinition{2})
+             .define(DefinitionKind::kCallSite, 1, lanes::CallSiteDefinition{4, 0, 3, 0}));
+  const store::StackInfo& stack = sink_.only().stacks.at(5);
+  ASSERT_EQ(stack.frames.size(), 2u);
+  EXPECT_EQ(stack.frames[0].file, "train.py");
+  EXPECT_EQ(stack.frames[0].function, "forward");
+  EXPECT_EQ(stack.frames[0].line, 12);
+  EXPECT_EQ(stack.frames[1].file, "") << "a code object that was never defined is not known";
+  EXPECT_EQ(sink_.only().modules.at(1).path, "bad \xef\xbf\xbd byte");
+  EXPECT_EQ(sink_.only().call_sites.at(1).op, "forward");
+}
+
+TEST_F(ValidatorTest, TheLastCallSiteCounts) {
+  begun();
+  accept(Batch().define(DefinitionKind::kCallSite, 1, lanes::CallSiteDefinition{0, lanes::kUnknownArgument, 0, 0}));
+  accept(Batch().define(DefinitionKind::kCallSite, 1, lanes::CallSiteDefinition{0, 2, 0, 0}));
+  EXPECT_EQ(sink_.only().call_sites.at(1).argument, 2u);
+}
+
+TEST_F(ValidatorTest, DefinitionsToldAgainArePassedOver) {
+  begun();
+  for (int i = 0; i < 2; ++i)
+    accept(Batch().begin().text(1, "k").text(2, "v").site(1).stack(1, {}).define(DefinitionKind::kAttribute, 0,
+                                                                                 lanes::AttributeDefinition{1, 2}));
+  EXPECT_EQ(sink_.definitions, 2);
+  EXPECT_EQ(sink_.only().attributes.size(), 1u);
+}
+
+TEST_F(ValidatorTest, WhatRefersToNothingIsNotKnown) {
+  begun();
+  lanes::SiteDefinition nowhere{};
+  nowhere.stack = nowhere.module = nowhere.call_site = nowhere.op = nowhere.region = 9;
+  accept(Batch().site(1, nowhere));
+  const store::SiteInfo& site = sink_.only().sites.at(1);
+  EXPECT_EQ(site.stack + site.module + site.call_site + site.region, 0u);
+  EXPECT_EQ(site.op, "");
+}
+
+TEST_F(ValidatorTest, HandsEventsOnAsTheyWerePacked) {
+  begun();
+  const Batch batch = Batch().site(3).casts(1, 0, 5, 3).lane(1, 5);
+  accept(batch);
+  EXPECT_EQ(tensors(), (std::vector<std::uint64_t>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(lane().packed, static_cast<const v1::Batch&>(batch).events(0).packed());
+  EXPECT_EQ(lane().row.received, 5u);
+  EXPECT_EQ(lane().row.next, 5u);
+}
+
+TEST_F(ValidatorTest, EventsToldAgainAreNotDoubled) {
+  begun();
+  accept(Batch().site(3).casts(1, 0, 5, 3));
+  accept(Batch().casts(1, 0, 5, 3));
+  accept(Batch().casts(1, 3, 5, 3));  // 3 and 4 are known, 5 to 7 are not
+  EXPECT_EQ(tensors(), (std::vector<std::uint64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(lane().row.received, 8u);
+  std::vector<lanes::Event> kept;
+  ASSERT_TRUE(
+      wire::unpack(lane().packed.substr(Batch().casts(1, 0, 5, 3).batch().events(0).packed().size()), 9, &kept).ok());
+  EXPECT_EQ(kept.size(), 3u) << "what is stored holds no more than what was handed over";
+}
+
+TEST_F(ValidatorTest, EventsThatAnEarlierCollectorKeptAreNotDoubled) {
+  sink_.earlier = {.received = 4, .next = 6};
+  begun();
+  accept(Batch().site(3).casts(1, 4, 4, 3));
+  EXPECT_EQ(tensors(), (std::vector<std::uint64_t>{6, 7}));
+  EXPECT_EQ(lane().row.received, 6u);
+  EXPECT_EQ(lane().row.next, 8u);
+}
+
+TEST_F(ValidatorTest, AGapInTheEventsShows) {
+  begun();
+  accept(Batch().site(3).casts(1, 0, 2, 3).casts(1, 10, 2, 3).lane(1, 12));
+  EXPECT_EQ(lane().row.received, 4u);
+  EXPECT_EQ(lane().row.written, 12u);
+}
+
+TEST_F(ValidatorTest, AnEventOfAnUnknownSiteKeepsItsPlace) {
+  begun();
+  accept(Batch().casts(1, 0, 3, 77));
+  EXPECT_EQ(lane().events.at(1).site, 0u);
+  std::vector<lanes::Event> kept;
+  ASSERT_TRUE(wire::unpack(lane().packed, 3, &kept).ok());
+  EXPECT_EQ(kept.at(1).site, 0u);
+}
+
+TEST_F(ValidatorTest, CountsNeverFall) {
+  begun();
+  accept(Batch().site(1).counter(1, 1, 10));
+  accept(Batch().counter(1, 1, 7, 3));
+  EXPECT_EQ(casts(1, 1), 10u);
+  EXPECT_EQ((sink_.only().counters[{1, 1}].hits), 3u);
+}
+
+TEST_F(ValidatorTest, CountsOfUnknownSitesGoToTheLanesOverflow) {
+  begun();
+  accept(Batch().site(1).counter(1, 0, 5).counter(1, 1, 1).counter(1, 8, 20).counter(1, 9, 300));
+  EXPECT_EQ(casts(1, 0), 325u);
+  accept(Batch().site(8).counter(1, 8, 21).counter(1, 0, 6));  // too late: it goes on as it began
+  EXPECT_EQ(casts(1, 0), 327u);
+  EXPECT_FALSE((sink_.only().counters.contains({1, 8})));
+}
+
+TEST_F(ValidatorTest, TheEndIsToldOnceUnlessItChanges) {
+  begun();
+  for (int i = 0; i < 2; ++i) accept(Batch().end(v1::PROCESS_END_KIND_NOT_SEEN, -1));
+  EXPECT_EQ(sink_.only().ends, 1);
+  accept(Batch().end(v1::PROCESS_END_KIND_EXITED, 3));
+  EXPECT_EQ(sink_.only().ends, 2);
+  EXPECT_EQ(sink_.only().end, store::ProcessEnd::kExited);
+  EXPECT_EQ(sink_.only().exit_status, 3);
+}
+
+TEST_F(ValidatorTest, AFailingSinkIsTheRunsMatter) {
+  class FullDisk : public RecordingSink {
+    absl::Status counters(const std::string&, std::span<const store::CounterRow>) override {
+      return absl::ResourceExhaustedError("disk full");
+    }
+  } sink;
+  const Verdict verdict = validator_.apply(Batch().begin().site(1).counter(1, 1, 1), sink);
+  EXPECT_TRUE(verdict.rejected.ok());
+  EXPECT_EQ(verdict.failed.message(), "disk full");
+}
+
+struct Nonsense {
+  const char* name;
+  BatchBuilder batch;
+  const char* why;
+};
+class NonsenseTest : public ValidatorTest, public testing::WithParamInterface<Nonsense> {};
+
+TEST_P(NonsenseTest, SilencesTheProcessAndOnlyThat) {
+  begun();
+  EXPECT_THAT(reject(GetParam().batch), HasSubstr(GetParam().why));
+  accept(Batch().site(1).counter(1, 1, 5));
+  EXPECT_THAT(sink_.only().counters, IsEmpty()) << "nothing more is taken from it";
+  accept(Batch("host/2/1/0").begin().site(1).counter(1, 1, 5));
+  EXPECT_EQ((sink_.processes["host/2/1/0"].counters[{1, 1}].casts), 5u);
+}
+
+template <typename Field>
+lanes::SiteDefinition site_with(Field lanes::SiteDefinition::*field, Field value) {
+  lanes::SiteDefinition site{};
+  site.*field = value;
+  return site;
+}
+Batch region_of_kind(std::uint8_t kind) {
+  lanes::RegionDefinition region{};
+  region.kind = static_cast<lanes::RegionKind>(kind);
+  return Batch().define(DefinitionKind::kRegion, 1, region);
+}
+Batch uneven_counters() {
+  Batch batch;
+  batch.counter(1, 1, 1).batch().mutable_counters()->add_casts(2);
+  return batch;
+}
+Batch wrong_count() {
+  Batch batch;
+  batch.casts(1, 0, 5, 1).batch().mutable_events(0)->set_count(6);
+  return batch;
+}
+Batch damaged_events() {
+  Batch batch;
+  batch.casts(1, 0, 5, 1).batch().mutable_events(0)->set_packed("garbage");
+  return batch;
+}
+Batch cut_short() {
+  Batch batch;
+  batch.text(1, "abcdefgh").batch().mutable_definitions()->resize(20);
+  return batch;
+}
+Batch long_stack() {
+  Batch batch;
+  batch.stack(1, {{1, 1}});
+  (*batch.batch().mutable_definitions())[16] = 100;  // its count
+  return batch;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, NonsenseTest,
+    testing::Values(
+        Nonsense{"CutShort", cut_short(), "impossible length"},
+        Nonsense{"UnknownKind", Batch().raw(static_cast<DefinitionKind>(77), 1, ""), "unknown kind 77"},
+        Nonsense{"NoNumber", Batch().text(0, "x"), "without a number"},
+        Nonsense{"HugeNumber", Batch().site(kLargestDefinitionId + 1), "with the number"},
+        Nonsense{"ShortSite", Batch().raw(DefinitionKind::kSite, 1, "abc"), "site definition of 3 bytes, not 28"},
+        Nonsense{"LongStack", long_stack(), "a stack of 100 frames"},
+        Nonsense{"UnlistedRole", Batch().site(1, site_with(&lanes::SiteDefinition::role, static_cast<lanes::Role>(6))),
+                 "on no list"},
+        Nonsense{"UnlistedCause",
+                 Batch().site(1, site_with(&lanes::SiteDefinition::cause, static_cast<lanes::Cause>(9))), "on no list"},
+        Nonsense{"UnlistedWhy",
+                 Batch().site(1, site_with(&lanes::SiteDefinition::why, static_cast<lanes::WhyNotCached>(10))),
+                 "on no list"},
+        Nonsense{"UnlistedPhase",
+                 Batch().site(1, site_with(&lanes::SiteDefinition::phase, static_cast<lanes::Phase>(4))), "on no list"},
+        Nonsense{"UnlistedRegionKind", region_of_kind(4), "unknown kind"},
+        Nonsense{"EventsOfLaneZero", Batch().casts(0, 0, 1, 1), "lane 0"},
+        Nonsense{"EmptyBlock", Batch().casts(1, 0, 0, 1), "a block of 0 events"},
+        Nonsense{"WrongCount", wrong_count(), "a block of 5 events called 6"},
+        Nonsense{"DamagedEvents", damaged_events(), "event block"},
+        Nonsense{"ImpossibleNumbers", Batch().casts(1, ~0ull - 1, 5, 1), "impossible numbers"},
+        Nonsense{"UnevenCounters", uneven_counters(), "differ in length"},
+        Nonsense{"StateOfLaneZero", Batch().lane(0, 1), "lane 0"},
+        Nonsense{"UnknownEnd", Batch().end(static_cast<v1::ProcessEndKind>(9), 0), "end of an unknown kind"},
+        Nonsense{"ImpossibleStatus", Batch().end(v1::PROCESS_END_KIND_EXITED, 256), "exit status 256"}),
+    [](const auto& info) { return info.param.name; });
+
+TEST_F(ValidatorTest, RefusesAProcessThatWasNotIntroduced) {
+  EXPECT_THAT(reject(Batch().site(1)), HasSubstr("before it was introduced"));
+}
+TEST_F(ValidatorTest, RefusesABatchOfNobody) { EXPECT_THAT(reject(Batch("").begin()), HasSubstr("without the name")); }
+
+// A few hundred bytes must not become gigabytes: one long text, named by every frame of one stack.
+TEST_F(ValidatorTest, RefusesAStackThatUnfoldsWithoutBounds) {
+  begun();
+  accept(Batch().text(1, std::string(60'000, 'x')).define(DefinitionKind::kCode, 1, lanes::CodeDefinition{1, 1, 1}));
+  EXPECT_THAT(reject(Batch().stack(1, std::vector<lanes::Frame>(5000, {1, 1}))), HasSubstr("megabytes of text"));
+}
+
+// Good batches with bytes overwritten: taken or rejected, never a crash (run under ASan and UBSan too).
+TEST_F(ValidatorTest, SurvivesDamage) {
+  const google::protobuf::LogSilencer silence;
+  std::mt19937_64 random(7);
+  Batch source = Batch()
+                     .begin()
+                     .text(1, "a")
+                     .text(2, "b")
+                     .define(DefinitionKind::kCode, 1, lanes::CodeDefinition{1, 2, 3})
+                     .stack(1, {{1, 2}, {1, 3}})
+                     .define(DefinitionKind::kRegion, 1, lanes::RegionDefinition{})
+                     .site(1)
+                     .casts(1, 0, 40, 1)
+                     .counter(1, 1, 5)
+                     .lane(1, 40)
+                     .end(v1::PROCESS_END_KIND_EXITED, 0);
+  const std::string good = source.batch().SerializeAsString();
+  int taken = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    std::string bytes = good;
+    for (std::uint64_t changes = 1 + random() % 3; changes > 0; --changes)
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    v1::Batch batch;
+    if (!batch.ParseFromString(bytes)) continue;
+    RecordingSink sink;
+    RunValidator validator;
+    const Verdict verdict = validator.apply(batch, sink);
+    ASSERT_TRUE(verdict.failed.ok());
+    taken += verdict.ok() ? 1 : 0;
+    for (const auto& [key, process] : sink.processes)
+      for (const auto& [id, site] : process.sites) ASSERT_LE(static_cast<int>(site.cause), 8);
+  }
+  EXPECT_GT(taken, 0);
+}
+
+}  // namespace
+}  // namespace castscope::ingest
