@@ -36,10 +36,13 @@ Json location(const std::optional<store::CodeLocation>& at) {
   return {{"file", at->file}, {"line", at->line}, {"function", at->function}};
 }
 
+// One text a frame, innermost first: a report has thousands of them.
 Json frames(const RunData& data, std::uint32_t stack) {
   Json list = Json::array();
   if (stack == 0) return list;
-  for (const store::CodeLocation& frame : data.stacks[stack - 1].frames) list.push_back(location(frame));
+  for (const store::CodeLocation& frame : data.stacks[stack - 1].frames) {
+    list.push_back(frame.file + ":" + std::to_string(frame.line) + " " + frame.function);
+  }
   return list;
 }
 
@@ -228,9 +231,10 @@ Json steps_json(const RunData& data) {
     }
     behaviours.back()["sites"].push_back({{"site", at.site}, {"casts", at.casts}, {"cache_hits", at.hits}});
   }
-  std::uint64_t newest = 0;
-  for (const store::Process& process : data.processes) newest = std::max(newest, process.gauges.steps);
-  return {{"newest", newest}, {"runs", runs}, {"behaviours", behaviours}};
+  // Steps are numbered from 0; ranks that train together make their steps together.
+  std::uint64_t count = 0;
+  for (const store::Process& process : data.processes) count = std::max(count, process.gauges.steps + 1);
+  return {{"count", count}, {"runs", runs}, {"behaviours", behaviours}};
 }
 
 Json findings_json(const std::vector<rules::Finding>& findings) {

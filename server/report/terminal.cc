@@ -103,6 +103,9 @@ class Page {
     if (all.casts > 0) {
       text += "; " + rules::readable_bytes(all.bytes) + " copied in " + duration(all.cpu_ns) + " of CPU time";
     }
+    std::uint64_t steps = 0;
+    for (const store::Process& process : data_.processes) steps = std::max(steps, process.gauges.steps + 1);
+    if (steps > 1) text += "; " + counted(steps, "step", "steps");
     if (data_.processes.size() > 1) text += "; " + counted(data_.processes.size(), "process", "processes");
     const std::string name = "castscope: ";
     wrapped(styled("1", name), "  ", text);
@@ -167,7 +170,7 @@ class Page {
     });
     order.resize(std::min(order.size(), kCostliest));
     line("");
-    line(styled("1", "costliest casts"));
+    line(styled("1", "costliest casts") + ", by share of the casts' CPU time");
     for (const Entry* entry : order) describe(*entry, all_ns);
   }
 
@@ -185,6 +188,7 @@ class Page {
     std::snprintf(share, sizeof share, "%3u %%", percent);
     line("  " + std::string(share) + "  " + styled("36", place(data_.user_location(site.stack))));
     std::string what = site.op.empty() ? std::string(store::name(site.cause)) : site.op;
+    if (what.starts_with("aten::")) what = what.substr(6);
     if (const std::string which = argument(site); !which.empty()) what += " " + which;
     if (site.module != 0 && !data_.modules[site.module - 1].path.empty()) {
       what += " of " + data_.modules[site.module - 1].path;
@@ -194,7 +198,8 @@ class Page {
             counted(entry.counts.casts, "cast", "casts");
     if (entry.counts.hits > 0) what += ", " + counted(entry.counts.hits, "cache hit", "cache hits");
     what += ", " + duration(entry.counts.cpu_ns);
-    if (site.why != lanes::WhyNotCached::kNone && site.why != lanes::WhyNotCached::kNotAutocast) {
+    const bool could_be_kept = site.role == lanes::Role::kWeight || site.role == lanes::Role::kBuffer;
+    if (could_be_kept && site.why != lanes::WhyNotCached::kNone && site.why != lanes::WhyNotCached::kNotAutocast) {
       what += ", not kept: " + std::string(store::name(site.why));
     }
     wrapped("         ", "         ", what);

@@ -1,0 +1,80 @@
+"""The golden reports are valid by docs/report.schema.json, and the schema says no to what is not a report."""
+
+import copy
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMA = json.loads((ROOT / "docs/report.schema.json").read_text())
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+REPORTS = sorted((ROOT / "tests/golden/reports").glob("*.json"))
+
+
+def report():
+    return json.loads((ROOT / "tests/golden/reports/two_ranks.json").read_text())
+
+
+def errors(value):
+    return [error.message for error in VALIDATOR.iter_errors(value)]
+
+
+def test_the_schema_is_a_schema():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_there_are_reports():
+    assert len(REPORTS) >= 3
+
+
+@pytest.mark.parametrize("path", REPORTS, ids=lambda path: path.stem)
+def test_golden_reports_are_valid(path):
+    assert errors(json.loads(path.read_text())) == []
+
+
+@pytest.mark.parametrize("key", sorted(SCHEMA["required"]))
+def test_every_key_is_needed(key):
+    less = report()
+    del less[key]
+    assert errors(less)
+
+
+def test_unknown_keys_are_refused():
+    more = report()
+    more["totals"]["cast"] = 1
+    assert errors(more)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda r: r["sites"][0].update(cause="magic"),
+        lambda r: r["sites"][0].update(why_not_cached="none"),
+        lambda r: r["sites"][0].update(casts=-1),
+        lambda r: r["sites"][0]["location"].pop("line"),
+        lambda r: r["findings"][0].update(severity="bad"),
+        lambda r: r["totals"]["by_cause"].update(autocast=1),
+        lambda r: r["run"].update(exit="0"),
+        lambda r: r["processes"][0].update(end="killed"),
+    ],
+)
+def test_wrong_values_are_refused(change):
+    wrong = copy.deepcopy(report())
+    change(wrong)
+    assert errors(wrong)
+
+
+def test_closed_lists_are_those_of_the_proto_file():
+    proto = (ROOT / "proto/castscope/v1/castscope.proto").read_text()
+    site = SCHEMA["properties"]["sites"]["items"]["properties"]
+    for prefix, values in (
+        ("CAUSE_", site["cause"]["enum"]),
+        ("ROLE_", site["role"]["enum"]),
+        ("PHASE_", site["phase"]["enum"]),
+        ("WHY_NOT_CACHED_", ["none"] + [value for value in site["why_not_cached"]["enum"] if value]),
+        ("REGION_KIND_", SCHEMA["properties"]["regions"]["items"]["properties"]["kind"]["enum"]),
+    ):
+        lines = [line.split()[0] for line in proto.splitlines() if line.startswith("  " + prefix)]
+        assert [line.removeprefix(prefix).lower() for line in lines] == values
