@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -74,17 +73,19 @@ pid_t SignalForwarding::start(const std::vector<std::string>& command, const std
   arguments.push_back(nullptr);
   variables.push_back(nullptr);
 
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t to_default;
-  sigemptyset(&to_default);
-  if (pipe_was_default_) sigaddset(&to_default, SIGPIPE);
-  posix_spawnattr_setsigdefault(&attributes, &to_default);
-  posix_spawnattr_setsigmask(&attributes, &before_);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-  int code = posix_spawnp(&job_, command[0].c_str(), nullptr, &attributes, arguments.data(), variables.data());
-  posix_spawnattr_destroy(&attributes);
+  // Not posix_spawn, which leaves two of the C library's own signals ignored in the child.
+  volatile int code = 0;
+  job_ = vfork();
+  if (job_ == 0) {
+    if (pipe_was_default_) signal(SIGPIPE, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &before_, nullptr);
+    execvpe(command[0].c_str(), arguments.data(), variables.data());
+    code = errno;
+    _exit(126);
+  }
+  if (job_ < 0) code = errno;
   if (code != 0) {
+    if (job_ > 0) waitpid(job_, nullptr, 0);
     job_ = -1;
     bool not_found = code == ENOENT && find_in_path(command[0]).empty();
     error = {not_found ? 127 : 126, not_found ? absl::StrCat(command[0], ": command not found")
@@ -151,8 +152,8 @@ void leave_as(const JobEnd& end) {
     sigset_t only;
     sigemptyset(&only);
     sigaddset(&only, end.signal);
-    kill(getpid(), end.signal);
     pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+    raise(end.signal);        // to this thread: the forwarding one would take it
     _exit(128 + end.signal);  // a signal whose default is to go on
   }
   _exit(end.exit_status);
