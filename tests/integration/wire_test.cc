@@ -1,0 +1,353 @@
+// Rings → relay → gRPC on loopback → collector → sink, with real processes and real deaths.
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <thread>
+
+#include "agent/relay/relay.h"
+#include "proto/castscope/v1/castscope.grpc.pb.h"
+#include "proto/protocol.h"
+#include "server/ingest/recording_sink.h"
+#include "server/ingest/server.h"
+#include "tests/integration/journal_sink.h"
+#include "tests/integration/wire_job.h"
+
+namespace castscope {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+ingest::RunKeeper keeper_of(std::shared_ptr<store::RunSink> sink, std::vector<ingest::RunClosing>* closings = nullptr) {
+  return {.open = [sink](const ingest::RunOpening&) { return sink; },
+          .close =
+              [closings](const std::string&, const ingest::RunClosing& closing) {
+                if (closings != nullptr) closings->push_back(closing);
+              }};
+}
+
+// This program again, as a collector that keeps its run in a file: `wire_test --collector ADDRESS FILE FD`. Writes the
+// address that it got to FD, then waits to be killed.
+int run_collector(char** arguments) {
+  auto server =
+      ingest::Server::start({.address = arguments[0]}, keeper_of(std::make_shared<JournalSink>(arguments[1])));
+  const int fd = std::atoi(arguments[2]);
+  const std::string address = server.ok() ? (*server)->address() : "";
+  if (write(fd, address.data(), address.size()) < 0 || !server.ok()) return 1;
+  close(fd);
+  for (;;) pause();
+}
+
+class CollectorProcess {
+ public:
+  explicit CollectorProcess(std::string journal) : journal_(std::move(journal)) { start(); }
+  ~CollectorProcess() { kill_it(); }
+  void start() {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    const std::string fd = std::to_string(ends[1]);
+    pid_ = fork();
+    if (pid_ == 0) {
+      execl("/proc/self/exe", "wire_test", "--collector", address_.c_str(), journal_.c_str(), fd.c_str(), nullptr);
+      _exit(127);
+    }
+    close(ends[1]);
+    char text[64] = {};
+    ASSERT_GT(read(ends[0], text, sizeof text - 1), 0) << "the collector could not listen on " << address_;
+    close(ends[0]);
+    address_ = text;
+  }
+  void kill_it() {
+    if (pid_ <= 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    pid_ = 0;
+  }
+  const std::string& address() const { return address_; }
+  JournalSink::State state() const { return JournalSink::read(journal_); }
+
+ private:
+  const std::string journal_;
+  std::string address_ = "127.0.0.1:0";
+  pid_t pid_ = 0;
+};
+
+class WireTest : public testing::Test {
+ protected:
+  relay::Options options(std::shared_ptr<grpc::Channel> channel) {
+    relay::Options options;
+    options.run_directory = run_.path();
+    options.run.id = "run";
+    options.run.host = "host";
+    options.channel = std::move(channel);
+    options.flush_interval = 20ms;
+    return options;
+  }
+  std::unique_ptr<relay::Relay> relay_to(std::shared_ptr<grpc::Channel> channel) {
+    auto relay = std::make_unique<relay::Relay>(options(std::move(channel)));
+    EXPECT_TRUE(relay->start().ok());
+    return relay;
+  }
+  std::shared_ptr<grpc::Channel> channel_to(const std::string& address) {
+    auto channel = relay::connect(address);
+    EXPECT_TRUE(channel.ok()) << channel.status();
+    return *channel;
+  }
+  std::unique_ptr<ingest::Server> collector(const ingest::Options& options, ingest::RunKeeper keeper) {
+    auto server = ingest::Server::start(options, std::move(keeper));
+    EXPECT_TRUE(server.ok()) << server.status();
+    return *std::move(server);
+  }
+  // Lets time pass until it is so; a test that waits for ever is ended by ctest.
+  template <typename Condition>
+  void wait_until(relay::Relay& relay, Condition condition) {
+    while (!condition()) (void)relay.wait_until_quiet(1ms);
+  }
+  bool leaves_segments() { return !std::filesystem::is_empty(run_.path()); }
+
+  TemporaryDirectory run_;
+  std::shared_ptr<ingest::RecordingSink> sink_ = std::make_shared<ingest::RecordingSink>();
+};
+
+TEST_F(WireTest, AJobInAnotherProcessArrivesWholeAndItsSegmentIsRemoved) {
+  std::vector<ingest::RunClosing> closings;
+  const pid_t child = fork();
+  if (child == 0) {
+    WireJob job(run_.path());
+    WireJob::Thread thread(job);
+    for (int i = 0; i < 1000; ++i) thread.cast();
+    job.segment().mark_end(lanes::EndMark::kExited, 3 + 1);
+    _exit(3);
+  }
+  waitpid(child, nullptr, 0);
+  auto server = collector({}, keeper_of(sink_, &closings));
+  auto relay = relay_to(server->in_process_channel());
+  EXPECT_TRUE(relay->wait_until_quiet(10s));
+  const relay::Summary summary = relay->stop({.exit_status = 3, .signal = 0, .notices = {"note"}}, 10s);
+  EXPECT_TRUE(summary.delivered) << summary.problem;
+  ASSERT_THAT(summary.processes, SizeIs(1));
+  EXPECT_EQ(summary.processes[0].acknowledged, 1000u);
+  EXPECT_EQ(summary.processes[0].end, relay::ProcessEnd::kExited);
+
+  const ingest::RecordingSink::Process& process = sink_->only();
+  EXPECT_EQ(process.info.pid, child);
+  EXPECT_EQ(process.stacks.at(1).frames.at(0).file, "train.py");
+  EXPECT_EQ(process.lanes.at(1).events.size(), 1000u);
+  EXPECT_EQ(process.counters.at({1, WireJob::kSite}).casts, 1000u);
+  EXPECT_EQ(process.end, store::ProcessEnd::kExited);
+  EXPECT_EQ(process.exit_status, 3);
+  ASSERT_THAT(closings, SizeIs(1));
+  EXPECT_TRUE(closings[0].farewell);
+  EXPECT_EQ(closings[0].exit_status, 3);
+  EXPECT_THAT(closings[0].notices, testing::ElementsAre("note"));
+  EXPECT_FALSE(leaves_segments());
+}
+
+TEST_F(WireTest, AKilledJobLeavesAllThatItPublished) {
+  auto server = collector({.address = "127.0.0.1:0"}, keeper_of(sink_));
+  auto relay = relay_to(channel_to(server->address()));
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    WireJob job(run_.path());
+    WireJob::Thread thread(job);
+    for (int i = 0; i < 5000; ++i) thread.cast();
+    (void)!write(ends[1], "x", 1);
+    for (;;) pause();
+  }
+  char byte = 0;
+  ASSERT_EQ(read(ends[0], &byte, 1), 1);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_TRUE(relay->stop({}, 10s).delivered);
+  EXPECT_EQ(sink_->only().counters.at({1, WireJob::kSite}).casts, 5000u);
+  EXPECT_EQ(sink_->only().lanes.at(1).events.size(), 5000u);
+  EXPECT_EQ(sink_->only().end, store::ProcessEnd::kVanished);
+}
+
+TEST_F(WireTest, NothingIsLostOrDoubledWhenTheCollectorDiesAgainAndAgain) {
+  constexpr std::uint64_t kCasts = 400'000;
+  CollectorProcess collector(run_.path() + "/journal");
+  auto relay = relay_to(channel_to(collector.address()));
+  WireJob job(run_.path());
+  // One thread that waits for room in its ring, and one that does not: it drops while the collector is away.
+  WireJob::Thread patient(job), hasty(job);
+  std::thread writing([&] {
+    for (std::uint64_t i = 0; i < kCasts; ++i) {
+      while (!patient.has_room()) std::this_thread::yield();
+      patient.cast();
+      hasty.cast();
+    }
+  });
+  for (std::uint64_t death = 1; death <= 5; ++death) {
+    wait_until(*relay, [&] {
+      JournalSink::State state = collector.state();
+      return state.lives == death && state.lanes[1].received > death * kCasts / 8;
+    });
+    collector.kill_it();
+    collector.start();
+  }
+  writing.join();
+  const relay::Summary summary = relay->stop({}, 60s);
+  EXPECT_TRUE(summary.delivered) << summary.problem;
+  const JournalSink::State state = collector.state();
+  EXPECT_EQ(state.lives, 6u);
+  EXPECT_EQ(state.sites, 1u);
+  const JournalSink::LaneTotal &first = state.lanes.at(1), &second = state.lanes.at(2);
+  EXPECT_EQ(first.received, kCasts);
+  EXPECT_EQ(first.out_of_order + second.out_of_order, 0u);
+  EXPECT_EQ(second.received, hasty.lane().head.load());
+  EXPECT_EQ(second.received + hasty.lane().dropped.load(), kCasts);
+  EXPECT_EQ(state.casts.at(1), kCasts);
+  EXPECT_EQ(state.casts.at(2), kCasts);
+}
+
+TEST_F(WireTest, AnotherRelayGoesOnWhereOneDied) {
+  CollectorProcess collector(run_.path() + "/journal");
+  WireJob job(run_.path());
+  WireJob::Thread thread(job);
+  for (int i = 0; i < 1000; ++i) thread.cast();
+  auto first = relay_to(channel_to(collector.address()));
+  wait_until(*first, [&] { return collector.state().lanes[1].received > 0; });
+  for (int i = 0; i < 1000; ++i) thread.cast();
+  first.reset();  // no farewell, whatever is under way is lost with it
+  for (int i = 0; i < 1000; ++i) thread.cast();
+  auto second = relay_to(channel_to(collector.address()));
+  EXPECT_TRUE(second->stop({}, 10s).delivered);
+  EXPECT_EQ(collector.state().lanes[1].received, 3000u);
+  EXPECT_EQ(collector.state().lanes[1].out_of_order, 0u);
+  EXPECT_EQ(collector.state().casts[1], 3000u);
+}
+
+TEST_F(WireTest, WithoutACollectorMemoryIsBoundedAndCountsStayExact) {
+  ingest::Options here{.address = "unix:" + run_.path() + "/socket"};
+  relay::Options small = options(channel_to(here.address));
+  small.max_unacknowledged_bytes = 100'000;
+  relay::Relay relay(small);
+  ASSERT_TRUE(relay.start().ok());
+  WireJob job(run_.path());
+  WireJob::Thread thread(job);
+  std::uint64_t casts = 0;
+  // The ring fills, then drops, because the relay stops taking.
+  while (thread.lane().dropped.load() == 0 || relay.progress().unacknowledged_bytes < 100'000) {
+    for (int i = 0; i < 1000; ++i) thread.cast();
+    casts += 1000;
+  }
+  EXPECT_LT(relay.progress().unacknowledged_bytes, 300'000u);
+  EXPECT_THAT(relay.trouble(), HasSubstr("no connection to the collector"));
+  auto server = collector(here, keeper_of(sink_));
+  EXPECT_TRUE(relay.stop({}, 20s).delivered);
+  const ingest::RecordingSink::Process& process = sink_->only();
+  EXPECT_EQ(process.counters.at({1, WireJob::kSite}).casts, casts);
+  EXPECT_EQ(process.lanes.at(1).events.size() + process.lanes.at(1).row.dropped, casts);
+  EXPECT_EQ(process.end, store::ProcessEnd::kNotSeen);
+}
+
+TEST_F(WireTest, SaysWhenTheCollectorIsNeverThere) {
+  auto relay = relay_to(channel_to("unix:" + run_.path() + "/nobody"));
+  WireJob job(run_.path());
+  const relay::Summary summary = relay->stop({}, 300ms);
+  EXPECT_FALSE(summary.delivered);
+  EXPECT_THAT(summary.problem, HasSubstr("no connection to the collector"));
+  EXPECT_TRUE(leaves_segments());
+}
+
+TEST_F(WireTest, AWrongTokenIsRefusedWithASentence) {
+  auto server = collector({.address = "127.0.0.1:0", .token = "secret"}, keeper_of(sink_));
+  for (const std::string token : {"", "wrong"}) {
+    relay::Options options = this->options(channel_to(server->address()));
+    options.token = token;
+    relay::Relay relay(options);
+    ASSERT_TRUE(relay.start().ok());
+    wait_until(relay, [&] { return !relay.trouble().empty(); });
+    EXPECT_THAT(relay.stop({}, 10s).problem, HasSubstr("CASTSCOPE_TOKEN"));
+  }
+  relay::Options options = this->options(channel_to(server->address()));
+  options.token = "secret";
+  relay::Relay relay(options);
+  ASSERT_TRUE(relay.start().ok());
+  EXPECT_TRUE(relay.stop({}, 10s).delivered);
+}
+
+TEST_F(WireTest, AnotherProtocolIsRefusedWithASentence) {
+  auto server = collector({.address = "127.0.0.1:0"}, keeper_of(sink_));
+  auto stub = v1::Collector::NewStub(channel_to(server->address()));
+  grpc::ClientContext context;
+  auto stream = stub->Stream(&context);
+  v1::RelayMessage hello;
+  hello.mutable_hello()->set_protocol(wire::kProtocol + 1);
+  hello.mutable_hello()->set_version("9.0");
+  ASSERT_TRUE(stream->Write(hello));
+  v1::CollectorMessage answer;
+  ASSERT_TRUE(stream->Read(&answer));
+  EXPECT_EQ(answer.refusal().reason(), v1::REFUSAL_REASON_PROTOCOL);
+  EXPECT_THAT(answer.refusal().sentence(), HasSubstr("use the same castscope on both sides"));
+  EXPECT_FALSE(stream->Read(&answer));
+}
+
+TEST_F(WireTest, AFullDiskIsToldAndTheSegmentStays) {
+  sink_->next_commit = absl::ResourceExhaustedError("the disk is full");
+  auto server = collector({}, keeper_of(sink_));
+  auto relay = relay_to(server->in_process_channel());
+  WireJob job(run_.path());
+  wait_until(*relay, [&] { return !relay->trouble().empty(); });
+  const relay::Summary summary = relay->stop({}, 10s);
+  EXPECT_FALSE(summary.delivered);
+  EXPECT_EQ(summary.problem, "the disk is full");
+  EXPECT_TRUE(leaves_segments());
+}
+
+TEST_F(WireTest, AForeignFileInTheRunDirectoryIsNamedAndHarmsNobody) {
+  std::ofstream(run_.path() + "/1-0.lanes") << std::string(8192, 'x');
+  auto server = collector({}, keeper_of(sink_));
+  auto relay = relay_to(server->in_process_channel());
+  WireJob job(run_.path());
+  WireJob::Thread(job).cast();
+  const relay::Summary summary = relay->stop({}, 10s);
+  EXPECT_TRUE(summary.delivered);
+  ASSERT_THAT(summary.processes, SizeIs(2));
+  EXPECT_THAT(summary.processes[1].problem, HasSubstr("not a segment of castscope"));
+  EXPECT_EQ(sink_->only().counters.at({1, WireJob::kSite}).casts, 1u);
+}
+
+TEST_F(WireTest, AProcessThatTalksNonsenseHarmsNobodyElse) {
+  auto server = collector({}, keeper_of(sink_));
+  auto relay = relay_to(server->in_process_channel());
+  WireJob bad(run_.path()), good(run_.path());
+  lanes::SiteDefinition site{};
+  site.cause = static_cast<lanes::Cause>(200);
+  bad.segment().define(lanes::DefinitionKind::kSite, 2, &site, sizeof site);
+  WireJob::Thread(good).cast();
+  const relay::Summary summary = relay->stop({}, 10s);
+  EXPECT_TRUE(summary.delivered);
+  ASSERT_THAT(summary.processes, SizeIs(2));
+  int problems = 0;
+  for (const relay::ProcessSummary& process : summary.processes) problems += process.problem.empty() ? 0 : 1;
+  EXPECT_EQ(problems, 1);
+  std::uint64_t casts = 0;
+  for (const auto& [key, process] : sink_->processes)
+    for (const auto& [id, row] : process.counters) casts += row.casts;
+  EXPECT_EQ(casts, 1u);
+}
+
+TEST_F(WireTest, TwoCollectorsCannotShareAPort) {
+  auto first = collector({.address = "127.0.0.1:0"}, keeper_of(sink_));
+  auto second = ingest::Server::start({.address = first->address()}, keeper_of(sink_));
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr("cannot listen on 127.0.0.1:"));
+}
+
+}  // namespace
+}  // namespace castscope
+
+int main(int argc, char** argv) {
+  if (argc == 5 && std::strcmp(argv[1], "--collector") == 0) return castscope::run_collector(argv + 2);
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
