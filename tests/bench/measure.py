@@ -196,8 +196,8 @@ def growth(_rounds):
         say(f"growth: {count} steps")
         with tempfile.TemporaryDirectory() as folder:
             report = traced_steps(count, folder)
-            seconds = report["run"]["duration_s"] if "duration_s" in report["run"] else None
-            sized.append((os.path.getsize(os.path.join(folder, "run.castscope")), seconds, received(report)))
+            size = os.path.getsize(os.path.join(folder, "run.castscope"))
+            sized.append((size, report["run"]["seconds"], received(report)))
     (size0, seconds0, events0), (size1, seconds1, events1) = sized
     return {"mb_per_hour": (size1 - size0) / (seconds1 - seconds0) * 3600 / 1e6, "seconds": seconds1,
             "file_mb": size1 / 1e6, "events": events1}

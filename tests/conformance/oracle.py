@@ -30,7 +30,13 @@ class Counts:
     # (from, to) as numbers of c10::ScalarType -> [casts, hits, bytes]
     pairs: dict = dataclasses.field(default_factory=lambda: collections.defaultdict(lambda: [0, 0, 0]))
 
+    each: list = dataclasses.field(default_factory=list)  # of a sum: its parts
+
+    def calls(self):
+        return self.casts + self.cache_hits + self.pass_through + self.traced
+
     def add(self, other):
+        self.each.append(other)
         for name in ("casts", "cache_hits", "pass_through", "traced", "bytes", "clears", "processes", "outcomes"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for pair, values in other.pairs.items():
@@ -69,4 +75,4 @@ def read_all(folder):
 
 if __name__ == "__main__":  # prints the sum of a folder of tallies
     summed = read_all(sys.argv[1])
-    print({k: v for k, v in vars(summed).items() if k not in ("outcomes", "pairs")}, dict(summed.pairs))
+    print({k: v for k, v in vars(summed).items() if k not in ("outcomes", "pairs", "each")}, dict(summed.pairs))

@@ -56,7 +56,7 @@ def possible_counts(pattern, done, begun):
 
 
 def events_of(folder):
-    text = subprocess.run([str(runs.CASTSCOPE), "convert", str(folder / "run.castscope"), "--to", "jsonl"],
+    text = subprocess.run([str(runs.CASTSCOPE), "convert", str(folder / "run.castscope"), "--format", "jsonl"],
                           env=runs.clean_environment(), capture_output=True, check=True).stdout
     return [json.loads(line) for line in text.splitlines()]
 
@@ -76,7 +76,7 @@ def test_counters_are_what_the_killed_job_had_done(kill_number, iteration, tmp_p
     assert report["run"]["complete"] is False
 
     lanes = [lane for process in report["processes"] for lane in process["lanes"]]
-    assert sum(lane["received"] for lane in lanes) == sum(lane["written"] for lane in lanes)
+    assert all(lane["received"] + lane["dropped"] == lane["written"] for lane in lanes)
     assert sum(lane["dropped"] for lane in lanes) == totals["dropped_events"]
     events = events_of(tmp_path)
     assert len(events) == sum(lane["received"] for lane in lanes)
@@ -112,8 +112,8 @@ def test_dropped_and_received_are_all_that_was_written(iteration, tmp_path):
     assert sum_of_lanes(roomy, "dropped") == 0
     assert sum_of_lanes(tight, "dropped") > 0
     for report in (roomy, tight):
-        assert sum_of_lanes(report, "received") == sum_of_lanes(report, "written")
+        assert sum_of_lanes(report, "received") + sum_of_lanes(report, "dropped") == sum_of_lanes(report, "written")
         assert report["totals"]["casts"] == 3000 * iteration.count("c")
         assert report["totals"]["cache_hits"] == 3000 * iteration.count("h")
         assert report["totals"]["pass_through"] == 3000 * iteration.count("p")
-    assert (sum_of_lanes(tight, "received") + sum_of_lanes(tight, "dropped")) == sum_of_lanes(roomy, "received")
+    assert sum_of_lanes(tight, "written") == sum_of_lanes(roomy, "received")
