@@ -36,7 +36,8 @@ std::uint64_t repeats_of(const store::Site& site, const store::SiteEvidence& evi
 }
 
 std::string weight_name(const store::RunData& data, const store::Site& site) {
-  const std::string module = site.module ? data.modules[site.module - 1].path : "";
+  std::string module = site.module ? data.modules[site.module - 1].path : "";
+  if (module.empty() && site.module) module = data.modules[site.module - 1].type;  // the outermost module itself
   std::string argument = site.call_site ? data.call_sites[site.call_site - 1].argument_name : "";
   if (argument.empty()) argument = store::name(site.role);
   return module.empty() ? argument : module + "." + argument;

@@ -158,7 +158,7 @@ CREATE VIEW v_processes AS
 SELECT p.id AS process, p.host, p.pid, p.parent_pid,
   (SELECT value FROM attributes a WHERE a.process = p.id AND a.name = 'rank' ORDER BY rowid DESC LIMIT 1) AS rank,
   CASE WHEN p.ended THEN (SELECT name FROM names WHERE list = 'process_end' AND number = p.end) END AS end,
-  nullif(p.exit_status, -1) AS exit_status, p.steps, p.cache_peak_bytes, p.cache_peak_entries, p.cache_clears,
+  nullif(p.exit_status, -1) AS exit_status, p.steps AS step, p.cache_peak_bytes, p.cache_peak_entries, p.cache_clears,
   (SELECT sum(dropped) FROM lanes l WHERE l.process = p.id) AS dropped_events
 FROM processes p;
 

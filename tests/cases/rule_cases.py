@@ -1,0 +1,252 @@
+"""What users write, one function a case. `# finds: RULE` marks the line a rule must point at; no other line may be.
+
+Each case runs in a process of its own (a fork), so that the whole file is one run of many processes. Numbers are
+those of the catalogue of autocast cases; a trailing n is the negative control, which must not trigger.
+"""
+
+import os
+import sys
+import threading
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+torch.set_num_threads(1)
+
+
+def region(**options):
+    return torch.autocast("cpu", torch.bfloat16, **options)
+
+
+def rows(n=2):
+    return torch.randn(n, 32)
+
+
+def in_threads(work):
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def c04():
+    with region():  # finds: cache-grows
+        for _ in range(100):
+            nn.Linear(32, 32)(rows())
+
+
+def c04n_a_region_per_use():
+    for _ in range(100):
+        with region():
+            nn.Linear(32, 32)(rows())
+
+
+def c04n_big_model():
+    model = nn.Sequential(*[nn.Linear(32, 32) for _ in range(60)])
+    with region():
+        for _ in range(4):
+            model(rows())
+
+
+def c04n_list_of_layers():
+    layers = [nn.Linear(32, 32) for _ in range(40)]
+    for _ in range(3):
+        with region():
+            for layer in layers:
+                layer(rows())
+
+
+def c05():
+    def work():
+        torch.set_autocast_enabled("cpu", True)  # finds: cache-never-cleared
+        nn.Linear(32, 32)(rows())
+        torch.set_autocast_enabled("cpu", False)
+
+    in_threads(work)
+    torch.clear_autocast_cache()  # by another thread, too late
+
+
+def c05n_context_manager():
+    def work():
+        with region():
+            nn.Linear(32, 32)(rows())
+
+    in_threads(work)
+
+
+def c06():
+    model = nn.Sequential(nn.Linear(32, 32), nn.Linear(32, 32))
+    with torch.no_grad(), region():
+        for _ in range(6):
+            model(rows())
+
+
+def c07():
+    model = nn.Linear(32, 32)
+    with torch.inference_mode(), region():
+        for _ in range(2):
+            model(rows())  # finds: weight-cast-repeatedly
+
+
+def c07_at_two_lines():
+    model = nn.Linear(32, 32)
+    with torch.inference_mode(), region():
+        model(rows())
+        model(rows())  # finds: weight-cast-repeatedly
+
+
+def c07n_no_grad():
+    model = nn.Linear(32, 32)
+    with torch.no_grad(), region():
+        for _ in range(2):
+            model(rows())
+
+
+def c08():
+    base, adapter = nn.Linear(32, 32).requires_grad_(False), nn.Linear(32, 32)
+    with region():
+        for _ in range(2):
+            adapter(base(rows()))  # finds: weight-cast-repeatedly
+
+
+def c08n_once_per_region():
+    base, adapter = nn.Linear(32, 32).requires_grad_(False), nn.Linear(32, 32)
+    for _ in range(5):
+        with region():
+            loss = adapter(base(rows())).float().sum()
+        loss.backward()
+
+
+def c09_transposed():
+    weight = nn.Parameter(torch.randn(32, 32))
+    with region():
+        for _ in range(3):
+            rows() @ weight.t()  # finds: weight-cast-repeatedly
+
+
+def c09_data():
+    weight = nn.Parameter(torch.randn(32, 32))
+    with region():
+        for _ in range(3):
+            F.linear(rows(), weight.data)  # finds: weight-cast-repeatedly
+
+
+def c09_weight_norm():
+    model = nn.utils.parametrizations.weight_norm(nn.Linear(32, 32))
+    with region():
+        for _ in range(3):
+            model(rows())  # finds: weight-cast-repeatedly
+
+
+def c09_functional_call():
+    model = nn.Linear(32, 32)
+    weights = {name: weight.detach() for name, weight in model.named_parameters()}
+    with region():
+        for _ in range(2):
+            torch.func.functional_call(model, weights, rows())  # finds: weight-cast-repeatedly
+
+
+def c09n_functional_call():
+    model = nn.Linear(32, 32)
+    with region():
+        for _ in range(2):
+            torch.func.functional_call(model, dict(model.named_parameters()), rows())
+
+
+def c09_buffer():
+    class Projection(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("matrix", torch.randn(32, 32))
+
+        def forward(self, x):
+            return x @ self.matrix  # finds: weight-cast-repeatedly
+
+    model = Projection()
+    with region():
+        for _ in range(3):
+            model(rows())
+
+
+def c09_cache_off():
+    model = nn.Linear(32, 32)
+    with region(cache_enabled=False):
+        for _ in range(3):
+            model(rows())  # finds: weight-cast-repeatedly
+
+
+def c09n_tied_embedding():
+    embedding = nn.Embedding(32, 32)
+    with region():
+        for _ in range(3):
+            F.linear(embedding(torch.tensor([1, 2])), embedding.weight)
+
+
+def s01():
+    model, x = nn.Linear(32, 32), rows()
+    with region():
+        model(x)
+        model(x)
+
+
+def s02():
+    model = nn.Linear(32, 32)
+    with region():
+        for _ in range(50):
+            model(torch.randn(32, 32, requires_grad=True))
+
+
+def s03():
+    model = nn.Linear(32, 32)
+    torch.set_autocast_enabled("cpu", True)  # finds: cache-never-cleared
+    for _ in range(3):
+        model(rows())
+
+
+def s03n_manual_clear():
+    model = nn.Linear(32, 32)
+    torch.set_autocast_enabled("cpu", True)
+    for _ in range(3):
+        model(rows())
+        torch.clear_autocast_cache()
+
+
+def s04_cache_off():
+    cell, h, c = nn.LSTMCell(32, 32), torch.zeros(2, 32), torch.zeros(2, 32)
+    with region(cache_enabled=False):
+        for _ in range(5):
+            h, c = cell(rows(), (h, c))  # finds: weight-cast-repeatedly
+
+
+def s04n_cache_on():
+    cell, h, c = nn.LSTMCell(32, 32), torch.zeros(2, 32), torch.zeros(2, 32)
+    with region():
+        for _ in range(5):
+            h, c = cell(rows(), (h, c))
+
+
+def s05():
+    # The gates' operators rather than nn.LSTM, which needs bfloat16 in oneDNN.
+    cell, h = nn.GRUCell(32, 32), torch.zeros(2, 32)
+    with region():
+        cell(rows(), h)
+        cell(rows(), h)
+
+
+def run_apart(case):
+    child = os.fork()
+    if child == 0:
+        try:
+            case()
+        except BaseException as error:  # noqa: BLE001 - the child's only way to tell
+            print(f"{case.__name__}: {error}", file=sys.stderr)
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+if __name__ == "__main__":
+    cases = [f for name, f in list(globals().items()) if name[0] in "cs" and name[1:3].isdigit()]
+    sys.exit(any([run_apart(case) for case in cases]))
