@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <sstream>
 
 #include "server/report/convert.h"
@@ -237,6 +238,31 @@ TEST_F(ReportTest, EventsBecomeATrace) {
   std::map<std::string, int> phases;
   for (const auto& event : trace["traceEvents"]) ++phases[event["ph"]];
   EXPECT_EQ(phases, (std::map<std::string, int>{{"X", 15}, {"B", 3}, {"E", 3}, {"i", 9}}));
+}
+
+// Whatever happens to the bytes of a file, it is read or refused.
+TEST_F(ReportTest, DamagedFilesAreReadOrRefused) {
+  train(100, 0);
+  finish();
+  std::ifstream file(path(), std::ios::binary);
+  const std::string good{std::istreambuf_iterator<char>(file), {}};
+  const std::string damaged = (folder_ / "damaged").string();
+  std::mt19937 random(7);
+  int read = 0, refused = 0;
+  for (int round = 0; round < 300; ++round) {
+    std::string bytes = good;
+    for (int i = 0; i < 1 + round % 20; ++i) bytes[100 + random() % (bytes.size() - 100)] = static_cast<char>(random());
+    std::ofstream(damaged, std::ios::binary) << bytes;
+    const auto data = store::read_run(damaged);
+    data.ok() ? ++read : ++refused;
+    if (!data.ok()) continue;
+    EXPECT_FALSE(json_text(*data).empty());
+    EXPECT_FALSE(summary(*data, {}).empty());
+    std::ostringstream out;
+    (void)convert(damaged, EventFormat::kJsonLines, out);
+  }
+  EXPECT_GT(read, 0);
+  EXPECT_GT(refused, 0);
 }
 
 TEST_F(ReportTest, ConvertingSomethingElseIsASentence) {
