@@ -171,7 +171,8 @@ TEST_F(ReportTest, SitesAddUpToTheTotals) {
 
 TEST_F(ReportTest, ASitesPlaceIsTheInnermostLineOfTheUsersOwn) {
   train(100, 0);
-  for (const auto& site : to_json(finish())["sites"]) {
+  const auto json = to_json(finish());
+  for (const auto& site : json["sites"]) {
     EXPECT_EQ(site["location"]["file"].get<std::string>().find("/home/user/project/"), 0u);
     if (site["cause"] != "autocast") continue;
     EXPECT_THAT(site["stack"][0].get<std::string>(), HasSubstr("linear.py:134 Linear.forward"));
