@@ -39,6 +39,11 @@ RunRecord describe(const RunDirectory& directory) {
   return record;
 }
 
+pid_t first_attached(const RunDirectory& directory) {
+  std::vector<pid_t> pids = directory.attached();
+  return pids.empty() ? 0 : pids[0];
+}
+
 // Takes the place of the relay of this run; false when it has one.
 bool claim(const RunDirectory& directory) {
   int fd = open((directory.path() + "/relay.lock").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -78,6 +83,7 @@ int relay_until_end(const std::string& path, CollectorAddress collector) {
                                      .output = *output,
                                      .overwrite = false,
                                      .resume = false,
+                                     .main_process = first_attached(directory),
                                      .collector = collector});
   if (!recording.ok()) return kOwnFailure;  // nobody listens; the segments stay for `castscope recover`
   wait_for_last_process(**recording, directory);
@@ -150,6 +156,7 @@ int recover(const RunDirectory& directory, const RecoverOptions& options) {
                                      .output = output,
                                      .overwrite = options.force,
                                      .resume = resume,
+                                     .main_process = first_attached(directory),
                                      .collector = {}});
   if (!recording.ok()) {
     say(std::string(recording.status().message()));

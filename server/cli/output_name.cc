@@ -95,7 +95,8 @@ absl::StatusOr<Output> choose_output(const std::string& wish, const std::vector<
 absl::Status check_writable(const Output& output) {
   std::error_code error;
   if (fs::is_other(output.stem, error)) {
-    return absl::UnavailableError(absl::StrCat(output.stem, " cannot be written: it is a device, not a file or folder"));
+    return absl::UnavailableError(
+        absl::StrCat(output.stem, " cannot be written: it is a device, not a file or folder"));
   }
   absl::Status status = check_file(output.run_file());
   return status.ok() ? check_file(output.report_file()) : status;

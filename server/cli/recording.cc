@@ -28,6 +28,16 @@ bool all_ended(const relay::Summary& summary) {
   });
 }
 
+// By its end mark; nothing when it was killed, or never cast.
+std::optional<JobEnd> end_of(pid_t pid, const relay::Summary& summary) {
+  for (const auto& process : summary.processes) {
+    if (process.pid == pid && process.end == relay::ProcessEnd::kExited && process.exit_status >= 0) {
+      return JobEnd{process.exit_status, 0};
+    }
+  }
+  return std::nullopt;
+}
+
 std::string first_problem(const relay::Summary& summary) {
   if (!summary.problem.empty()) return summary.problem;
   for (const auto& process : summary.processes) {
@@ -135,7 +145,7 @@ Recording::~Recording() {
   if (server_ != nullptr) server_->shutdown(seconds(1));
 }
 
-RecordingResult Recording::finish(const std::optional<JobEnd>& end, const std::vector<std::string>& notices) {
+RecordingResult Recording::finish(std::optional<JobEnd> end, const std::vector<std::string>& notices) {
   RecordingResult result;
   relay::Farewell farewell;
   if (end) {
@@ -145,7 +155,8 @@ RecordingResult Recording::finish(const std::optional<JobEnd>& end, const std::v
   farewell.notices = notices;
   result.relay = relay_->stop(farewell, server_ != nullptr ? kLocalDeadline : kRemoteDeadline);
   relay_.reset();
-  result.complete = end.has_value() && result.relay.delivered && all_ended(result.relay);
+  if (!end) end = end_of(options_.main_process, result.relay);
+  result.complete = result.relay.delivered && all_ended(result.relay);
   result.problem = first_problem(result.relay);
   if (server_ == nullptr) return result;
   server_->shutdown(seconds(5));

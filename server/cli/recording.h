@@ -29,7 +29,8 @@ struct RecordingOptions {
   RunRecord record;
   Output output;  // of local collecting
   bool overwrite = false;
-  bool resume = false;  // go on with the run file that is there
+  bool resume = false;     // go on with the run file that is there
+  pid_t main_process = 0;  // whose end is the run's, where nobody waits for the job
   CollectorAddress collector;
 };
 
@@ -46,8 +47,8 @@ class Recording {
   ~Recording();
 
   relay::Relay& relay() { return *relay_; }
-  // The last drain, the run file closed, the report written.
-  RecordingResult finish(const std::optional<JobEnd>& end, const std::vector<std::string>& notices);
+  // The last drain, the run file closed, the report written. Without `end`, that of the main process counts.
+  RecordingResult finish(std::optional<JobEnd> end, const std::vector<std::string>& notices);
 
  private:
   explicit Recording(RecordingOptions options) : options_(std::move(options)) {}

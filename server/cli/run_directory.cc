@@ -121,10 +121,15 @@ std::optional<RunRecord> RunDirectory::read_record() const {
 }
 
 std::vector<pid_t> RunDirectory::attached() const {
-  std::vector<pid_t> result;
+  std::vector<std::pair<fs::file_time_type, pid_t>> found;
   for (const fs::path& path : files_in(path_)) {
-    if (path.extension() == ".attached" && leading_number(path) > 0) result.push_back(leading_number(path));
+    std::error_code error;
+    fs::file_time_type begin = fs::last_write_time(path, error);
+    if (path.extension() == ".attached" && leading_number(path) > 0) found.emplace_back(begin, leading_number(path));
   }
+  std::sort(found.begin(), found.end());
+  std::vector<pid_t> result;
+  for (const auto& [begin, pid] : found) result.push_back(pid);
   return result;
 }
 

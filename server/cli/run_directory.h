@@ -41,7 +41,7 @@ class RunDirectory {
   bool is_bare() const;  // made by the preload library, not by `castscope run`
   absl::Status write_record(const RunRecord& record) const;
   std::optional<RunRecord> read_record() const;
-  std::vector<pid_t> attached() const;    // that ever were
+  std::vector<pid_t> attached() const;    // that ever were, the first one first
   std::vector<std::string> said() const;  // sentences
   bool has_segments() const;
   bool has_living_process() const;  // attached, or with a segment
