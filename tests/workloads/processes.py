@@ -32,8 +32,10 @@ def main():
         os._exit(7)
     print("child", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
     subprocess.run([sys.executable, __file__, "child"], check=True)
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        print(pool.map(some_casts, [3, 4]), flush=True)
+    pool = multiprocessing.get_context("spawn").Pool(1)
+    print(pool.map(some_casts, [3, 4]), flush=True)
+    pool.close()  # leaving a `with` would kill the worker
+    pool.join()
     print(some_casts(8), flush=True)
     os._exit(9)
 
