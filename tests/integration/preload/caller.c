@@ -31,7 +31,8 @@ static void* call(void* unused) {
 int main(int argc, char** argv) {
   if (argc != 2 || dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) == NULL) return 2;
   /* As libtorch's own calls do: through the global scope, where the preloaded names stand first. */
-  cast = (cached_cast)dlsym(RTLD_DEFAULT, "_ZN2at8autocast11cached_castEN3c1010ScalarTypeERKNS_6TensorENS1_10DeviceTypeE");
+  cast =
+      (cached_cast)dlsym(RTLD_DEFAULT, "_ZN2at8autocast11cached_castEN3c1010ScalarTypeERKNS_6TensorENS1_10DeviceTypeE");
   clear = (clear_cache)dlsym(RTLD_DEFAULT, "_ZN2at8autocast11clear_cacheEv");
   if (cast == NULL || clear == NULL) return 3;
   pthread_t threads[4];
