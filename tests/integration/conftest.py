@@ -1,54 +1,10 @@
-import os
 import pathlib
-import subprocess
 import sys
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-BUILD = pathlib.Path(os.environ.get("CASTSCOPE_BUILD", ROOT / "build"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-
-
-def clean_environment(**more):
-    kept = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD" and not k.startswith("CASTSCOPE_")}
-    return kept | {k: str(v) for k, v in more.items()}
-
-
-class Castscope:
-    """The program, run in a folder of the test's own."""
-
-    program = BUILD / "castscope"
-    preload = BUILD / "libcastscope.so"
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def __call__(self, *arguments, **options):
-        """castscope ARGUMENTS…, to its end."""
-        options = {"cwd": self.folder, "env": clean_environment(), "capture_output": True, "timeout": 300,
-                   "stdin": subprocess.DEVNULL} | options
-        return subprocess.run([str(self.program), *map(str, arguments)], check=False, **options)
-
-    def run(self, *command, output="run", **options):
-        """castscope run -o OUTPUT -- COMMAND…, to its end."""
-        return self("run", "-o", output, "--", *command, **options)
-
-    def start(self, *command, output="run", **options):
-        """The same, going on."""
-        options = {"cwd": self.folder, "env": clean_environment(), "stdout": subprocess.PIPE,
-                   "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL} | options
-        return subprocess.Popen([str(self.program), "run", "-o", output, "--", *map(str, command)], **options)
-
-    def report(self, name="run"):
-        import json
-        return json.loads((self.folder / f"{name}.json").read_text())
-
-    def bare(self, *command, env=None, **options):
-        """A command under LD_PRELOAD alone."""
-        options = {"cwd": self.folder, "capture_output": True, "timeout": 300, "stdin": subprocess.DEVNULL} | options
-        environment = clean_environment(LD_PRELOAD=self.preload) | (env or {})
-        return subprocess.run([str(word) for word in command], env=environment, check=False, **options)
+from program import Castscope  # noqa: E402
 
 
 @pytest.fixture

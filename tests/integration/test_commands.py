@@ -5,7 +5,7 @@ import re
 import subprocess
 
 import pytest
-from conftest import clean_environment
+from program import clean_environment
 
 COMMANDS = ["run", "report", "convert", "recover", "serve", "env", "doctor"]
 

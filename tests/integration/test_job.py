@@ -9,7 +9,7 @@ import subprocess
 import threading
 
 import pytest
-from conftest import clean_environment
+from program import clean_environment
 
 # --- how it ends ----------------------------------------------------------------------------------------------------
 

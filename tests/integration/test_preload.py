@@ -4,7 +4,7 @@ import pathlib
 import subprocess
 
 import pytest
-from conftest import ROOT, clean_environment
+from program import ROOT, clean_environment
 
 HERE = pathlib.Path(__file__).resolve().parent / "preload"
 

@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import clean_environment
+from program import clean_environment
 
 # A linear layer used twice in one region: its weight and bias are cast once (2 casts) and hit once each (2 hits), its
 # input is cast both times (2 casts).
