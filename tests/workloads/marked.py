@@ -66,7 +66,19 @@ with torch.inference_mode(), workload.bf16():
     for _ in range(3):
         net.blocks[0].down(torch.zeros(1, 8))  # linear.weight weight float32>bfloat16 3/0 inference_mode
 
-value = torch.randn(2, 4, requires_grad=True)
+
+class Turn(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, value, weight):
+        ctx.save_for_backward(weight)
+        return value * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (weight,) = ctx.saved_tensors
+        return gradient.float() @ weight, None  # matmul.self gradient float32>bfloat16 1/0 no_requires_grad; matmul.other * float32>bfloat16 1/0 no_requires_grad
+
+
 with workload.bf16():
-    F.linear(value, net.blocks[0].scale).float().exp().sum().backward()
+    Turn.apply(z, torch.randn(4, 4)).sum().backward()
 workload.finish(net)
