@@ -12,6 +12,7 @@ static void (*next_exit)(int);
 __attribute__((constructor)) static void begin(void) {
   next_exit = (void (*)(int))dlsym(RTLD_NEXT, "_exit");
   run_begin();
+  run_note_replacement();
 }
 
 /* _exit runs no handlers, so that the end mark has to be written here. */

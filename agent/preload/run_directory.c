@@ -77,6 +77,22 @@ bool run_claim(const char* name) {
   return true;
 }
 
+void run_note_replacement(void) {
+  char path[PATH_MAX + 64];
+  if (off) return;
+  snprintf(path, sizeof(path), "%s/%d.attached", directory, (int)getpid());
+  bool before = access(path, F_OK) == 0;
+  if (!before) { /* a forked child attaches nothing of its own */
+    snprintf(path, sizeof(path), "%s/%d-0.lanes", directory, (int)getpid());
+    before = access(path, F_OK) == 0;
+  }
+  if (!before) return;
+  snprintf(path, sizeof(path), "%s/%d.replaced", directory, (int)getpid());
+  unlink(path); /* its time is what counts */
+  int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd >= 0) close(fd);
+}
+
 void run_note_process(void) {
   char name[64];
   snprintf(name, sizeof(name), "%d.attached", (int)getpid());

@@ -1,6 +1,7 @@
 #include "agent/relay/drainer.h"
 
 #include <dirent.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <optional>
@@ -43,7 +44,21 @@ ProcessEnd end_of(lanes::EndMark mark) {
 
 }  // namespace
 
-bool Drainer::Watched::alive() const { return is_alive(source->reader().pid(), source->reader().start_ticks()); }
+bool Drainer::alive(const Watched& watched) const {
+  const lanes::SegmentReader& reader = watched.source->reader();
+  return is_alive(reader.pid(), reader.start_ticks()) && !replaced(watched);
+}
+
+// exec keeps pid and start time and runs nothing of the old image: the new one leaves a file for it
+// (agent/preload/run_directory.c). A segment begun after that belongs to the new image.
+bool Drainer::replaced(const Watched& watched) const {
+  struct stat mark {};
+  if (stat(absl::StrCat(directory_, "/", watched.source->reader().pid(), ".replaced").c_str(), &mark) != 0)
+    return false;
+  const auto marked_ns = static_cast<std::uint64_t>(mark.st_mtim.tv_sec) * 1'000'000'000 +
+                         static_cast<std::uint64_t>(mark.st_mtim.tv_nsec);
+  return marked_ns >= watched.source->reader().begin_realtime_ns();
+}
 
 void Drainer::find_segments() {
   DIR* directory = opendir(directory_.c_str());
@@ -117,7 +132,7 @@ bool Drainer::tell_ends(Clock::time_point now, bool deliver) {
     const bool look = marked || now >= watched.next_look;
     if (look) watched.next_look = now + kLivenessInterval;
     // While the outbox is full, the rest of a dead process is kept best where it is.
-    if (!look || watched.alive() || (deliver && outbox_->full()))
+    if (!look || alive(watched) || (deliver && outbox_->full()))
       all_ended = false;
     else
       tell_end(watched, false, deliver);
@@ -127,13 +142,14 @@ bool Drainer::tell_ends(Clock::time_point now, bool deliver) {
 
 void Drainer::tell_remaining_ends(bool deliver) {
   for (auto& [id, watched] : watched_)
-    if (!watched.ended) tell_end(watched, watched.alive(), deliver);
+    if (!watched.ended) tell_end(watched, alive(watched), deliver);
 }
 
 // A process that is gone writes no more: what its segment holds now is all there will ever be.
 void Drainer::tell_end(Watched& watched, bool still_running, bool deliver) {
   SegmentSource& source = *watched.source;
-  const ProcessEnd end = still_running ? ProcessEnd::kRunning : end_of(source.reader().end_mark());
+  ProcessEnd end = still_running ? ProcessEnd::kRunning : end_of(source.reader().end_mark());
+  if (end == ProcessEnd::kVanished && replaced(watched)) end = ProcessEnd::kReplaced;
   source.set_end(end);
   watched.ended = !still_running;
   if (!deliver) return;
@@ -173,7 +189,10 @@ void Drainer::introduce_again() {
 void Drainer::remove_finished() {
   for (auto it = watched_.begin(); it != watched_.end();) {
     Watched& watched = it->second;
-    if (!watched.removable || !watched.source->problem().empty()) {
+    // After exec the next image takes the next free number: this one's must stay taken while the process lives.
+    const lanes::SegmentReader& reader = watched.source->reader();
+    const bool name_in_use = watched.removable && is_alive(reader.pid(), reader.start_ticks());
+    if (!watched.removable || name_in_use || !watched.source->problem().empty()) {
       ++it;
       continue;
     }

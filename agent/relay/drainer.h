@@ -44,8 +44,9 @@ class Drainer {
     bool ended = false;      // its end was told
     bool removable = false;  // its end is durable
     Clock::time_point next_look{};
-    bool alive() const;
   };
+  bool alive(const Watched& watched) const;
+  bool replaced(const Watched& watched) const;
   void open_segment(const std::string& file, std::uint32_t number);
   void tell_end(Watched& watched, bool still_running, bool deliver);
   void push(std::vector<SegmentSource::Made> made);

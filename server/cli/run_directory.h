@@ -2,6 +2,7 @@
 //
 //   <pid>-<n>.lanes    what a process saw (agent/lanes/format.h)
 //   <pid>.attached     a process with an agent, whether or not it has cast
+//   <pid>.replaced     exec put another program into that process
 //   said-<hash>        a sentence that was said on stderr, once for all processes
 //   relay.lock         somebody relays this run (bare use)
 //   run.json           what `castscope run` knows of the job, for `castscope recover`
