@@ -100,7 +100,8 @@ TEST_F(SegmentSourceTest, CountsThreadsWithoutALane) {
   open();
   flush();
   writer_->header().lost_casts.fetch_add(4);
-  const v1::Counters& counters = flush()[0].message->batch().counters();
+  const Made made = flush();
+  const v1::Counters& counters = made[0].message->batch().counters();
   ASSERT_EQ(counters.lane_size(), 1);
   EXPECT_EQ(counters.lane(0) + counters.site(0), 0u);
   EXPECT_EQ(counters.casts(0), 4u);

@@ -61,7 +61,7 @@ class JournalSink : public ingest::RecordingSink {
     return absl::OkStatus();
   }
   store::LanePosition position(const std::string&, std::uint32_t lane) override {
-    (void)lane; return {};
+    return {.received = state_.lanes[lane].received, .next = state_.lanes[lane].next};
   }
   absl::Status commit() override {
     {
