@@ -150,7 +150,7 @@ absl::StatusOr<std::uint32_t> Definitions::call_site(const CallSite& c) {
 absl::StatusOr<std::uint32_t> Definitions::refine(std::uint32_t id, const CallSite& more) {
   CallSite& known = call_sites_[id - 1];
   std::string key = content_of(more);
-  if (key == content_of(known)) return id;
+  if (agrees(more, known)) return id;  // nothing new
   if (!agrees(known, more)) return call_site(more);
   const bool names_operator = known.op != more.op;
   known = more;

@@ -40,6 +40,22 @@ absl::Status ProcessWriter::adopt(const Database& database, const RunData& data)
   std::size_t runs = 0;
   for (const StepRun& run : data.step_runs) runs += run.process == id_;
   step_runs_.already(runs);
+  // What was learnt of call sites is not told again in one piece: first the little known at their first use.
+  auto call_sites =
+      Statement::prepare(database, absl::StrCat("SELECT local, call_site FROM local_call_sites WHERE process = ", id_));
+  if (!call_sites.ok()) return call_sites.status();
+  for (;;) {
+    const auto more = call_sites->next();
+    if (!more.ok()) return more.status();
+    if (!*more) break;
+    const auto local = static_cast<std::uint32_t>(call_sites->number(0));
+    const auto number = static_cast<std::uint32_t>(call_sites->number(1));
+    if (number == 0 || number > data.call_sites.size())
+      return absl::DataLossError(
+          absl::StrCat(database.path(), ": the run file is damaged: a process names a call site that is not there"));
+    CASTSCOPE_RETURN_IF_ERROR(check_number(key_, "call site", local));
+    set(call_sites_, local, number);
+  }
   auto rows = Statement::prepare(database, absl::StrCat("SELECT id & 4294967295, lane, casts, hits, passes, traced, "
                                                         "bytes, cpu_ns, kept FROM counters WHERE process = ",
                                                         id_));
@@ -87,7 +103,9 @@ absl::Status ProcessWriter::call_site(const CallSiteInfo& info) {
   const auto number = before ? tables_->definitions.refine(before, content) : tables_->definitions.call_site(content);
   if (!number.ok()) return number.status();
   set(call_sites_, info.id, *number);
-  if (before == 0 || before == *number) return absl::OkStatus();
+  if (before == *number) return absl::OkStatus();
+  CASTSCOPE_RETURN_IF_ERROR(tables_->put_local_call_site.run(id_, info.id, *number));
+  if (before == 0) return absl::OkStatus();
   // It was taken for another process's call site and is not: its sites become sites of their own.
   for (const LocalSite& site : sites_) {
     if (site.known && site.info.call_site == info.id) CASTSCOPE_RETURN_IF_ERROR(define_site(SiteInfo(site.info)));

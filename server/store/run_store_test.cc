@@ -353,6 +353,25 @@ TEST_F(RunStoreTest, AFileLeftByAKilledWriterIsReadAndContinued) {
   EXPECT_EQ(data->site_uses.at(0).counts.casts, 3u);  // absolute, not added up
 }
 
+TEST_F(RunStoreTest, AContinuedRunFindsItsCallSitesAgain) {
+  const CallSiteInfo unknown{.id = 1, .op = "aten::mm", .argument_name = "", .code_address = "lib+0x1"};
+  const CallSiteInfo known{
+      .id = 1, .op = "aten::mm", .argument = 1, .argument_name = "mat2", .code_address = "lib+0x1"};
+  for (const bool again : {false, true}) {
+    auto store = again ? *RunStore::resume(path()) : create();
+    TestRun run(*store);
+    ASSERT_TRUE(store->call_site(run.key(), unknown).ok());
+    const std::uint32_t site = run.site_at(1);
+    ASSERT_TRUE(store->call_site(run.key(), known).ok());
+    run.cast(site, kTensor);
+    run.end();
+    ASSERT_TRUE(store->close().ok());
+  }
+  EXPECT_EQ(query("SELECT count(*) FROM call_sites"), 1);
+  EXPECT_EQ(query("SELECT count(*) FROM sites"), 1);
+  EXPECT_EQ(query("SELECT count(DISTINCT behaviour) FROM step_runs WHERE behaviour > 0"), 1);
+}
+
 TEST_F(RunStoreTest, AnExistingFileIsKeptUnlessTold) {
   write(path(), "precious");
   EXPECT_THAT(RunStore::create(path(), start()).status().message(), HasSubstr("the file exists"));

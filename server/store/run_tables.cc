@@ -36,8 +36,11 @@ absl::StatusOr<std::unique_ptr<RunTables>> RunTables::on(const Database& databas
       {&tables->put_end, "UPDATE processes SET ended = 1, end = ?2, exit_status = ?3 WHERE id = ?1"},
       {&tables->put_thread, "INSERT OR REPLACE INTO threads VALUES (?,?,?,?,?)"},
       {&tables->put_local_site, "INSERT OR REPLACE INTO local_sites VALUES (?,?,?)"},
+      {&tables->put_local_call_site, "INSERT OR REPLACE INTO local_call_sites VALUES (?,?,?)"},
       {&tables->put_local_region, "INSERT OR REPLACE INTO local_regions VALUES (?,?,?)"},
-      {&tables->add_attribute, "INSERT INTO attributes VALUES (?,?,?)"},
+      {&tables->add_attribute,
+       "INSERT INTO attributes SELECT ?1, ?2, ?3 WHERE NOT EXISTS "
+       "(SELECT 1 FROM attributes WHERE process = ?1 AND name = ?2 AND value = ?3)"},
   };
   for (const auto& [statement, sql] : all) {
     auto prepared = Statement::prepare(database, sql);

@@ -16,7 +16,8 @@ struct RunTables {
   Definitions definitions;
   EventWindow window;
   Statement put_counter, put_site_evidence, put_region_use, put_step_run, mark_step_run, add_behaviour,
-      add_behaviour_site, put_lane, put_gauges, put_end, put_thread, add_attribute, put_local_site, put_local_region;
+      add_behaviour_site, put_lane, put_gauges, put_end, put_thread, add_attribute, put_local_site, put_local_region,
+      put_local_call_site;
   absl::flat_hash_map<std::uint64_t, std::uint32_t> behaviours;  // fingerprint → id
   std::size_t behaviour_rows = 0;
   std::int64_t next_step_run = 1;

@@ -35,8 +35,10 @@ CREATE TABLE sites (id INTEGER PRIMARY KEY, stack INTEGER, module INTEGER, call_
   operator TEXT, role INTEGER, cause INTEGER, why INTEGER, phase INTEGER, from_dtype INTEGER, to_dtype INTEGER,
   device INTEGER, flags INTEGER);
 
--- Packed events speak of sites and regions by the numbers of their process.
+-- The numbers that processes gave: packed events and resent definitions speak in them.
 CREATE TABLE local_sites (process INTEGER, local INTEGER, site INTEGER, PRIMARY KEY (process, local)) WITHOUT ROWID;
+CREATE TABLE local_call_sites (process INTEGER, local INTEGER, call_site INTEGER,
+  PRIMARY KEY (process, local)) WITHOUT ROWID;
 CREATE TABLE local_regions (process INTEGER, local INTEGER, region INTEGER,
   PRIMARY KEY (process, local)) WITHOUT ROWID;
 
