@@ -459,7 +459,7 @@ TEST_F(RunStoreTest, AFullDiskIsOneSentenceAndWhatWasCommittedStays) {
   const FileSizeLimit limit(std::filesystem::file_size(path()) + std::filesystem::file_size(path() + "-wal"));
   absl::Status status;
   for (int i = 0; i < 2000 && status.ok(); ++i) {
-    status = store->attribute(run.key(), "notice", std::string(4000, 'x'));
+    status = store->attribute(run.key(), "notice", std::to_string(i) + std::string(4000, 'x'));
     if (status.ok()) status = store->commit();
   }
   EXPECT_FALSE(status.ok());
