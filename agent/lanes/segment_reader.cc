@@ -201,6 +201,8 @@ bool SegmentReader::find_lanes() {
     if (next == 0) return true;
     // Lanes are appended and blocks come from a bump allocator: a chain that does not go up is a loop.
     if (next <= last_lane_) return fail("its lanes form a loop");
+    // Linked after our last look at what is reserved: what the link covers is reserved by now.
+    if (!update_limit()) return false;
     const Lane* lane = at<Lane>(next);
     if (lane == nullptr) return fail("a lane lies outside the file");
     if (!add_lane(next, *lane)) return false;

@@ -1,0 +1,251 @@
+// Both ends of a segment together: what the writer publishes is what the reader takes, to the last event.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <thread>
+#include <vector>
+
+#include "agent/lanes/lane_writer.h"
+#include "agent/lanes/segment_reader.h"
+#include "agent/lanes/segment_writer.h"
+
+namespace castscope::lanes {
+namespace {
+
+class LanesTest : public testing::Test {
+ protected:
+  LanesTest() : folder_(testing::TempDir() + "lanes-" + std::to_string(getpid())) {
+    std::filesystem::create_directories(folder_);
+  }
+  ~LanesTest() override { std::filesystem::remove_all(folder_); }
+
+  std::unique_ptr<SegmentWriter> writer(std::uint32_t ring_events = 1024, std::uint64_t max_bytes = kMaxSegmentBytes) {
+    std::string error;
+    SegmentWriter::Options options;
+    options.directory = folder_;
+    options.ring_events = ring_events;
+    options.max_bytes = max_bytes;
+    std::unique_ptr<SegmentWriter> made(SegmentWriter::create(options, &error));
+    EXPECT_NE(made, nullptr) << error;
+    return made;
+  }
+  static std::unique_ptr<SegmentReader> reader(const SegmentWriter& w) {
+    std::unique_ptr<SegmentReader> made;
+    std::string error;
+    EXPECT_EQ(SegmentReader::open(w.path(), &made, &error), SegmentReader::Outcome::kOpen) << error;
+    return made;
+  }
+  static void push(LaneWriter& lane, std::uint64_t number) {
+    if (Event* e = lane.begin_event()) {
+      *e = Event{};
+      e->tensor = number;
+      e->kind = EventKind::kCast;
+      lane.publish();
+    }
+  }
+
+  std::string folder_;
+};
+
+TEST_F(LanesTest, WhatIsPublishedIsTaken) {
+  auto w = writer();
+  Lane* lane = w->acquire_lane(7);
+  LaneWriter out(*w, *lane);
+  for (std::uint64_t i = 0; i < 100; ++i) push(out, i);
+  auto r = reader(*w);
+  ASSERT_TRUE(r->refresh());
+  ASSERT_EQ(r->lane_count(), 1u);
+  EXPECT_EQ(r->lane_state(0).tid, 7u);
+  std::vector<Event> events;
+  std::uint64_t first = 9;
+  EXPECT_EQ(r->take(0, 1000, &events, &first), 100u);
+  EXPECT_EQ(first, 0u);
+  for (std::uint64_t i = 0; i < 100; ++i) EXPECT_EQ(events[i].tensor, i);
+}
+
+TEST_F(LanesTest, AFullRingDropsAndCounts) {
+  auto w = writer(256);
+  Lane* lane = w->acquire_lane(1);
+  LaneWriter out(*w, *lane);
+  for (std::uint64_t i = 0; i < 300; ++i) push(out, i);
+  auto r = reader(*w);
+  ASSERT_TRUE(r->refresh());
+  EXPECT_EQ(r->lane_state(0).written, 256u);
+  EXPECT_EQ(r->lane_state(0).dropped, 44u);
+}
+
+// Writers at full speed against a reader that keeps taking: received + dropped == attempted, in order, for every lane.
+TEST_F(LanesTest, NothingIsLostUncounted) {
+  constexpr std::uint64_t kEvents = 200'000;
+  constexpr int kThreads = 4;
+  auto w = writer(1024);
+  std::atomic<int> running{kThreads};
+  std::vector<std::thread> threads;
+  for (int n = 0; n < kThreads; ++n)
+    threads.emplace_back([&, n] {
+      Lane* lane = w->acquire_lane(static_cast<std::uint32_t>(n + 1));
+      Counter* counter = w->new_counter(lane, 1);
+      LaneWriter out(*w, *lane);
+      for (std::uint64_t i = 1; i <= kEvents; ++i) {
+        push(out, i);
+        LaneWriter::add(counter->casts, 1);
+      }
+      running.fetch_sub(1);
+    });
+  auto r = reader(*w);
+  std::vector<std::uint64_t> received(kThreads), newest(kThreads);
+  for (bool last = false; !last;) {
+    last = running.load() == 0;
+    ASSERT_TRUE(r->refresh()) << r->error();
+    for (std::size_t i = 0; i < r->lane_count(); ++i) {
+      std::vector<Event> events;
+      std::uint64_t first = 0;
+      const std::size_t n = r->take(i, 1u << 20, &events, &first);
+      ASSERT_EQ(first, received[i]);
+      for (const Event& e : events) {
+        ASSERT_GT(e.tensor, newest[i]);
+        newest[i] = e.tensor;
+      }
+      received[i] += n;
+      r->release(i, first + n);
+    }
+  }
+  for (auto& t : threads) t.join();
+  ASSERT_EQ(r->lane_count(), static_cast<std::size_t>(kThreads));
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    EXPECT_EQ(received[i] + r->lane_state(i).dropped, kEvents);
+    std::uint64_t casts = 0;
+    for (const CounterValues& c : r->counters(i)) casts += c.casts;
+    EXPECT_EQ(casts, kEvents);
+  }
+}
+
+TEST_F(LanesTest, ALaneGoesToTheNextThread) {
+  auto w = writer();
+  Lane* first = w->acquire_lane(1);
+  w->release_lane(first);
+  EXPECT_EQ(w->acquire_lane(2), first);
+  EXPECT_NE(w->acquire_lane(3), first);
+}
+
+TEST_F(LanesTest, CountersFillManyBlocks) {
+  auto w = writer();
+  Lane* lane = w->acquire_lane(1);
+  for (std::uint32_t site = 1; site <= 500; ++site)
+    LaneWriter::add(w->new_counter(lane, site)->hits, site);
+  auto r = reader(*w);
+  ASSERT_TRUE(r->refresh());
+  std::uint64_t hits = 0;
+  for (const CounterValues& c : r->counters(0)) {
+    EXPECT_EQ(c.hits, c.site);
+    hits += c.hits;
+  }
+  EXPECT_EQ(hits, 500u * 501u / 2);
+}
+
+TEST_F(LanesTest, DefinitionsComeOutAsTheyWentIn) {
+  auto w = writer();
+  const std::string text(1000, 'x');
+  for (std::uint32_t id = 1; id <= 300; ++id)
+    ASSERT_TRUE(w->define(DefinitionKind::kString, id, text.data(), static_cast<std::uint32_t>(text.size())));
+  auto r = reader(*w);
+  ASSERT_TRUE(r->refresh());
+  std::string records;
+  while (r->definitions(1 << 16, &records)) {
+  }
+  std::uint32_t seen = 0;
+  for (std::size_t at = 0; at < records.size();) {
+    DefinitionHeader h;
+    std::memcpy(&h, records.data() + at, sizeof h);
+    EXPECT_EQ(h.id, ++seen);
+    EXPECT_EQ(records.substr(at + sizeof h, h.payload), text);
+    at += h.size;
+  }
+  EXPECT_EQ(seen, 300u);
+}
+
+TEST_F(LanesTest, AFullSegmentRefusesAndCounts) {
+  auto w = writer(256, 256 << 10);
+  Lane* lane = w->acquire_lane(1);
+  ASSERT_NE(lane, nullptr);
+  std::uint32_t made = 0;
+  while (w->new_counter(lane, made + 1) != nullptr) ++made;
+  EXPECT_GT(made, 0u);
+  const std::string text(60'000, 'x');
+  while (w->define(DefinitionKind::kString, 1, text.data(), static_cast<std::uint32_t>(text.size()))) {
+  }
+  EXPECT_GT(w->header().lost_definitions.load(), 0u);
+  while (w->acquire_lane(2) != nullptr) {
+  }
+  auto r = reader(*w);
+  EXPECT_TRUE(r->refresh()) << r->error();
+}
+
+// What a full /dev/shm is like: the file cannot grow. A sentence, no signal, nothing left behind.
+TEST_F(LanesTest, NoRoomIsASentence) {
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{8192, 8192};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    std::string error;
+    SegmentWriter::Options options;
+    options.directory = folder_;
+    const bool refused = SegmentWriter::create(options, &error) == nullptr;
+    _exit(refused && error.find("no room") != std::string::npos ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(LanesTest, TheEndIsMarkedAndReadableAfterwards) {
+  auto w = writer();
+  auto r = reader(*w);
+  EXPECT_EQ(r->end_mark(), EndMark::kRunning);
+  w->mark_end(EndMark::kExited, 3 + 1);
+  EXPECT_EQ(r->end_mark(), EndMark::kExited);
+  EXPECT_EQ(r->exit_status(), 3);
+}
+
+// The writer is killed at a random moment: all that it had published is there, and the counters stand where they were.
+TEST_F(LanesTest, AKilledWriterLeavesWhatItPublished) {
+  int pipe_ends[2];
+  ASSERT_EQ(pipe(pipe_ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    auto w = writer(256);
+    Lane* lane = w->acquire_lane(1);
+    Counter* counter = w->new_counter(lane, 1);
+    LaneWriter out(*w, *lane);
+    const std::string path = w->path();
+    if (write(pipe_ends[1], path.data(), path.size()) < 0) _exit(1);
+    for (std::uint64_t i = 1;; ++i) {
+      LaneWriter::add(counter->casts, 1);
+      push(out, i);
+    }
+  }
+  char path[4096] = "";
+  ASSERT_GT(read(pipe_ends[0], path, sizeof path - 1), 0);
+  kill(child, SIGKILL);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  std::unique_ptr<SegmentReader> r;
+  std::string error;
+  ASSERT_EQ(SegmentReader::open(path, &r, &error), SegmentReader::Outcome::kOpen) << error;
+  ASSERT_TRUE(r->refresh());
+  EXPECT_EQ(r->end_mark(), EndMark::kRunning);
+  const LaneState state = r->lane_state(0);
+  std::uint64_t casts = 0;
+  for (const CounterValues& c : r->counters(0)) casts += c.casts;
+  // The counter is added to before the event: at most one call apart.
+  EXPECT_LE(casts - (state.written + state.dropped), 1u);
+}
+
+}  // namespace
+}  // namespace castscope::lanes
