@@ -179,6 +179,9 @@ absl::Status convert(const std::string& run_file, EventFormat format, std::ostre
     if (absl::Status bad = wire::unpack(block.packed, wire::kMostEventsInBlock, &events); !bad.ok()) {
       return absl::DataLossError(absl::StrCat(run_file, ": the run file is damaged: ", bad.message()));
     }
+    if (block.after_gap && !trace) {
+      out << text_of({{"event", "gap"}, {"pid", data->process(block.process).info.pid}}) << '\n';
+    }
     for (const lanes::Event& event : events) {
       if (!trace) {
         write_line(context, block, event, out);

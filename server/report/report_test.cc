@@ -232,6 +232,21 @@ TEST_F(ReportTest, EventsBecomeLines) {
                 {"cast", 15}, {"hit", 3}, {"region_enter", 3}, {"region_exit", 3}, {"cache_clear", 3}, {"step", 3}}));
 }
 
+TEST_F(ReportTest, WhereEventsAreNotKeptALineSaysSo) {
+  store_ = *RunStore::create(path(), {},
+                             {.keep_all = false, .first_window_bytes = 1, .newest_window_bytes = 1, .overwrite = true});
+  TestRun run(*store_);
+  const auto weight = run.weight("train.py", 8, "fc");
+  for (int i = 0; i < 9; ++i) run.cast(weight, kWeight, true).flush();
+  run.end();
+  finish();
+  std::istringstream lines(converted(EventFormat::kJsonLines));
+  std::string kinds;
+  for (std::string line; std::getline(lines, line);)
+    kinds += nlohmann::json::parse(line)["event"].get<std::string>() + " ";
+  EXPECT_EQ(kinds, "cast gap cast ");
+}
+
 TEST_F(ReportTest, EventsBecomeATrace) {
   train(100, 0);
   finish();

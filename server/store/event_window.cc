@@ -7,7 +7,7 @@ namespace castscope::store {
 absl::StatusOr<EventWindow> EventWindow::on(const Database& database, const StoreOptions& options) {
   EventWindow window;
   window.options_ = options;
-  auto add = Statement::prepare(database, "INSERT INTO event_blocks VALUES (?,?,?,?,?,?,?,?,?,?)");
+  auto add = Statement::prepare(database, "INSERT INTO event_blocks VALUES (?,?,?,?,?,?,?,?,?,?,?)");
   if (!add.ok()) return add.status();
   window.add_ = *std::move(add);
   auto remove = Statement::prepare(database, "DELETE FROM event_blocks WHERE id = ?");
@@ -17,7 +17,8 @@ absl::StatusOr<EventWindow> EventWindow::on(const Database& database, const Stor
 }
 
 absl::Status EventWindow::adopt(const Database& database) {
-  auto rows = Statement::prepare(database, "SELECT id, process, kept, length(data) FROM event_blocks ORDER BY id");
+  auto rows =
+      Statement::prepare(database, "SELECT id, process, kept, length(data), number FROM event_blocks ORDER BY id");
   if (!rows.ok()) return rows.status();
   for (;;) {
     const auto more = rows->next();
@@ -25,6 +26,7 @@ absl::Status EventWindow::adopt(const Database& database) {
     OfProcess& of = processes_[static_cast<std::uint32_t>(rows->number(1))];
     const auto bytes = static_cast<std::size_t>(rows->number(3));
     next_id_ = rows->number(0) + 1;
+    of.blocks = rows->number(4);
     if (rows->number(2) == kFirst) {
       of.first_bytes += bytes;
     } else {
@@ -41,8 +43,8 @@ absl::Status EventWindow::add(std::uint32_t process, const EventBlock& block) {
   const bool first = options_.keep_all || (of.newest.empty() && of.first_bytes < options_.first_window_bytes);
   const lanes::Event &begin = block.events.front(), &end = block.events.back();
   const std::int64_t id = next_id_++;
-  CASTSCOPE_RETURN_IF_ERROR(add_.run(id, process, block.lane, first ? kFirst : kNewest, begin.time, end.time,
-                                     begin.step, end.step, block.events.size(), Blob{block.packed}));
+  CASTSCOPE_RETURN_IF_ERROR(add_.run(id, process, block.lane, ++of.blocks, first ? kFirst : kNewest, begin.time,
+                                     end.time, begin.step, end.step, block.events.size(), Blob{block.packed}));
   if (first) {
     of.first_bytes += bytes;
     return absl::OkStatus();
@@ -60,18 +62,18 @@ absl::Status EventWindow::add(std::uint32_t process, const EventBlock& block) {
 absl::Status read_event_blocks(const std::string& path, const std::function<absl::Status(const KeptBlock&)>& take) {
   auto database = open_run_file(path);
   if (!database.ok()) return database.status();
-  auto rows = Statement::prepare(*database, "SELECT process, lane, kept, data FROM event_blocks ORDER BY id");
+  auto rows = Statement::prepare(*database, "SELECT process, lane, number, data FROM event_blocks ORDER BY id");
   if (!rows.ok()) return rows.status();
-  absl::flat_hash_map<std::uint32_t, bool> in_newest;
+  absl::flat_hash_map<std::uint32_t, std::int64_t> numbers;
   for (;;) {
     const auto more = rows->next();
     if (!more.ok() || !*more) return more.status();
     KeptBlock block;
     rows->get(0, block.process);
     rows->get(1, block.lane);
-    bool& newest = in_newest[block.process];
-    block.after_gap = rows->number(2) == 2 && !newest;
-    newest |= block.after_gap;
+    std::int64_t& number = numbers[block.process];
+    block.after_gap = rows->number(2) != number + 1;
+    number = rows->number(2);
     block.packed = rows->blob(3);
     CASTSCOPE_RETURN_IF_ERROR(take(block));
   }

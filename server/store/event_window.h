@@ -27,6 +27,7 @@ class EventWindow {
     std::size_t bytes;
   };
   struct OfProcess {
+    std::int64_t blocks = 0;  // ever added
     std::size_t first_bytes = 0, newest_bytes = 0;
     std::deque<Newest> newest;
   };
@@ -38,7 +39,7 @@ class EventWindow {
 
 struct KeptBlock {
   std::uint32_t process = 0, lane = 0;
-  bool after_gap = false;  // blocks of this process between the first and the newest ones are not in the file
+  bool after_gap = false;  // blocks of this process before it are not in the file
   std::string_view packed;
 };
 // Calls `take` for each block of a run file, in the order received.

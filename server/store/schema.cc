@@ -64,7 +64,8 @@ CREATE TABLE behaviour_sites (behaviour INTEGER, site INTEGER, casts INTEGER, hi
   PRIMARY KEY (behaviour, site)) WITHOUT ROWID;
 
 -- Packed events of the kept window; `castscope convert` prints them. kept: 1 = the first ones, 2 = the newest.
-CREATE TABLE event_blocks (id INTEGER PRIMARY KEY, process INTEGER, lane INTEGER, kept INTEGER, first_ns INTEGER,
+-- number: of the block in its process; where one is missing, blocks are not kept.
+CREATE TABLE event_blocks (id INTEGER PRIMARY KEY, process INTEGER, lane INTEGER, number INTEGER, kept INTEGER, first_ns INTEGER,
   last_ns INTEGER, first_step INTEGER, last_step INTEGER, events INTEGER, data BLOB);
 
 CREATE TABLE findings (id INTEGER PRIMARY KEY, rule TEXT, severity TEXT, title TEXT, file TEXT, line INTEGER,
