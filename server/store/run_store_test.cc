@@ -1,23 +1,14 @@
 // The file of a run, from the sink's side and read back.
 #include "server/store/run_store.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <csignal>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 
-#include "server/store/run_reader.h"
-#include "server/store/sqlite.h"
-#include "server/store/test_run.h"
+#include "server/store/run_store_test.h"
 
 namespace castscope::store {
 namespace {
-
-using ::testing::HasSubstr;
 
 // While it lives, no file of this process grows past `bytes`, as on a full disk.
 class FileSizeLimit {
@@ -34,48 +25,6 @@ class FileSizeLimit {
  private:
   rlimit before_{};
 };
-
-class RunStoreTest : public ::testing::Test {
- protected:
-  RunStoreTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "castscope-store-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~RunStoreTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string path(const std::string& name = "run.castscope") const { return (folder_ / name).string(); }
-  std::unique_ptr<RunStore> create(StoreOptions options = {}) {
-    auto store = RunStore::create(path(), start(), options);
-    EXPECT_TRUE(store.ok()) << store.status().message();
-    return *std::move(store);
-  }
-  static RunStart start() {
-    return {.run_id = "r1",
-            .command = {"python", "train.py", "--lr=1e-3"},
-            .cwd = "/home/user/project",
-            .host = "host",
-            .castscope_version = "0.1.0",
-            .start_ns = 1'795'000'000'000'000'000};
-  }
-  RunData read() {
-    auto data = read_run(path());
-    EXPECT_TRUE(data.ok()) << data.status().message();
-    return data.ok() ? *std::move(data) : RunData();
-  }
-  std::int64_t query(const char* sql) {
-    auto database = Database::open(path(), SQLITE_OPEN_READWRITE);
-    auto statement = Statement::prepare(*database, sql);
-    EXPECT_TRUE(statement.ok()) << statement.status().message();
-    EXPECT_TRUE(*statement->next()) << sql;
-    return statement->number(0);
-  }
-  std::string trouble_with(const std::string& file) { return std::string(read_run(file).status().message()); }
-  void write(const std::string& file, const std::string& bytes) { std::ofstream(file, std::ios::binary) << bytes; }
-
-  std::filesystem::path folder_;
-};
-
-constexpr std::uint64_t kTensor = 0x7f0000001000;
 
 TEST_F(RunStoreTest, MetadataComesBack) {
   auto store = create();
@@ -382,55 +331,6 @@ TEST_F(RunStoreTest, AnExistingFileIsKeptUnlessTold) {
 TEST_F(RunStoreTest, AFolderThatIsNotThereIsASentence) {
   EXPECT_THAT(RunStore::create(path("no/such/run.castscope"), start()).status().message(),
               HasSubstr("cannot be created"));
-}
-
-TEST_F(RunStoreTest, ForeignFilesAreRefusedInWords) {
-  EXPECT_THAT(trouble_with(path("missing")), HasSubstr("No such file"));
-  EXPECT_THAT(trouble_with(folder_.string()), HasSubstr("folder"));
-  write(path("empty"), "");
-  EXPECT_THAT(trouble_with(path("empty")), HasSubstr("empty"));
-  write(path("text"), std::string(5000, 'x'));
-  EXPECT_THAT(trouble_with(path("text")), HasSubstr("not a castscope run file"));
-  auto database = Database::open(path("other"), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
-  ASSERT_TRUE(database->exec("CREATE TABLE t (x)").ok());
-  EXPECT_THAT(trouble_with(path("other")), HasSubstr("not one of castscope's"));
-}
-
-TEST_F(RunStoreTest, ATruncatedFileIsASentenceWhereverItWasCut) {
-  auto store = create();
-  TestRun run(*store);
-  const std::uint32_t weight = run.weight("train.py", 10, "fc");
-  run.cast(weight, kTensor);
-  run.end();
-  ASSERT_TRUE(store->close().ok());
-  const std::uint64_t size = std::filesystem::file_size(path());
-  for (std::uint64_t left : {std::uint64_t{20}, std::uint64_t{99}, std::uint64_t{100}, size / 2, size - 1}) {
-    std::filesystem::copy_file(path(), path("cut"), std::filesystem::copy_options::overwrite_existing);
-    std::filesystem::resize_file(path("cut"), left);
-    EXPECT_THAT(trouble_with(path("cut")), HasSubstr("cut short")) << left;
-  }
-}
-
-TEST_F(RunStoreTest, ANewerFormatIsRefused) {
-  auto store = create();
-  ASSERT_TRUE(store->close().ok());
-  ASSERT_TRUE(Database::open(path(), SQLITE_OPEN_READWRITE)->exec("PRAGMA user_version = 2").ok());
-  EXPECT_THAT(trouble_with(path()), HasSubstr("has format 2, this castscope reads 1"));
-}
-
-TEST_F(RunStoreTest, RowsThatDoNotFitTogetherAreDamage) {
-  for (const char* damage :
-       {"UPDATE sites SET stack = 99", "UPDATE sites SET id = 77", "UPDATE counters SET process = 9",
-        "UPDATE regions SET parent = id", "DELETE FROM stacks", "UPDATE processes SET id = 3"}) {
-    auto store = create({.overwrite = true});
-    TestRun run(*store);
-    run.region("train.py", 5);
-    run.cast(run.weight("train.py", 10, "fc"), kTensor);
-    run.end();
-    ASSERT_TRUE(store->close().ok());
-    ASSERT_TRUE(Database::open(path(), SQLITE_OPEN_READWRITE)->exec(damage).ok()) << damage;
-    EXPECT_THAT(trouble_with(path()), HasSubstr("damaged")) << damage;
-  }
 }
 
 TEST_F(RunStoreTest, NumbersThatWereNeverDefinedAreRefusedAndHarmNothing) {

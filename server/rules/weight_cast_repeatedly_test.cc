@@ -1,0 +1,162 @@
+#include "server/rules/rules_test.h"
+
+namespace castscope::rules {
+namespace {
+
+using WeightCastRepeatedlyTest = RulesTest;
+
+TEST_F(WeightCastRepeatedlyTest, C07_InferenceModeCastsWeightsAtEachUse) {
+  expect_golden("C-07", judged([](TestRun& run) {
+                  const auto region = run.region("generate.py", 5);
+                  const auto weight = run.weight("generate.py", 8, "fc", WhyNotCached::kInferenceMode);
+                  const auto input = run.input("generate.py", 8, "fc");
+                  run.enter(region);
+                  for (int i = 0; i < 2; ++i) run.cast(input, 0x10 + i).cast(weight, kWeight);
+                  run.exit();
+                }));
+}
+
+TEST_F(WeightCastRepeatedlyTest, C07_NoGradKeepsThem) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("generate.py", 5);
+    const auto weight = run.weight("generate.py", 8, "fc");
+    const auto input = run.input("generate.py", 8, "fc");
+    run.enter(region).cast(input, 0x10).cast(weight, kWeight, true).cast(input, 0x10).hit(weight, kWeight).exit();
+  }));
+}
+
+TEST_F(WeightCastRepeatedlyTest, C08_FrozenWeightsAtTwoLines) {
+  expect_golden("C-08", judged([](TestRun& run) {
+                  const auto region = run.region("train.py", 5);
+                  const auto first = run.weight("train.py", 8, "base", WhyNotCached::kNoRequiresGrad);
+                  const auto second = run.weight("train.py", 9, "base", WhyNotCached::kNoRequiresGrad);
+                  run.enter(region).cast(first, kWeight).cast(second, kWeight).exit();
+                }));
+}
+
+TEST_F(WeightCastRepeatedlyTest, C08_FrozenWeightsUsedOncePerRegion) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto weight = run.weight("train.py", 8, "base", WhyNotCached::kNoRequiresGrad);
+    for (int i = 0; i < 50; ++i) run.step().enter(region).cast(weight, kWeight).exit();
+  }));
+}
+
+TEST_F(WeightCastRepeatedlyTest, AListOfFrozenWeightsEachUsedOnce) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto weight = run.weight("train.py", 8, "", WhyNotCached::kNoRequiresGrad);
+    for (int step = 0; step < 3; ++step) {
+      run.step().enter(region);
+      for (int i = 0; i < 20; ++i) run.cast(weight, kWeight + i * 192);
+      run.exit();
+    }
+  }));
+}
+
+TEST_F(WeightCastRepeatedlyTest, C09_ViewsAreNewTensorsAtEachUse) {
+  expect_golden("C-09", judged([](TestRun& run) {
+                  const auto region = run.region("train.py", 5);
+                  const auto weight = run.weight("train.py", 8, "", WhyNotCached::kView);
+                  run.enter(region).cast(weight, kWeight).cast(weight, kOther).exit();
+                }));
+}
+
+TEST_F(WeightCastRepeatedlyTest, C09_DetachedWeightsTakeEachOthersAddresses) {
+  const auto findings = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto weight = run.weight("train.py", 8, "", WhyNotCached::kNoRequiresGrad);
+    const auto other = run.weight("train.py", 8, "head", WhyNotCached::kNoRequiresGrad);
+    run.enter(region).cast(weight, kWeight).cast(other, kOther).cast(weight, kOther).cast(other, kWeight).exit();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].rule, "weight-cast-repeatedly");
+}
+
+TEST_F(WeightCastRepeatedlyTest, C09_TiedWeightUsedDirectlyIsKept) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto weight = run.weight("train.py", 8, "embedding");
+    const auto head = run.weight("train.py", 9, "");
+    run.enter(region).cast(weight, kWeight, true).hit(head, kWeight).exit();
+  }));
+}
+
+TEST_F(WeightCastRepeatedlyTest, S01_InputsAreNotWeights) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto input = run.input("train.py", 8, "fc");
+    run.enter(region).cast(input, 0x10).cast(input, 0x10).exit();
+  }));
+}
+
+TEST_F(WeightCastRepeatedlyTest, S04_RecurrentCellsWithTheCacheOff) {
+  expect_golden("S-04", judged([](TestRun& run) {
+                  const auto region = run.region("train.py", 5);
+                  const auto ih = run.weight("train.py", 8, "cell", WhyNotCached::kCacheDisabled);
+                  const auto hh = run.weight("train.py", 8, "cell.hh", WhyNotCached::kCacheDisabled);
+                  run.enter(region);
+                  for (int i = 0; i < 5; ++i) run.cast(ih, kWeight).cast(hh, kOther);
+                  run.exit();
+                }));
+}
+
+TEST_F(WeightCastRepeatedlyTest, S04_RecurrentCellsWithTheCacheOn) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto weight = run.weight("train.py", 8, "cell");
+    run.enter(region).cast(weight, kWeight, true);
+    for (int i = 0; i < 4; ++i) run.hit(weight, kWeight);
+    run.exit();
+  }));
+}
+
+TEST_F(WeightCastRepeatedlyTest, S05_SecondCallOfAnLstmHitsTheCache) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto weight = run.weight("train.py", 8, "lstm");
+    const auto input = run.input("train.py", 8, "lstm");
+    run.enter(region);
+    for (int i = 0; i < 4; ++i) run.cast(weight, kWeight + i, true);
+    run.cast(input, 0x10);
+    for (int i = 0; i < 4; ++i) run.hit(weight, kWeight + i);
+    run.cast(input, 0x11).exit();
+  }));
+}
+
+TEST_F(WeightCastRepeatedlyTest, S39_CastsMadeInPythonAreNeverKept) {
+  const auto findings = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    store::SiteInfo info;
+    info.stack = run.line("train.py", 8);
+    info.region = region;
+    info.op = "mylib::op";
+    info.role = lanes::Role::kWeight;
+    info.cause = lanes::Cause::kCustomCast;
+    info.why = WhyNotCached::kNotAutocast;
+    info.from = 6;
+    info.to = 15;
+    const auto weight = run.site(info);
+    run.enter(region).cast(weight, kWeight).cast(weight, kWeight).exit();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].rule, "weight-cast-repeatedly");
+}
+
+TEST_F(WeightCastRepeatedlyTest, NestedRegionsAreOneStay) {
+  const auto findings = judged([](TestRun& run) {
+    const auto outer = run.region("train.py", 5);
+    auto info = TestRun::default_region();
+    info.parent = outer;
+    info.nesting = 2;
+    const auto inner = run.region("train.py", 6, info);
+    const auto weight = run.weight("train.py", 8, "fc", WhyNotCached::kNoRequiresGrad);
+    run.enter(outer);
+    for (int i = 0; i < 2; ++i) run.enter(inner).cast(weight, kWeight).exit();
+    run.exit();
+  });
+  EXPECT_EQ(findings.size(), 1u);
+}
+
+}  // namespace
+}  // namespace castscope::rules
