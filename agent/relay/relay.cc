@@ -83,8 +83,8 @@ class Relay::Impl {
 
  private:
   void run();
-  // One look at everything; returns whether a ring was filling up.
-  bool look(Clock::time_point now);
+  // One look at everything; returns how long to wait for the next.
+  milliseconds look(Clock::time_point now, milliseconds last_nap);
   bool nap_or_stop(milliseconds time);
   void say_goodbye();
   void end_threads();
@@ -121,8 +121,7 @@ absl::Status Relay::Impl::start() {
 
 void Relay::Impl::run() {
   next_flush_ = Clock::now() + options_.flush_interval;
-  for (milliseconds nap{0}; !nap_or_stop(nap);)
-    nap = look(Clock::now()) ? kShortestNap : std::clamp(nap * 2, kShortestNap, options_.longest_nap);
+  for (milliseconds nap{0}; !nap_or_stop(nap);) nap = look(Clock::now(), nap);
 
   // Beyond this point stop() waits: what is there now, the ends, the farewell; then answers until that has arrived.
   drainer_.find_segments();
@@ -142,7 +141,7 @@ bool Relay::Impl::nap_or_stop(milliseconds time) {
   return changed_.wait_for(lock, time, [this] { return stopping_; });
 }
 
-bool Relay::Impl::look(Clock::time_point now) {
+milliseconds Relay::Impl::look(Clock::time_point now, milliseconds last_nap) {
   drainer_.find_segments();
   drainer_.handle_answers();
   const bool refused = uplink_.refused();
@@ -158,7 +157,8 @@ bool Relay::Impl::look(Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   progress_ = drainer_.progress();
   if (std::exchange(quiet_, quiet) != quiet) changed_.notify_all();
-  return drained.busy;
+  if (drained.batch_full) return milliseconds(0);  // there may be more than fitted into the batch
+  return drained.busy ? kShortestNap : std::clamp(last_nap * 2, kShortestNap, options_.longest_nap);
 }
 
 void Relay::Impl::say_goodbye() {

@@ -25,19 +25,19 @@ namespace castscope::relay {
 
 // What the collector is told of the run as a whole when the relay introduces itself.
 struct RunInfo {
-  std::string id;    // the same for every relay of the run
-  std::string name;  // wished-for name of the run file, "" = the collector chooses
-  std::vector<std::string> command;
-  std::string cwd;
-  std::string host;  // "" = gethostname
+  std::string id = {};    // the same for every relay of the run
+  std::string name = {};  // wished-for name of the run file, "" = the collector chooses
+  std::vector<std::string> command = {};
+  std::string cwd = {};
+  std::string host = {};  // "" = gethostname
   std::int64_t begin_realtime_ns = 0;
-  std::string castscope_version;
+  std::string castscope_version = {};
 };
 
 struct Options {
   std::string run_directory;
   RunInfo run;
-  std::string token;                       // "" = none
+  std::string token = {};                  // "" = none
   std::shared_ptr<grpc::Channel> channel;  // from connect(), or ingest::Server::in_process_channel()
   std::uint64_t max_unacknowledged_bytes = 32ull << 20;
   std::chrono::milliseconds flush_interval{250};
@@ -74,7 +74,7 @@ struct Progress {
 struct Farewell {
   int exit_status = -1;  // -1 = not known
   int signal = 0;        // that ended the command; 0 = none
-  std::vector<std::string> notices;
+  std::vector<std::string> notices = {};
 };
 
 class Relay {
@@ -106,7 +106,7 @@ class Relay {
 
 struct Tls {
   bool use = false;
-  std::string root_certificate_file;  // "" = the system's
+  std::string root_certificate_file = {};  // "" = the system's
 };
 
 // A channel to "host:port" or "unix:PATH". Does not wait for the connection. Fails for an address that cannot be one

@@ -14,6 +14,7 @@
 #include "proto/protocol.h"
 #include "server/ingest/recording_sink.h"
 #include "server/ingest/server.h"
+#include "tests/integration/certificate.h"
 #include "tests/integration/journal_sink.h"
 #include "tests/integration/wire_job.h"
 
@@ -290,6 +291,38 @@ TEST_F(WireTest, AnotherProtocolIsRefusedWithASentence) {
   EXPECT_EQ(answer.refusal().reason(), v1::REFUSAL_REASON_PROTOCOL);
   EXPECT_THAT(answer.refusal().sentence(), HasSubstr("use the same castscope on both sides"));
   EXPECT_FALSE(stream->Read(&answer));
+}
+
+TEST_F(WireTest, OverTlsOnlyWhoTrustsTheCertificateGetsThrough) {
+  TemporaryDirectory secrets;
+  const std::string certificate = secrets.path() + "/certificate.pem", key = secrets.path() + "/key.pem";
+  ASSERT_TRUE(write_certificate(certificate, key));
+  auto server = collector({.address = "0.0.0.0:0", .token = "secret", .certificate_file = certificate, .key_file = key},
+                          keeper_of(sink_));
+  const std::string address = "127.0.0.1" + server->address().substr(server->address().rfind(':'));
+  auto plain = relay_to(channel_to(address));
+  EXPECT_FALSE(plain->stop({}, 300ms).delivered);
+  auto channel = relay::connect(address, {.use = true, .root_certificate_file = certificate});
+  ASSERT_TRUE(channel.ok()) << channel.status();
+  relay::Options options = this->options(*channel);
+  options.token = "secret";
+  relay::Relay relay(options);
+  ASSERT_TRUE(relay.start().ok());
+  WireJob job(run_.path());
+  WireJob::Thread(job).cast();
+  EXPECT_TRUE(relay.stop({}, 10s).delivered) << relay.trouble();
+  EXPECT_EQ(sink_->only().counters.at({1, WireJob::kSite}).casts, 1u);
+}
+
+TEST_F(WireTest, SaysWhichCertificateCannotBeRead) {
+  EXPECT_THAT(
+      std::string(relay::connect("127.0.0.1:1", {.use = true, .root_certificate_file = "/none"}).status().message()),
+      HasSubstr("cannot read the certificate /none"));
+  const ingest::Options options{.address = "127.0.0.1:0", .certificate_file = "/none", .key_file = "/none"};
+  EXPECT_THAT(std::string(ingest::Server::start(options, keeper_of(sink_)).status().message()),
+              HasSubstr("cannot read /none"));
+  for (const char* address : {"nowhere", "host:http", "host:0", "http://host:1", ":1"})
+    EXPECT_THAT(std::string(relay::connect(address).status().message()), HasSubstr("give HOST:PORT")) << address;
 }
 
 TEST_F(WireTest, AFullDiskIsToldAndTheSegmentStays) {

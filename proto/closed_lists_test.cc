@@ -1,0 +1,75 @@
+// The closed lists stand twice: for the traced process, which knows no protobuf, in agent/lanes/format.h; for everyone
+// else, with their documentation, in castscope.proto. The numbers are the same.
+#include <gtest/gtest.h>
+
+#include "agent/lanes/format.h"
+#include "proto/castscope/v1/castscope.pb.h"
+
+namespace castscope {
+namespace {
+
+template <typename Ours, typename Theirs>
+void expect_same(Ours ours, Theirs theirs) {
+  EXPECT_EQ(static_cast<int>(ours), static_cast<int>(theirs));
+}
+
+TEST(ClosedListsTest, Causes) {
+  using enum lanes::Cause;
+  expect_same(kUnknown, v1::CAUSE_UNKNOWN);
+  expect_same(kAutocast, v1::CAUSE_AUTOCAST);
+  expect_same(kUserTo, v1::CAUSE_USER_TO);
+  expect_same(kDtypeArgument, v1::CAUSE_DTYPE_ARGUMENT);
+  expect_same(kCustomCast, v1::CAUSE_CUSTOM_CAST);
+  expect_same(kPromotion, v1::CAUSE_PROMOTION);
+  expect_same(kBackward, v1::CAUSE_BACKWARD);
+  expect_same(kScript, v1::CAUSE_SCRIPT);
+  expect_same(kOperator, v1::CAUSE_OPERATOR);
+  expect_same(kOperator, v1::Cause_MAX);
+}
+
+TEST(ClosedListsTest, Roles) {
+  using enum lanes::Role;
+  expect_same(kUnknown, v1::ROLE_UNKNOWN);
+  expect_same(kInput, v1::ROLE_INPUT);
+  expect_same(kWeight, v1::ROLE_WEIGHT);
+  expect_same(kBuffer, v1::ROLE_BUFFER);
+  expect_same(kActivation, v1::ROLE_ACTIVATION);
+  expect_same(kGradient, v1::ROLE_GRADIENT);
+  expect_same(kGradient, v1::Role_MAX);
+}
+
+TEST(ClosedListsTest, Phases) {
+  using enum lanes::Phase;
+  expect_same(kUnknown, v1::PHASE_UNKNOWN);
+  expect_same(kForward, v1::PHASE_FORWARD);
+  expect_same(kBackward, v1::PHASE_BACKWARD);
+  expect_same(kOther, v1::PHASE_OTHER);
+  expect_same(kOther, v1::Phase_MAX);
+}
+
+TEST(ClosedListsTest, ReasonsNotToCache) {
+  using enum lanes::WhyNotCached;
+  expect_same(kNone, v1::WHY_NOT_CACHED_NONE);
+  expect_same(kInferenceMode, v1::WHY_NOT_CACHED_INFERENCE_MODE);
+  expect_same(kCacheDisabled, v1::WHY_NOT_CACHED_CACHE_DISABLED);
+  expect_same(kOtherDtype, v1::WHY_NOT_CACHED_OTHER_DTYPE);
+  expect_same(kNotFp32, v1::WHY_NOT_CACHED_NOT_FP32);
+  expect_same(kNoRequiresGrad, v1::WHY_NOT_CACHED_NO_REQUIRES_GRAD);
+  expect_same(kNotLeaf, v1::WHY_NOT_CACHED_NOT_LEAF);
+  expect_same(kView, v1::WHY_NOT_CACHED_VIEW);
+  expect_same(kCudaGraph, v1::WHY_NOT_CACHED_CUDA_GRAPH);
+  expect_same(kNotAutocast, v1::WHY_NOT_CACHED_NOT_AUTOCAST);
+  expect_same(kNotAutocast, v1::WhyNotCached_MAX);
+}
+
+TEST(ClosedListsTest, RegionKinds) {
+  using enum lanes::RegionKind;
+  expect_same(kNone, v1::REGION_KIND_NONE);
+  expect_same(kContext, v1::REGION_KIND_CONTEXT);
+  expect_same(kRaw, v1::REGION_KIND_RAW);
+  expect_same(kInherited, v1::REGION_KIND_INHERITED);
+  expect_same(kInherited, v1::RegionKind_MAX);
+}
+
+}  // namespace
+}  // namespace castscope
