@@ -87,6 +87,15 @@ static void say_no_agent(const char* key) {
   say(text);
 }
 
+static void say_no_directory(void) {
+  char text[PATH_MAX + 512];
+  snprintf(text, sizeof(text),
+           "the run directory %s cannot be made, or is open to other users: the job runs on unobserved; remove it, or "
+           "set TMPDIR to a folder of yours.",
+           run_directory());
+  say(text);
+}
+
 static bool start(const char* agent_path) {
   char text[PATH_MAX + 1024];
   void* agent = dlopen(agent_path, RTLD_NOW | RTLD_LOCAL);
@@ -124,7 +133,12 @@ static void load(void) {
   if (!torch_find(torch_path, key)) return;
   originals_find(torch_path);
   slots_take_originals();
-  if (run_is_off() || !run_make_directory()) return;
+  if (run_is_off()) return;
+  if (!run_make_directory()) {
+    /* Silent after the end of the `castscope run` that it belonged to: the folder is gone then. */
+    if (run_is_bare() || access(run_directory(), F_OK) == 0) say_no_directory();
+    return;
+  }
   if (!agent_find(agent_path, key)) {
     say_no_agent(key);
     return;

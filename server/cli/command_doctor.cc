@@ -7,12 +7,15 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "server/cli/child.h"
 #include "server/cli/commands.h"
+#include "server/cli/job_environment.h"
 #include "server/cli/recipe.h"
 #include "server/cli/run_directory.h"
 #include "server/cli/toolkit.h"
@@ -62,6 +65,28 @@ Check check_agent(const TorchInstall& torch, bool build) {
           "`castscope run` builds it, or `castscope doctor --build` (about a minute)"};
 }
 
+// The proof: a Python that imports torch under the preload library, in a run of its own.
+Check check_attaching(const PythonInstall& python, const std::string& preload) {
+  auto directory = RunDirectory::create();
+  if (!directory.ok()) return {"attaching", "problem", std::string(directory.status().message()), "free some memory"};
+  ChildOptions options;
+  options.environment = {absl::StrCat("LD_PRELOAD=", preload), absl::StrCat("CASTSCOPE_RUN=", directory->path()),
+                         absl::StrCat("CASTSCOPE_AGENTS=", agent_search_path())};
+  constexpr char kTry[] = "import ctypes, torch; print('attached=%d' % ctypes.CDLL(None).castscope_attached())";
+  auto result = run_child({python.executable, "-c", kTry}, options);
+  std::string said = absl::StrJoin(directory->said(), "; ");
+  directory->discard();
+  if (!result.ok()) return {"attaching", "problem", std::string(result.status().message()), "mend this Python"};
+  if (result->status != 0) {
+    return {"attaching", "problem", absl::StrCat("`import torch` fails: ", absl::StripAsciiWhitespace(result->err)),
+            "mend this PyTorch; with CASTSCOPE_OFF=1 in the environment castscope has no part in it"};
+  }
+  if (absl::StrContains(result->out, "attached=1"))
+    return {"attaching", said.empty() ? "ok" : "warning", said.empty() ? "the agent watches this PyTorch" : said, ""};
+  return {"attaching", "problem", said.empty() ? "the agent does not attach" : said,
+          "delete the agent named above and run `castscope doctor --build`"};
+}
+
 void check_python(const DoctorOptions& options, std::vector<Check>& checks) {
   std::string executable = python_of(options.command);
   if (executable.empty()) {
@@ -83,6 +108,10 @@ void check_python(const DoctorOptions& options, std::vector<Check>& checks) {
   }
   checks.push_back({"torch", "ok", absl::StrCat(python->torch->version, " (", python->torch->folder, ")"), ""});
   checks.push_back(check_agent(*python->torch, options.build));
+  std::string preload = find_preload();
+  if (checks.back().state == "ok" && !preload.empty() && fits_into_ld_preload(preload)) {
+    checks.push_back(check_attaching(*python, preload));
+  }
   checks.push_back({"package", "ok",
                     python->has_castscope ? "castscope is installed for this Python"
                                           : "not installed: `castscope run` lends it to the job",

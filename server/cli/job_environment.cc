@@ -55,7 +55,10 @@ std::vector<std::string> observing_variables(const std::vector<std::string>& com
 
 std::vector<std::string> job_environment(const std::vector<std::string>& command, const RunDirectory& directory,
                                          const Say& say) {
-  if (!variable("CASTSCOPE_OFF").empty() && variable("CASTSCOPE_OFF") != "0") return environment_with({});
+  if (!variable("CASTSCOPE_OFF").empty() && variable("CASTSCOPE_OFF") != "0") {
+    say("CASTSCOPE_OFF is set: the job runs unobserved");
+    return environment_with({});
+  }
   absl::StatusOr<std::string> preload = obtain_preload(say);
   if (!preload.ok()) {
     say(absl::StrCat("the preload library cannot be built: ", preload.status().message(), "; the job runs unobserved"));

@@ -68,7 +68,8 @@ def test_convert_formats(castscope):
 def test_doctor_as_json(castscope, python):
     done = castscope("doctor", "--json", "--", python)
     checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
-    assert {"castscope", "compiler", "preload", "python", "torch", "agent", "memory", "leftovers"} <= set(checks)
+    assert {"castscope", "compiler", "preload", "python", "torch", "agent", "attaching", "memory", "leftovers"} <= set(checks)
+    assert checks["attaching"]["state"] == "ok", checks["attaching"]
     assert checks["torch"]["state"] == "ok" and checks["preload"]["state"] == "ok"
     assert done.returncode == 0
 

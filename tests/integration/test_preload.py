@@ -162,3 +162,4 @@ def test_foreign_run_directory_is_not_used(castscope, made, with_agent, run_fold
     caller = made("caller.c", "caller", "-pthread", "-ldl")
     done = castscope.bare(caller, torch, env=environment)
     assert done.returncode == 0 and not list(run_folder.iterdir())
+    assert b"is open to other users" in done.stderr
