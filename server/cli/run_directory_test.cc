@@ -1,0 +1,105 @@
+#include "server/cli/run_directory.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "server/cli/proc.h"
+
+namespace castscope::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RunDirectoryTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto made = RunDirectory::create();
+    ASSERT_TRUE(made.ok()) << made.status();
+    directory_ = *made;
+  }
+  void TearDown() override { directory_.discard(); }
+  void touch(const std::string& name, const std::string& text = "") {
+    std::ofstream(directory_.path() + "/" + name) << text;
+  }
+  // A pid that belongs to nobody: its process has been waited for.
+  static pid_t dead() {
+    pid_t pid = fork();
+    if (pid == 0) _exit(0);
+    waitpid(pid, nullptr, 0);
+    return pid;
+  }
+  RunDirectory directory_{""};
+};
+
+TEST_F(RunDirectoryTest, IsClosedToOthers) {
+  struct stat info;
+  ASSERT_EQ(stat(directory_.path().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0700u);
+  EXPECT_FALSE(directory_.is_bare());
+}
+TEST_F(RunDirectoryTest, RecordComesBack) {
+  RunRecord record{{"python", "näch \xff.py"}, "/here", "/there/run", 12, getpid(), start_ticks(getpid()), true};
+  ASSERT_TRUE(directory_.write_record(record).ok());
+  auto back = directory_.read_record();
+  ASSERT_TRUE(back.has_value());
+  EXPECT_EQ(back->command[0], "python");
+  EXPECT_EQ(back->stem, "/there/run");
+  EXPECT_TRUE(back->keep_all);
+  EXPECT_TRUE(directory_.is_recorded());
+}
+TEST_F(RunDirectoryTest, DamagedRecordIsNone) {
+  for (const char* text : {"", "{", "[]", "{}", "{\"command\": 3}", "{\"command\": [], \"cwd\": null}"}) {
+    touch("run.json", text);
+    EXPECT_FALSE(directory_.read_record().has_value()) << text;
+  }
+}
+TEST_F(RunDirectoryTest, RecorderThatIsGoneDoesNotRecord) {
+  ASSERT_TRUE(directory_.write_record({{}, "", "", 0, dead(), 1, false}).ok());
+  EXPECT_FALSE(directory_.is_recorded());
+}
+TEST_F(RunDirectoryTest, PidOfAnotherProcessIsNotTheRecorder) {
+  ASSERT_TRUE(directory_.write_record({{}, "", "", 0, getpid(), start_ticks(getpid()) + 1, false}).ok());
+  EXPECT_FALSE(directory_.is_recorded());
+}
+TEST_F(RunDirectoryTest, LivingAndDeadProcesses) {
+  EXPECT_FALSE(directory_.has_living_process());
+  touch(std::to_string(dead()) + ".attached");
+  touch(std::to_string(dead()) + "-0.lanes");
+  EXPECT_FALSE(directory_.has_living_process());
+  touch(std::to_string(getpid()) + "-0.lanes");
+  EXPECT_TRUE(directory_.has_living_process());
+}
+TEST_F(RunDirectoryTest, ProcessYoungerThanItsFileIsAnother) {
+  std::string name = std::to_string(getpid()) + ".attached";
+  touch(name);
+  fs::last_write_time(directory_.path() + "/" + name, fs::file_time_type::clock::now() - std::chrono::hours(24 * 365));
+  EXPECT_FALSE(directory_.has_living_process());
+}
+TEST_F(RunDirectoryTest, WhatWasSaid) {
+  touch("said-1", "first");
+  touch("said-2", "second");
+  EXPECT_EQ(directory_.said(), (std::vector<std::string>{"first", "second"}));
+}
+TEST_F(RunDirectoryTest, SegmentsAreNotRemovedByTheWay) {
+  touch("1-0.lanes");
+  directory_.remove();
+  EXPECT_TRUE(directory_.has_segments());
+  directory_.discard();
+  EXPECT_FALSE(fs::exists(directory_.path()));
+}
+
+TEST(Proc, OurselvesAndNobody) {
+  EXPECT_GT(start_ticks(getpid()), 0u);
+  EXPECT_GE(process_age(getpid()), 0);
+  EXPECT_TRUE(is_alive(getpid(), start_ticks(getpid())));
+  EXPECT_FALSE(is_alive(0x7ffffffe, 0));
+  EXPECT_FALSE(command_line(getpid()).empty());
+}
+
+}  // namespace
+}  // namespace castscope::cli
