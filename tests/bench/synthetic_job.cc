@@ -88,7 +88,7 @@ void write_events(LaneWriter& lane, const std::vector<Counter*>& counters, std::
 
 int run_synthetic_job(const std::string& run_directory, std::uint64_t events) {
   std::string error;
-  SegmentWriter* segment = SegmentWriter::create({.directory = run_directory, .ring_events = 1 << 17}, &error);
+  SegmentWriter* segment = SegmentWriter::create({.directory = run_directory}, &error);
   if (segment == nullptr) {
     std::fprintf(stderr, "bench_pipeline: %s\n", error.c_str());
     return 1;
