@@ -65,13 +65,13 @@ enum class WhyNotCached : std::uint8_t {
   kNone = 0,  // it was kept in the cache, or served from it
   kInferenceMode = 1,
   kCacheDisabled = 2,
-  kOtherDtype = 3,       // cast to another dtype than the region's (a float32-policy operator)
-  kNotFp32 = 4,          // the source is not float32
+  kOtherDtype = 3,  // cast to another dtype than the region's (a float32-policy operator)
+  kNotFp32 = 4,     // the source is not float32
   kNoRequiresGrad = 5,
   kNotLeaf = 6,
   kView = 7,
-  kCudaGraph = 8,        // at::caching::is_cached_tensor
-  kNotAutocast = 9,      // another cause than cached_cast: there is no cache
+  kCudaGraph = 8,    // at::caching::is_cached_tensor
+  kNotAutocast = 9,  // another cause than cached_cast: there is no cache
 };
 
 enum class RegionKind : std::uint8_t {
@@ -122,9 +122,9 @@ struct alignas(64) Event {
   std::uint32_t duration;  // kCast: segment clock, saturating
   std::uint32_t site;
   std::uint32_t step;
-  std::uint32_t region;    // serial number of the open region in this process; 0 = none
-  std::uint32_t dims[4];   // sizes of the source, outermost first, saturating; more than 4: the first is the product
-  std::uint32_t entries;   // kCast, kHit: version counter of the source; kCacheClear: entries dropped
+  std::uint32_t region;   // serial number of the open region in this process; 0 = none
+  std::uint32_t dims[4];  // sizes of the source, outermost first, saturating; more than 4: the first is the product
+  std::uint32_t entries;  // kCast, kHit: version counter of the source; kCacheClear: entries dropped
   EventKind kind;
   std::uint8_t flags;
   std::uint8_t ndim;
@@ -132,12 +132,12 @@ struct alignas(64) Event {
 };
 
 struct alignas(64) Lane {
-  Shared<std::uint64_t> next;   // offset of the next lane; 0 = last
-  std::uint32_t id;             // 1, 2, …
-  Shared<std::uint32_t> tid;    // kernel thread id of the present (or last) holder
-  Shared<std::uint32_t> held;   // 1 while a thread holds it; a free lane may be taken by a new thread
-  std::uint32_t ring_capacity;  // events, a power of two
-  std::uint64_t ring;           // offset of Event[ring_capacity]
+  Shared<std::uint64_t> next;            // offset of the next lane; 0 = last
+  std::uint32_t id;                      // 1, 2, …
+  Shared<std::uint32_t> tid;             // kernel thread id of the present (or last) holder
+  Shared<std::uint32_t> held;            // 1 while a thread holds it; a free lane may be taken by a new thread
+  std::uint32_t ring_capacity;           // events, a power of two
+  std::uint64_t ring;                    // offset of Event[ring_capacity]
   Shared<std::uint64_t> first_counters;  // offset of the first CounterBlock; 0 = none yet
   std::uint64_t reserved[3];
   // the writer's line
@@ -168,15 +168,15 @@ struct alignas(64) DefinitionBlock {
 // Numbers are given per kind, from 1; 0 = none. A record stands before the first use of its number, except that
 // kCallSite may be repeated with more known: the last one counts.
 enum class DefinitionKind : std::uint16_t {
-  kString = 1,    // bytes (UTF-8, not terminated; length = DefinitionHeader::payload)
-  kCode = 2,      // CodeDefinition
-  kStack = 3,     // StackDefinition, then Frame[n]
-  kModule = 4,    // ModuleDefinition
-  kOperator = 5,  // OperatorDefinition
-  kCallSite = 6,  // CallSiteDefinition
-  kRegion = 7,    // RegionDefinition
-  kSite = 8,      // SiteDefinition
-  kThread = 9,    // ThreadDefinition
+  kString = 1,      // bytes (UTF-8, not terminated; length = DefinitionHeader::payload)
+  kCode = 2,        // CodeDefinition
+  kStack = 3,       // StackDefinition, then Frame[n]
+  kModule = 4,      // ModuleDefinition
+  kOperator = 5,    // OperatorDefinition
+  kCallSite = 6,    // CallSiteDefinition
+  kRegion = 7,      // RegionDefinition
+  kSite = 8,        // SiteDefinition
+  kThread = 9,      // ThreadDefinition
   kAttribute = 10,  // AttributeDefinition: facts about the process
 };
 
@@ -212,10 +212,10 @@ struct OperatorDefinition {
 };
 inline constexpr std::uint32_t kUnknownArgument = 0xffffffff;
 struct CallSiteDefinition {
-  std::uint32_t op;              // operator, 0 = not known
-  std::uint32_t argument;        // position in the schema, or kUnknownArgument
-  std::uint32_t argument_name;   // string, 0 = not known
-  std::uint32_t code_address;    // string: "libtorch_cpu.so+0x1234", for doctor
+  std::uint32_t op;             // operator, 0 = not known
+  std::uint32_t argument;       // position in the schema, or kUnknownArgument
+  std::uint32_t argument_name;  // string, 0 = not known
+  std::uint32_t code_address;   // string: "libtorch_cpu.so+0x1234", for doctor
 };
 struct RegionDefinition {
   std::uint32_t stack;   // where it was entered
@@ -251,8 +251,8 @@ struct ThreadDefinition {
   std::uint32_t name;  // string: the kernel's name of the thread
 };
 struct AttributeDefinition {  // "argv", "cwd", "host", "torch", "python", "rank", "local_rank", "world_size", "notice"
-  std::uint32_t key;    // string
-  std::uint32_t value;  // string
+  std::uint32_t key;          // string
+  std::uint32_t value;        // string
 };
 
 enum class EndMark : std::uint32_t { kRunning = 0, kExited = 1, kReplaced = 2 /* by exec */ };
@@ -264,26 +264,26 @@ struct SegmentHeader {
   std::uint32_t header_bytes;  // sizeof(SegmentHeader)
   std::uint32_t event_bytes;
   std::uint32_t counter_bytes;
-  std::uint64_t max_bytes;               // the file never grows past this
-  Shared<std::uint64_t> allocated;       // bytes of the file that are reserved and may be read
-  Shared<std::uint64_t> first_lane;      // offset, 0 = none
+  std::uint64_t max_bytes;                  // the file never grows past this
+  Shared<std::uint64_t> allocated;          // bytes of the file that are reserved and may be read
+  Shared<std::uint64_t> first_lane;         // offset, 0 = none
   Shared<std::uint64_t> first_definitions;  // offset
-  Shared<std::uint32_t> end_mark;        // EndMark
+  Shared<std::uint32_t> end_mark;           // EndMark
   std::uint32_t pid;
   std::uint32_t parent_pid;
   Clock clock;
-  std::uint64_t start_ticks;             // /proc/PID/stat field 22: tells a reused pid apart
+  std::uint64_t start_ticks;  // /proc/PID/stat field 22: tells a reused pid apart
   // two pairs: ns = monotonic0 + (t - clock0) * (monotonic1 - monotonic0) / (clock1 - clock0)
   std::uint64_t clock0, monotonic0_ns, realtime0_ns;
-  Shared<std::uint64_t> pair_sequence;   // odd while the second pair is being written
+  Shared<std::uint64_t> pair_sequence;  // odd while the second pair is being written
   Shared<std::uint64_t> clock1, monotonic1_ns;
   // process-wide; written by any thread with atomic adds, off the hot path
   Shared<std::uint64_t> cache_bytes, cache_entries, cache_peak_bytes, cache_peak_entries, cache_clears;
-  Shared<std::uint64_t> steps;              // number of the present step
+  Shared<std::uint64_t> steps;                                            // number of the present step
   Shared<std::uint64_t> lost_casts, lost_hits, lost_passes, lost_traced;  // by threads that could get no lane
-  Shared<std::uint64_t> lost_definitions;   // definitions that did not fit
+  Shared<std::uint64_t> lost_definitions;                                 // definitions that did not fit
   Shared<std::uint64_t> lost_bytes, lost_ticks;
-  Shared<std::uint64_t> exit_status;        // with kExited: status given to exit(), + 1; 0 = not known
+  Shared<std::uint64_t> exit_status;  // with kExited: status given to exit(), + 1; 0 = not known
 };
 
 static_assert(sizeof(Counter) == 64 && sizeof(Event) == 64);

@@ -136,8 +136,7 @@ TEST_F(LanesTest, ALaneGoesToTheNextThread) {
 TEST_F(LanesTest, CountersFillManyBlocks) {
   auto w = writer();
   Lane* lane = w->acquire_lane(1);
-  for (std::uint32_t site = 1; site <= 500; ++site)
-    LaneWriter::add(w->new_counter(lane, site)->hits, site);
+  for (std::uint32_t site = 1; site <= 500; ++site) LaneWriter::add(w->new_counter(lane, site)->hits, site);
   auto r = reader(*w);
   ASSERT_TRUE(r->refresh());
   std::uint64_t hits = 0;

@@ -115,9 +115,7 @@ SegmentWriter::~SegmentWriter() {
   if (fd_ >= 0) close(fd_);
 }
 
-std::uint64_t SegmentWriter::now() const {
-  return header_->clock == Clock::kTsc ? __rdtsc() : monotonic_ns();
-}
+std::uint64_t SegmentWriter::now() const { return header_->clock == Clock::kTsc ? __rdtsc() : monotonic_ns(); }
 
 void SegmentWriter::update_clock_pair() {
   SegmentHeader& h = *header_;

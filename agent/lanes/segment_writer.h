@@ -16,7 +16,7 @@ namespace castscope::lanes {
 class SegmentWriter {
  public:
   struct Options {
-    std::string directory;           // must exist
+    std::string directory;  // must exist
     std::uint32_t ring_events = kDefaultRingEvents;
     std::uint64_t max_bytes = kMaxSegmentBytes;
     Clock clock = Clock::kTsc;
@@ -57,8 +57,8 @@ class SegmentWriter {
 
  private:
   SegmentWriter() = default;
-  std::uint64_t allocate(std::uint64_t bytes);          // offset, 64-byte aligned, zeroed; 0 when full
-  bool reserve(std::uint64_t end);                      // makes [0, end) of the file backed by memory
+  std::uint64_t allocate(std::uint64_t bytes);  // offset, 64-byte aligned, zeroed; 0 when full
+  bool reserve(std::uint64_t end);              // makes [0, end) of the file backed by memory
   std::uint64_t new_definition_block(std::uint64_t at_least);
 
   std::string path_;

@@ -122,8 +122,9 @@ void step_aside(const std::string& sentence) {
     if (g_originals[i] != nullptr) g_process.preload->slots[i] = g_originals[i];
 }
 
-ThreadState* make_thread_state() {
-  if (g_process.stopped.load(std::memory_order_relaxed)) return nullptr;
+namespace {
+
+ThreadState* try_make_thread_state() {
   Recording* r = make_recording();
   if (r == nullptr) return nullptr;
   const auto tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
@@ -147,6 +148,18 @@ ThreadState* make_thread_state() {
   return t;
 }
 
+}  // namespace
+
+ThreadState* make_thread_state() {
+  if (g_process.stopped.load(std::memory_order_relaxed)) return nullptr;
+  try {
+    return try_make_thread_state();
+  } catch (const std::exception& e) {
+    step_aside(std::string("no memory to record with (") + e.what() + "); from here on this process is not recorded");
+    return nullptr;
+  }
+}
+
 namespace {
 
 int start(const castscope_preload* preload) {
@@ -156,8 +169,7 @@ int start(const castscope_preload* preload) {
   }
   g_process.preload = preload;
   g_originals = preload->originals;
-  g_process.thread_slot =
-      static_cast<char*>(preload->thread_slot) - static_cast<char*>(__builtin_thread_pointer());
+  g_process.thread_slot = static_cast<char*>(preload->thread_slot) - static_cast<char*>(__builtin_thread_pointer());
   g_process.has_python = load_python_api(g_process.python) && PythonStack::verify(g_process.python);
   pthread_key_create(&g_thread_key, thread_ends);
   pthread_atfork(nullptr, nullptr, child_begins);

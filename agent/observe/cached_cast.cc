@@ -1,4 +1,6 @@
 // The hot path: at::autocast::cached_cast, called by every autocast kernel for every tensor argument.
+#include <exception>
+
 #include "agent/observe/call_frame.h"
 #include "agent/observe/hooks.h"
 #include "agent/observe/torch_seam.h"
@@ -38,9 +40,12 @@ void note_in_cache(lanes::SegmentHeader& h, std::uint64_t bytes) {
   raise(h.cache_peak_bytes, h.cache_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes);
 }
 
-void learn(Recording& r, std::uint64_t call_site, const TensorImpl* tensor) {
-  r.call_sites.learn(call_site, tensor);
-  r.call_sites.end_recording_when_idle();
+[[gnu::cold, gnu::noinline]] void learn(Recording& r, std::uint64_t call_site, const TensorImpl* tensor) {
+  try {
+    r.call_sites.learn(call_site, tensor);
+    r.call_sites.end_recording_when_idle();
+  } catch (const std::exception&) {  // out of memory: learnt another time
+  }
 }
 
 // A thread that has no lane (the segment is full): counted by outcome as far as it can be told without one.
@@ -94,10 +99,10 @@ at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType dev
   const auto python = python_summary<PythonMinor>();
   const auto& autograd = *static_cast<const c10::AutogradState*>(t.autograd);
   const Standing standing = standing_of(source);
-  const auto region_dtype = t.region_followed ? static_cast<ScalarType>(t.region_dtype)
-                                              : at::autocast::get_autocast_dtype(device);
-  const lanes::WhyNotCached why = why_not_cached(to, from, region_dtype, standing, arg, device, t.cache_enabled,
-                                                 autograd.get_inference_mode());
+  const auto region_dtype =
+      t.region_followed ? static_cast<ScalarType>(t.region_dtype) : at::autocast::get_autocast_dtype(device);
+  const lanes::WhyNotCached why =
+      why_not_cached(to, from, region_dtype, standing, arg, device, t.cache_enabled, autograd.get_inference_mode());
   const CallFacts facts{.from = static_cast<std::uint8_t>(from),
                         .to = static_cast<std::uint8_t>(to),
                         .device = dev,
@@ -141,11 +146,16 @@ at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType dev
 
 void* cached_cast_hook(int python_minor) {
   switch (python_minor) {
-    case 11: return reinterpret_cast<void*>(&cached_cast<11>);
-    case 12: return reinterpret_cast<void*>(&cached_cast<12>);
-    case 13: return reinterpret_cast<void*>(&cached_cast<13>);
-    case 14: return reinterpret_cast<void*>(&cached_cast<14>);
-    default: return reinterpret_cast<void*>(&cached_cast<0>);
+    case 11:
+      return reinterpret_cast<void*>(&cached_cast<11>);
+    case 12:
+      return reinterpret_cast<void*>(&cached_cast<12>);
+    case 13:
+      return reinterpret_cast<void*>(&cached_cast<13>);
+    case 14:
+      return reinterpret_cast<void*>(&cached_cast<14>);
+    default:
+      return reinterpret_cast<void*>(&cached_cast<0>);
   }
 }
 

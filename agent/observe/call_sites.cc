@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 
 #include "agent/observe/torch_seam.h"
 
@@ -17,8 +18,7 @@ constexpr std::uint64_t kIdleOperators = 20'000;
 
 std::uintptr_t function_start(std::uintptr_t return_address) {
   // A call may be the last instruction of its function: ask for the byte before.
-  return reinterpret_cast<std::uintptr_t>(
-      _Unwind_FindEnclosingFunction(reinterpret_cast<void*>(return_address)));
+  return reinterpret_cast<std::uintptr_t>(_Unwind_FindEnclosingFunction(reinterpret_cast<void*>(return_address)));
 }
 
 struct Walk {
@@ -70,7 +70,7 @@ std::string CallSites::operator_on_stack(std::uint64_t address, const void* cfa,
   return walk.op;
 }
 
-ReturnAddressEntry CallSites::look(std::uint64_t address, const void* cfa) {
+ReturnAddressEntry CallSites::look(std::uint64_t address, const void* cfa) try {
   std::lock_guard lock(mutex_);
   auto found = addresses_.find(address);
   if (found == addresses_.end()) {
@@ -83,6 +83,8 @@ ReturnAddressEntry CallSites::look(std::uint64_t address, const void* cfa) {
     found = addresses_.emplace(address, std::move(a)).first;
   }
   return {address, found->second.outer_offset};
+} catch (const std::exception&) {  // out of memory: the operator is not known, the call is counted
+  return {address, 0};
 }
 
 CallSite CallSites::find(std::uint64_t key, const void* return_address, const void* tensor) {
@@ -141,9 +143,8 @@ bool CallSites::learn_locked(CallSite& site, const void* tensor) {
   if (open.size() > 1)
     for (const auto& [key, other] : sites_)
       if (other.learned && other.op == site.op)
-        std::erase_if(open, [&](std::uint32_t p) {
-          return p < names->second.size() && names->second[p] == other.argument;
-        });
+        std::erase_if(open,
+                      [&](std::uint32_t p) { return p < names->second.size() && names->second[p] == other.argument; });
   if (open.size() != 1 || open[0] >= names->second.size()) return false;
   site.argument = names->second[open[0]];
   site.learned = true;

@@ -22,7 +22,7 @@ struct CallSite {
   std::uint32_t id = 0;  // definition
   std::string op;        // "" = not known
   std::string argument;
-  bool learned = false;  // the argument is known
+  bool learned = false;            // the argument is known
   std::uint32_t code_address = 0;  // string definition
 };
 

@@ -36,8 +36,7 @@ struct PinnedCode {
 std::uint32_t Definitions::string_locked(std::string_view text) {
   if (text.empty()) return 0;
   auto [at, fresh] = strings_.try_emplace(std::string(text), static_cast<std::uint32_t>(strings_.size() + 1));
-  if (fresh)
-    segment_.define(DefinitionKind::kString, at->second, text.data(), static_cast<std::uint32_t>(text.size()));
+  if (fresh) segment_.define(DefinitionKind::kString, at->second, text.data(), static_cast<std::uint32_t>(text.size()));
   return at->second;
 }
 
@@ -78,7 +77,8 @@ void Definitions::pin(const RawStack& raw) {
       auto* object = static_cast<PyObject*>(const_cast<void*>(code));
       if (type_of(object) != api_.code_type) continue;
       api_.inc_ref(object);
-      pinned.push_back({code, {text_attribute(api_, object, "co_filename"), text_attribute(api_, object, "co_qualname")}});
+      pinned.push_back(
+          {code, {text_attribute(api_, object, "co_filename"), text_attribute(api_, object, "co_qualname")}});
     }
   }
   std::lock_guard lock(mutex_);

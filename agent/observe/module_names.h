@@ -16,7 +16,7 @@ namespace castscope::observe {
 class ModuleNames {
  public:
   struct Module {
-    std::uint32_t id = 0;            // definition
+    std::uint32_t id = 0;               // definition
     const PyObject* weakref = nullptr;  // nullptr: this class cannot be referred to weakly
   };
 

@@ -64,8 +64,7 @@ at::Tensor counted_to_copy(ThreadState& t, const void* caller, const at::Tensor&
 
   const std::uint64_t begin = t.lane.now();
   InsideToCopy inside(t);
-  at::Tensor result =
-      original<ToCopy>(CASTSCOPE_HOOK_TO_COPY)(self, dtype, layout, device, pin, non_blocking, format);
+  at::Tensor result = original<ToCopy>(CASTSCOPE_HOOK_TO_COPY)(self, dtype, layout, device, pin, non_blocking, format);
   const std::uint64_t ticks = t.lane.now() - begin;
   const std::uint64_t bytes = bytes_of(result);
   lanes::LaneWriter::add(counted.counter->casts, 1);
@@ -143,21 +142,31 @@ at::Tensor to_other(const at::Tensor& self, const at::Tensor& other, bool non_bl
 
 void* to_copy_hook(int python_minor) {
   switch (python_minor) {
-    case 11: return reinterpret_cast<void*>(&to_copy<11>);
-    case 12: return reinterpret_cast<void*>(&to_copy<12>);
-    case 13: return reinterpret_cast<void*>(&to_copy<13>);
-    case 14: return reinterpret_cast<void*>(&to_copy<14>);
-    default: return reinterpret_cast<void*>(&to_copy<0>);
+    case 11:
+      return reinterpret_cast<void*>(&to_copy<11>);
+    case 12:
+      return reinterpret_cast<void*>(&to_copy<12>);
+    case 13:
+      return reinterpret_cast<void*>(&to_copy<13>);
+    case 14:
+      return reinterpret_cast<void*>(&to_copy<14>);
+    default:
+      return reinterpret_cast<void*>(&to_copy<0>);
   }
 }
 
 void* conversion_hook(castscope_hook hook) {
   switch (hook) {
-    case CASTSCOPE_HOOK_TO_DTYPE: return reinterpret_cast<void*>(&to_dtype);
-    case CASTSCOPE_HOOK_TO_DTYPE_LAYOUT: return reinterpret_cast<void*>(&to_dtype_layout);
-    case CASTSCOPE_HOOK_TO_DEVICE: return reinterpret_cast<void*>(&to_device);
-    case CASTSCOPE_HOOK_TO_OTHER: return reinterpret_cast<void*>(&to_other);
-    default: return nullptr;
+    case CASTSCOPE_HOOK_TO_DTYPE:
+      return reinterpret_cast<void*>(&to_dtype);
+    case CASTSCOPE_HOOK_TO_DTYPE_LAYOUT:
+      return reinterpret_cast<void*>(&to_dtype_layout);
+    case CASTSCOPE_HOOK_TO_DEVICE:
+      return reinterpret_cast<void*>(&to_device);
+    case CASTSCOPE_HOOK_TO_OTHER:
+      return reinterpret_cast<void*>(&to_other);
+    default:
+      return nullptr;
   }
 }
 

@@ -18,20 +18,52 @@ bool resolve(F& to, const char* name) {
 bool layout_of(int minor, FrameLayout& f) {
   switch (minor) {
     case 11:
-      f = {.thread_frame = 56, .through_cframe = true, .cframe_frame = 8, .code = 32, .previous = 48,
-           .instruction = 56, .owner = 69, .first_foreign_owner = 3, .locals = 72, .tagged = false};
+      f = {.thread_frame = 56,
+           .through_cframe = true,
+           .cframe_frame = 8,
+           .code = 32,
+           .previous = 48,
+           .instruction = 56,
+           .owner = 69,
+           .first_foreign_owner = 3,
+           .locals = 72,
+           .tagged = false};
       return true;
     case 12:
-      f = {.thread_frame = 56, .through_cframe = true, .cframe_frame = 0, .code = 0, .previous = 8,
-           .instruction = 56, .owner = 70, .first_foreign_owner = 3, .locals = 72, .tagged = false};
+      f = {.thread_frame = 56,
+           .through_cframe = true,
+           .cframe_frame = 0,
+           .code = 0,
+           .previous = 8,
+           .instruction = 56,
+           .owner = 70,
+           .first_foreign_owner = 3,
+           .locals = 72,
+           .tagged = false};
       return true;
     case 13:
-      f = {.thread_frame = 72, .through_cframe = false, .cframe_frame = 0, .code = 0, .previous = 8,
-           .instruction = 56, .owner = 70, .first_foreign_owner = 3, .locals = 72, .tagged = false};
+      f = {.thread_frame = 72,
+           .through_cframe = false,
+           .cframe_frame = 0,
+           .code = 0,
+           .previous = 8,
+           .instruction = 56,
+           .owner = 70,
+           .first_foreign_owner = 3,
+           .locals = 72,
+           .tagged = false};
       return true;
     case 14:
-      f = {.thread_frame = 72, .through_cframe = false, .cframe_frame = 0, .code = 0, .previous = 8,
-           .instruction = 56, .owner = 74, .first_foreign_owner = 3, .locals = 80, .tagged = true};
+      f = {.thread_frame = 72,
+           .through_cframe = false,
+           .cframe_frame = 0,
+           .code = 0,
+           .previous = 8,
+           .instruction = 56,
+           .owner = 74,
+           .first_foreign_owner = 3,
+           .locals = 80,
+           .tagged = true};
       return true;
     default:
       return false;
@@ -93,13 +125,15 @@ bool load_python_api(PythonApi& a) {
 // PyErr_Fetch/Restore are deprecated from 3.12 on but are there in every version that layout_of knows.
 KeepError::KeepError(const PythonApi& api) : api_(api) {
   if (api.error_occurred == nullptr || api.error_occurred() == nullptr) return;
-  static auto fetch = reinterpret_cast<void (*)(PyObject**, PyObject**, PyObject**)>(dlsym(RTLD_DEFAULT, "PyErr_Fetch"));
+  static auto fetch =
+      reinterpret_cast<void (*)(PyObject**, PyObject**, PyObject**)>(dlsym(RTLD_DEFAULT, "PyErr_Fetch"));
   if (fetch != nullptr) fetch(&type_, &value_, &trace_);
 }
 KeepError::~KeepError() {
   if (api_.error_occurred != nullptr && api_.error_occurred() != nullptr) api_.clear_error();
   if (type_ == nullptr) return;
-  static auto restore = reinterpret_cast<void (*)(PyObject*, PyObject*, PyObject*)>(dlsym(RTLD_DEFAULT, "PyErr_Restore"));
+  static auto restore =
+      reinterpret_cast<void (*)(PyObject*, PyObject*, PyObject*)>(dlsym(RTLD_DEFAULT, "PyErr_Restore"));
   if (restore != nullptr) restore(type_, value_, trace_);
 }
 

@@ -15,45 +15,45 @@ struct PyThread;  // PyThreadState
 
 // Where the words of a frame stand (bytes). Field names are those of _PyInterpreterFrame.
 struct FrameLayout {
-  std::size_t thread_frame;   // PyThreadState → current frame, or → cframe when through_cframe
-  bool through_cframe;        // 3.11 and 3.12 go through _PyCFrame
-  std::size_t cframe_frame;   // _PyCFrame → current_frame
-  std::size_t code;           // f_code, 3.13+: f_executable
+  std::size_t thread_frame;  // PyThreadState → current frame, or → cframe when through_cframe
+  bool through_cframe;       // 3.11 and 3.12 go through _PyCFrame
+  std::size_t cframe_frame;  // _PyCFrame → current_frame
+  std::size_t code;          // f_code, 3.13+: f_executable
   std::size_t previous;
-  std::size_t instruction;    // prev_instr, 3.13+: instr_ptr
-  std::size_t owner;          // one byte
+  std::size_t instruction;           // prev_instr, 3.13+: instr_ptr
+  std::size_t owner;                 // one byte
   std::uint8_t first_foreign_owner;  // owners from here on are not Python frames
-  std::size_t locals;         // localsplus
-  bool tagged;                // 3.14: references carry tag bits in the low two
+  std::size_t locals;                // localsplus
+  bool tagged;                       // 3.14: references carry tag bits in the low two
 };
 
 struct PythonApi {
   int (*is_initialized)();
-  int (*is_finalizing)();  // nullptr when the version has none
+  int (*is_finalizing)();      // nullptr when the version has none
   PyThread* (*this_thread)();  // PyGILState_GetThisThreadState
   int (*gil_check)();
   int (*gil_ensure)();
   void (*gil_release)(int);
   void (*inc_ref)(PyObject*);
   void (*dec_ref)(PyObject*);
-  PyObject* (*current_frame)();          // PyEval_GetFrame, borrowed
-  PyObject* (*frame_code)(PyObject*);    // PyFrame_GetCode, new
-  PyObject* (*frame_back)(PyObject*);    // PyFrame_GetBack, new
-  int (*frame_lasti)(PyObject*);         // PyFrame_GetLasti, 3.11+
-  int (*code_line)(PyObject*, int);      // PyCode_Addr2Line(code, byte offset)
+  PyObject* (*current_frame)();                        // PyEval_GetFrame, borrowed
+  PyObject* (*frame_code)(PyObject*);                  // PyFrame_GetCode, new
+  PyObject* (*frame_back)(PyObject*);                  // PyFrame_GetBack, new
+  int (*frame_lasti)(PyObject*);                       // PyFrame_GetLasti, 3.11+
+  int (*code_line)(PyObject*, int);                    // PyCode_Addr2Line(code, byte offset)
   PyObject* (*get_attribute)(PyObject*, const char*);  // new
   const char* (*utf8)(PyObject*, std::ptrdiff_t*);     // PyUnicode_AsUTF8AndSize
   void (*clear_error)();
   PyObject* (*error_occurred)();
-  PyObject* (*generic_dict)(PyObject*, void*);          // PyObject_GenericGetDict, new
-  PyObject* (*dict_item)(PyObject*, const char*);       // PyDict_GetItemString, borrowed
+  PyObject* (*generic_dict)(PyObject*, void*);     // PyObject_GenericGetDict, new
+  PyObject* (*dict_item)(PyObject*, const char*);  // PyDict_GetItemString, borrowed
   int (*dict_next)(PyObject*, std::ptrdiff_t*, PyObject**, PyObject**);
-  PyObject* (*new_weakref)(PyObject*, PyObject*);       // PyWeakref_NewRef, new
-  PyObject* (*import_modules)();                        // PyImport_GetModuleDict, borrowed
+  PyObject* (*new_weakref)(PyObject*, PyObject*);  // PyWeakref_NewRef, new
+  PyObject* (*import_modules)();                   // PyImport_GetModuleDict, borrowed
   PyObject* (*call_method)(PyObject*, const char*, const char*, ...);
-  PyObject* (*list_item)(PyObject*, std::ptrdiff_t);    // borrowed
+  PyObject* (*list_item)(PyObject*, std::ptrdiff_t);  // borrowed
   std::ptrdiff_t (*list_size)(PyObject*);
-  PyObject* (*tuple_item)(PyObject*, std::ptrdiff_t);   // borrowed
+  PyObject* (*tuple_item)(PyObject*, std::ptrdiff_t);  // borrowed
   std::ptrdiff_t (*tuple_size)(PyObject*);
   int (*is_true)(PyObject*);
   void* none;

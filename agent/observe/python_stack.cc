@@ -41,8 +41,8 @@ bool PythonStack::verify(PythonApi& api) {
   std::uint32_t n = 0;
   while (frame != nullptr && same && n < walked.depth) {
     PyObject* code = api.frame_code(frame);
-    const auto offset = static_cast<const char*>(walked.frames[n].instruction) -
-                        (reinterpret_cast<const char*>(code) + api.code_bytes);
+    const auto offset =
+        static_cast<const char*>(walked.frames[n].instruction) - (reinterpret_cast<const char*>(code) + api.code_bytes);
     same = code == walked.frames[n].code && offset == api.frame_lasti(frame);
     api.dec_ref(code);
     PyObject* back = api.frame_back(frame);

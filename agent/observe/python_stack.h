@@ -104,7 +104,8 @@ PythonStack::Summary PythonStack::summarize(const PythonApi& api) {
   const void* module_code = module_call_code.load(std::memory_order_relaxed);
   const void* frame = top(api);
   std::uint64_t h = 0x243f6a8885a308d3;  // digits of pi: any odd start does
-  for (std::uint32_t depth = 0; frame != nullptr && depth < kMaxDepth; frame = read_at<const void*>(frame, O::previous)) {
+  for (std::uint32_t depth = 0; frame != nullptr && depth < kMaxDepth;
+       frame = read_at<const void*>(frame, O::previous)) {
     if constexpr (O::foreign)
       if (read_at<std::uint8_t>(frame, O::owner) >= 3) continue;
     auto code = read_at<std::uintptr_t>(frame, O::code);

@@ -1,5 +1,7 @@
 #include "agent/observe/regions.h"
 
+#include <exception>
+
 #include "agent/observe/autocast_state.h"
 #include "agent/observe/torch_seam.h"
 
@@ -72,7 +74,9 @@ void mark(ThreadState& t, lanes::EventKind kind, std::uint32_t site, std::uint8_
   t.lane.publish();
 }
 
-std::uint32_t find_region(ThreadState& t, std::uint8_t device) {
+namespace {
+
+std::uint32_t name_region(ThreadState& t, std::uint8_t device) {
   t.region_device = device;
   t.region_known = true;
   t.region_dtype = autocast_dtype(device);
@@ -86,6 +90,16 @@ std::uint32_t find_region(ThreadState& t, std::uint8_t device) {
   t.region_followed = raw;
   return t.region = define(t, device, raw ? lanes::RegionKind::kRaw : lanes::RegionKind::kInherited,
                            raw ? t.raw_stack : 0, 0, 0);
+}
+
+}  // namespace
+
+std::uint32_t find_region(ThreadState& t, std::uint8_t device) {
+  try {
+    return name_region(t, device);
+  } catch (const std::exception&) {  // out of memory: the call is counted, its region is not known
+    return 0;
+  }
 }
 
 void region_changed(ThreadState& t) { t.region_known = false; }

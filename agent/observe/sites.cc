@@ -1,5 +1,7 @@
 #include "agent/observe/sites.h"
 
+#include <exception>
+
 #include "agent/observe/autocast_state.h"
 #include "agent/observe/backward_node.h"
 #include "agent/observe/native_place.h"
@@ -22,10 +24,8 @@ lanes::Counter* counter_of(Recording& r, ThreadState& t, std::uint32_t site) {
   return at->second == nullptr ? overflow : at->second;
 }
 
-}  // namespace
-
-Counted resolve_site(ThreadState& t, const CallKey& key, const CallFacts& facts, const void* native_caller,
-                     const void* tensor) {
+Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, const void* native_caller,
+                  const void* tensor) {
   Recording& r = *g_process.recording.load();
   if (t.sites.used() >= kMaxRows) return {&t.lane.lane().overflow, 0};
   RawStack raw;
@@ -71,8 +71,8 @@ Counted resolve_site(ThreadState& t, const CallKey& key, const CallFacts& facts,
   return {counter, shown};
 }
 
-lanes::Counter* resolve_pass(ThreadState& t, std::uint64_t call_site, std::uint32_t region, bool traced,
-                             std::uint8_t device, const void* native_caller, const void* tensor) {
+lanes::Counter* name_pass(ThreadState& t, std::uint64_t call_site, std::uint32_t region, bool traced,
+                          std::uint8_t device, const void* native_caller, const void* tensor) {
   Recording& r = *g_process.recording.load();
   if (t.passes.used() >= kMaxRows) return &t.lane.lane().overflow;
   lanes::SiteDefinition d{};
@@ -88,6 +88,28 @@ lanes::Counter* resolve_pass(ThreadState& t, std::uint64_t call_site, std::uint3
   *row = {call_site, region, traced ? 1u : 0u, counter};
   t.passes.count_row();
   return counter;
+}
+
+}  // namespace
+
+// Out of memory must not become the job's exception: the call is counted all the same, without a name. (Only
+// std::exception: a thread that is being cancelled unwinds through here with something else.)
+Counted resolve_site(ThreadState& t, const CallKey& key, const CallFacts& facts, const void* native_caller,
+                     const void* tensor) {
+  try {
+    return name_site(t, key, facts, native_caller, tensor);
+  } catch (const std::exception&) {
+    return {&t.lane.lane().overflow, 0};
+  }
+}
+
+lanes::Counter* resolve_pass(ThreadState& t, std::uint64_t call_site, std::uint32_t region, bool traced,
+                             std::uint8_t device, const void* native_caller, const void* tensor) {
+  try {
+    return name_pass(t, call_site, region, traced, device, native_caller, tensor);
+  } catch (const std::exception&) {
+    return &t.lane.lane().overflow;
+  }
 }
 
 }  // namespace castscope::observe

@@ -1,5 +1,7 @@
 // Autocast's state functions and GradScaler's operators: each runs PyTorch's own and then notes what it meant.
 #include <cstring>
+#include <exception>
+#include <string>
 
 #include "agent/observe/call_frame.h"
 #include "agent/observe/hooks.h"
@@ -7,36 +9,47 @@
 namespace castscope::observe {
 namespace {
 
+// What is noted may need memory; without it castscope steps aside, and the job never hears of it.
+template <typename Note>
+void note(Note what) {
+  try {
+    what();
+  } catch (const std::exception& e) {
+    step_aside(std::string("no memory to record with (") + e.what() + "); from here on this process is not recorded");
+  }
+}
+
 void set_autocast_enabled(c10::DeviceType device, bool enabled) {
   original<void (*)(c10::DeviceType, bool)>(CASTSCOPE_HOOK_SET_AUTOCAST_ENABLED)(device, enabled);
-  if (ThreadState* t = thread_state()) region_device_switched(*t, static_cast<std::uint8_t>(device), enabled);
+  if (ThreadState* t = thread_state())
+    note([&] { region_device_switched(*t, static_cast<std::uint8_t>(device), enabled); });
 }
 
 void set_autocast_dtype(c10::DeviceType device, ScalarType dtype) {
   original<void (*)(c10::DeviceType, ScalarType)>(CASTSCOPE_HOOK_SET_AUTOCAST_DTYPE)(device, dtype);
-  if (ThreadState* t = thread_slot()) region_changed(*t);
+  if (ThreadState* t = thread_slot()) note([&] { region_changed(*t); });
 }
 
 void set_autocast_cache_enabled(bool enabled) {
   original<void (*)(bool)>(CASTSCOPE_HOOK_SET_AUTOCAST_CACHE_ENABLED)(enabled);
-  if (ThreadState* t = thread_state()) region_cache_switched(*t, enabled);
+  if (ThreadState* t = thread_state()) note([&] { region_cache_switched(*t, enabled); });
 }
 
 int increment_nesting() {
   const int nesting = original<int (*)()>(CASTSCOPE_HOOK_INCREMENT_NESTING)();
-  if (ThreadState* t = thread_state()) region_entered(*t);
+  if (ThreadState* t = thread_state()) note([&] { region_entered(*t); });
   return nesting;
 }
 
 int decrement_nesting() {
   const int nesting = original<int (*)()>(CASTSCOPE_HOOK_DECREMENT_NESTING)();
-  if (ThreadState* t = thread_slot()) region_left(*t);
+  if (ThreadState* t = thread_slot()) note([&] { region_left(*t); });
   return nesting;
 }
 
 void clear_cache() {
   original<void (*)()>(CASTSCOPE_HOOK_CLEAR_CACHE)();
-  if (ThreadState* t = thread_slot()) cache_cleared(*t);
+  if (ThreadState* t = thread_slot()) note([&] { cache_cleared(*t); });
 }
 
 void scaler_marked() {
@@ -65,15 +78,24 @@ void amp_unscale(at::TensorList gradients, at::Tensor& found_inf, const at::Tens
 
 void* state_hook(castscope_hook hook) {
   switch (hook) {
-    case CASTSCOPE_HOOK_SET_AUTOCAST_ENABLED: return reinterpret_cast<void*>(&set_autocast_enabled);
-    case CASTSCOPE_HOOK_SET_AUTOCAST_DTYPE: return reinterpret_cast<void*>(&set_autocast_dtype);
-    case CASTSCOPE_HOOK_SET_AUTOCAST_CACHE_ENABLED: return reinterpret_cast<void*>(&set_autocast_cache_enabled);
-    case CASTSCOPE_HOOK_INCREMENT_NESTING: return reinterpret_cast<void*>(&increment_nesting);
-    case CASTSCOPE_HOOK_DECREMENT_NESTING: return reinterpret_cast<void*>(&decrement_nesting);
-    case CASTSCOPE_HOOK_CLEAR_CACHE: return reinterpret_cast<void*>(&clear_cache);
-    case CASTSCOPE_HOOK_AMP_UPDATE_SCALE: return reinterpret_cast<void*>(&amp_update_scale);
-    case CASTSCOPE_HOOK_AMP_UNSCALE: return reinterpret_cast<void*>(&amp_unscale);
-    default: return nullptr;
+    case CASTSCOPE_HOOK_SET_AUTOCAST_ENABLED:
+      return reinterpret_cast<void*>(&set_autocast_enabled);
+    case CASTSCOPE_HOOK_SET_AUTOCAST_DTYPE:
+      return reinterpret_cast<void*>(&set_autocast_dtype);
+    case CASTSCOPE_HOOK_SET_AUTOCAST_CACHE_ENABLED:
+      return reinterpret_cast<void*>(&set_autocast_cache_enabled);
+    case CASTSCOPE_HOOK_INCREMENT_NESTING:
+      return reinterpret_cast<void*>(&increment_nesting);
+    case CASTSCOPE_HOOK_DECREMENT_NESTING:
+      return reinterpret_cast<void*>(&decrement_nesting);
+    case CASTSCOPE_HOOK_CLEAR_CACHE:
+      return reinterpret_cast<void*>(&clear_cache);
+    case CASTSCOPE_HOOK_AMP_UPDATE_SCALE:
+      return reinterpret_cast<void*>(&amp_update_scale);
+    case CASTSCOPE_HOOK_AMP_UNSCALE:
+      return reinterpret_cast<void*>(&amp_unscale);
+    default:
+      return nullptr;
   }
 }
 

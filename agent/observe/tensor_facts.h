@@ -8,6 +8,7 @@
 #include <c10/core/AutogradState.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <atomic>
 #include <cstring>
 
 #include "agent/lanes/format.h"
@@ -102,13 +103,13 @@ inline bool is_traced(const TensorImpl* t) {
 inline bool is_parameter_object(const TensorImpl* t) {
   const PyObject* object = python_object(t);
   if (object == nullptr) return false;
-  static const PyObject* parameter_type = nullptr;  // racy but idempotent: one word, found once
+  static std::atomic<const PyObject*> parameter_type{nullptr};
   const PyObject* type = type_of(object);
-  if (type == parameter_type) return true;
+  if (type == parameter_type.load(std::memory_order_relaxed)) return true;
   for (; type != nullptr; type = type_base(type)) {
     const char* name = type_name(type);
     if (std::strcmp(name, "Parameter") == 0 || std::strcmp(name, "UninitializedParameter") == 0) {
-      if (type == type_of(object)) parameter_type = type;
+      if (type == type_of(object)) parameter_type.store(type, std::memory_order_relaxed);
       return true;
     }
     if (std::strcmp(name, "Tensor") == 0) return false;

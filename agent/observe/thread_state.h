@@ -86,9 +86,9 @@ struct ThreadState {
   const void* autograd = nullptr;  // this thread's c10::AutogradState: grad mode, inference mode
   // the present call
   bool in_cached_cast = false;
-  bool converted = false;   // _to_copy ran inside it
+  bool converted = false;  // _to_copy ran inside it
   bool in_to_copy = false;
-  bool ignoring = false;    // our own calls into PyTorch or Python
+  bool ignoring = false;            // our own calls into PyTorch or Python
   const void* to_caller = nullptr;  // return address of the outermost at::_ops::to_*::call
   // regions
   bool region_known = false;
@@ -99,7 +99,7 @@ struct ThreadState {
   std::uint8_t entering_device = 0;  // of the last set_autocast_enabled
   std::uint32_t region = 0;          // definition of the region in force for region_device
   std::uint32_t region_serial = 0;
-  std::uint32_t raw_stack = 0;       // where autocast was last switched without a context manager
+  std::uint32_t raw_stack = 0;                   // where autocast was last switched without a context manager
   std::array<std::int8_t, 32> enabled_by_raw{};  // per device type: 1 on, 0 off, as the setters said
   std::vector<OpenRegion> open;
   // tables

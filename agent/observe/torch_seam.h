@@ -35,7 +35,7 @@ bool sets_dtype_argument(std::string_view op);
 // The operator whose RecordFunction event encloses the present call in this thread, and where `tensor` (a TensorImpl*)
 // stands among its arguments. Only while recording is on.
 struct EnclosingOperator {
-  std::string op;               // "" = none
+  std::string op;                        // "" = none
   std::vector<std::uint32_t> positions;  // of the tensor; more than one when it was passed more than once
 };
 EnclosingOperator enclosing_operator(const void* tensor);
