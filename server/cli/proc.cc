@@ -41,7 +41,8 @@ double process_age(pid_t pid) {
   std::uint64_t ticks = start_ticks(pid);
   timespec now{};
   if (ticks == 0 || clock_gettime(CLOCK_BOOTTIME, &now) != 0) return -1e9;
-  return static_cast<double>(now.tv_sec) - static_cast<double>(ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec) -
+         static_cast<double>(ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
 std::vector<std::string> command_line(pid_t pid) {
