@@ -10,31 +10,32 @@
 /* X(enumerator, mangled name, may it load the agent in a process that never calls initModule?)
  * Every name is exported by libtorch_cpu and reached through the PLT, from inside libtorch_cpu too (checked on 1.13.1,
  * 2.6.0, 2.13.0, 2.14.1 with `readelf -rW`). A name that a PyTorch lacks is never called there and does no harm. */
-#define CASTSCOPE_HOOKS(X)                                                                                           \
-  X(CACHED_CAST, _ZN2at8autocast11cached_castEN3c1010ScalarTypeERKNS_6TensorENS1_10DeviceTypeE, 1)                   \
-  X(CLEAR_CACHE, _ZN2at8autocast11clear_cacheEv, 0)                                                                  \
-  X(INCREMENT_NESTING, _ZN2at8autocast17increment_nestingEv, 1)                                                      \
-  X(DECREMENT_NESTING, _ZN2at8autocast17decrement_nestingEv, 0)                                                      \
-  X(SET_AUTOCAST_ENABLED, _ZN2at8autocast20set_autocast_enabledEN3c1010DeviceTypeEb, 1)                              \
-  X(SET_AUTOCAST_DTYPE, _ZN2at8autocast18set_autocast_dtypeEN3c1010DeviceTypeENS1_10ScalarTypeE, 0)                  \
-  X(SET_AUTOCAST_CACHE_ENABLED, _ZN2at8autocast26set_autocast_cache_enabledEb, 0)                                    \
-  X(TO_COPY,                                                                                                         \
-    _ZN2at4_ops8_to_copy4callERKNS_6TensorESt8optionalIN3c1010ScalarTypeEES5_INS6_6LayoutEES5_INS6_6DeviceEES5_IbEbS5_INS6_12MemoryFormatEE, \
-    0)                                                                                                               \
-  X(TO_DTYPE, _ZN2at4_ops8to_dtype4callERKNS_6TensorEN3c1010ScalarTypeEbbSt8optionalINS5_12MemoryFormatEE, 0)        \
-  X(TO_DTYPE_LAYOUT,                                                                                                 \
+#define CASTSCOPE_HOOKS(X)                                                                                                                            \
+  X(CACHED_CAST, _ZN2at8autocast11cached_castEN3c1010ScalarTypeERKNS_6TensorENS1_10DeviceTypeE, 1)                                                    \
+  X(CLEAR_CACHE, _ZN2at8autocast11clear_cacheEv, 0)                                                                                                   \
+  X(INCREMENT_NESTING, _ZN2at8autocast17increment_nestingEv, 1)                                                                                       \
+  X(DECREMENT_NESTING, _ZN2at8autocast17decrement_nestingEv, 0)                                                                                       \
+  X(SET_AUTOCAST_ENABLED, _ZN2at8autocast20set_autocast_enabledEN3c1010DeviceTypeEb, 1)                                                               \
+  X(SET_AUTOCAST_DTYPE, _ZN2at8autocast18set_autocast_dtypeEN3c1010DeviceTypeENS1_10ScalarTypeE, 0)                                                   \
+  X(SET_AUTOCAST_CACHE_ENABLED, _ZN2at8autocast26set_autocast_cache_enabledEb, 0)                                                                     \
+  X(TO_COPY,                                                                                                                                          \
+    _ZN2at4_ops8_to_copy4callERKNS_6TensorESt8optionalIN3c1010ScalarTypeEES5_INS6_6LayoutEES5_INS6_6DeviceEES5_IbEbS5_INS6_12MemoryFormatEE,          \
+    0)                                                                                                                                                \
+  X(TO_DTYPE, _ZN2at4_ops8to_dtype4callERKNS_6TensorEN3c1010ScalarTypeEbbSt8optionalINS5_12MemoryFormatEE, 0)                                         \
+  X(TO_DTYPE_LAYOUT,                                                                                                                                  \
     _ZN2at4_ops15to_dtype_layout4callERKNS_6TensorESt8optionalIN3c1010ScalarTypeEES5_INS6_6LayoutEES5_INS6_6DeviceEES5_IbEbbS5_INS6_12MemoryFormatEE, \
-    0)                                                                                                               \
-  X(TO_DEVICE, _ZN2at4_ops9to_device4callERKNS_6TensorEN3c106DeviceENS5_10ScalarTypeEbbSt8optionalINS5_12MemoryFormatEE, 0) \
-  X(TO_OTHER, _ZN2at4_ops8to_other4callERKNS_6TensorES4_bbSt8optionalIN3c1012MemoryFormatEE, 0)                      \
-  X(AMP_UPDATE_SCALE, _ZN2at4_ops18_amp_update_scale_4callERNS_6TensorES3_RKS2_ddl, 0)                               \
+    0)                                                                                                                                                \
+  X(TO_DEVICE,                                                                                                                                        \
+    _ZN2at4_ops9to_device4callERKNS_6TensorEN3c106DeviceENS5_10ScalarTypeEbbSt8optionalINS5_12MemoryFormatEE, 0)                                      \
+  X(TO_OTHER, _ZN2at4_ops8to_other4callERKNS_6TensorES4_bbSt8optionalIN3c1012MemoryFormatEE, 0)                                                       \
+  X(AMP_UPDATE_SCALE, _ZN2at4_ops18_amp_update_scale_4callERNS_6TensorES3_RKS2_ddl, 0)                                                                \
   X(AMP_UNSCALE, _ZN2at4_ops42_amp_foreach_non_finite_check_and_unscale_4callEN3c108ArrayRefINS_6TensorEEERS4_RKS4_, 0)
 
 enum castscope_hook {
 #define CASTSCOPE_HOOK_ENUM(name, symbol, loads) CASTSCOPE_HOOK_##name,
   CASTSCOPE_HOOKS(CASTSCOPE_HOOK_ENUM)
 #undef CASTSCOPE_HOOK_ENUM
-  CASTSCOPE_HOOK_COUNT
+      CASTSCOPE_HOOK_COUNT
 };
 
 /* Given to the agent once, by its entry point. Everything in it lives as long as the process. */

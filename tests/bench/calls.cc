@@ -45,12 +45,14 @@ double one_argument(const at::Tensor& tensor, std::int64_t calls) {
 
 // Three arguments under one guard, as linear has them; all the same tensor. Per argument.
 double three_arguments(const at::Tensor& tensor, std::int64_t calls) {
-  return ns_per_call(calls, [&] {
-           c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::DispatchKey::AutocastCPU);
-           at::autocast::cached_cast(at::kBFloat16, tensor, kCpu);
-           at::autocast::cached_cast(at::kBFloat16, tensor, kCpu);
-           at::autocast::cached_cast(at::kBFloat16, tensor, kCpu);
-         }) / 3;
+  return ns_per_call(calls,
+                     [&] {
+                       c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::DispatchKey::AutocastCPU);
+                       at::autocast::cached_cast(at::kBFloat16, tensor, kCpu);
+                       at::autocast::cached_cast(at::kBFloat16, tensor, kCpu);
+                       at::autocast::cached_cast(at::kBFloat16, tensor, kCpu);
+                     }) /
+         3;
 }
 
 // A single call, timed alone, clock included.

@@ -103,10 +103,9 @@ int run(std::uint64_t events, bool apart, bool keep_all) {
 
   std::shared_ptr<store::RunStore> store =
       value(store::RunStore::create(file, {.run_id = "bench", .command = {"bench"}}, {.keep_all = keep_all}));
-  ingest::RunKeeper keeper{.open = [&](const ingest::RunOpening&) -> absl::StatusOr<std::shared_ptr<store::RunSink>> {
-                             return store;
-                           },
-                           .close = [](const std::string&, const ingest::RunClosing&) {}};
+  ingest::RunKeeper keeper{
+      .open = [&](const ingest::RunOpening&) -> absl::StatusOr<std::shared_ptr<store::RunSink>> { return store; },
+      .close = [](const std::string&, const ingest::RunClosing&) {}};
   const auto begin = std::chrono::steady_clock::now();
   const double cpu_begin = cpu_seconds();
   auto server = value(ingest::Server::start({.address = socket}, keeper));

@@ -155,9 +155,9 @@ __attribute__((constructor)) void on_load() {
 
 }  // namespace
 
-__attribute__((visibility("default"))) void* cached_cast(c10::TensorImpl** result, std::int8_t to,
-                                                         c10::TensorImpl* const* argument, std::int8_t device)
-    asm("_ZN2at8autocast11cached_castEN3c1010ScalarTypeERKNS_6TensorENS1_10DeviceTypeE");
+__attribute__((visibility("default"))) void* cached_cast(
+    c10::TensorImpl** result, std::int8_t to, c10::TensorImpl* const* argument,
+    std::int8_t device) asm("_ZN2at8autocast11cached_castEN3c1010ScalarTypeERKNS_6TensorENS1_10DeviceTypeE");
 void* cached_cast(c10::TensorImpl** result, std::int8_t to, c10::TensorImpl* const* argument, std::int8_t device) {
   static const auto real =
       original<CachedCast>("_ZN2at8autocast11cached_castEN3c1010ScalarTypeERKNS_6TensorENS1_10DeviceTypeE");
