@@ -26,9 +26,9 @@ std::vector<std::string> split_off_job(int argc, char** argv, CommandLine& line)
 
 int castscope_main(int argc, char** argv) {
   CommandLine line;
+  line.app.name("castscope");
   line.app.require_subcommand(1);
   line.app.footer("Begin with:  castscope run -- python train.py");
-#ifdef CASTSCOPE_COMPLETE
   add_run(line);
   add_report(line);
   add_convert(line);
@@ -36,7 +36,6 @@ int castscope_main(int argc, char** argv) {
   add_serve(line);
   add_relay(line);
   add_version(line);
-#endif
   add_env(line);
   add_doctor(line);
   add_build_agent(line);
