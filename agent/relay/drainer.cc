@@ -84,15 +84,15 @@ void Drainer::open_segment(const std::string& file, std::uint32_t number) {
   const std::string key = absl::StrCat(host_, "/", reader->pid(), "/", reader->start_ticks(), "/", number);
   const std::uint64_t id = next_source_++;
   Watched& watched = watched_[id];
-  watched.source = std::make_unique<SegmentSource>(id, key, host_, std::move(reader));
+  watched.source = std::make_unique<SegmentSource>(id, key, host_, std::move(reader), event_interval_);
   watched.file = file;
 }
 
-SegmentSource::Drained Drainer::drain() {
+SegmentSource::Drained Drainer::drain(Clock::time_point now) {
   SegmentSource::Drained all;
   for (auto& [id, watched] : watched_) {
     if (watched.ended) continue;
-    const SegmentSource::Drained one = watched.source->drain();
+    const SegmentSource::Drained one = watched.source->drain(now);
     all.events += one.events;
     all.busy = all.busy || one.busy;
     all.batch_full = all.batch_full || one.batch_full;
@@ -101,10 +101,10 @@ SegmentSource::Drained Drainer::drain() {
   return all;
 }
 
-void Drainer::flush(bool whole) {
+void Drainer::flush(bool whole, Clock::time_point now) {
   for (auto& [id, watched] : watched_)
-    if (!watched.ended && (whole || watched.source->waiting()))
-      push(watched.source->make_batches(SegmentSource::End::kNone));
+    if (!watched.ended && (whole || watched.source->has_block(now)))
+      push(watched.source->make_batches(SegmentSource::End::kNone, now));
   if (whole) ask_for_flush();
 }
 
@@ -153,13 +153,14 @@ void Drainer::tell_end(Watched& watched, bool still_running, bool deliver) {
   source.set_end(end);
   watched.ended = !still_running;
   if (!deliver) return;
+  const Clock::time_point now = Clock::now();
   for (int round = 0; !still_running || round < kMostRoundsOfRunning; ++round) {
-    const SegmentSource::Drained drained = source.drain();
+    const SegmentSource::Drained drained = source.drain(now);
     events_ += drained.events;
     if (!drained.batch_full) break;
-    push(source.make_batches(SegmentSource::End::kNone));
+    push(source.make_batches(SegmentSource::End::kNone, now));
   }
-  push(source.make_batches(still_running ? SegmentSource::End::kNotSeen : SegmentSource::End::kSeen));
+  push(source.make_batches(still_running ? SegmentSource::End::kNotSeen : SegmentSource::End::kSeen, now));
   ask_for_flush();
 }
 

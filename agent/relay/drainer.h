@@ -19,13 +19,17 @@ namespace castscope::relay {
 class Drainer {
  public:
   using Clock = std::chrono::steady_clock;
-  Drainer(std::string run_directory, std::string host, bool remove_finished, Outbox* outbox)
-      : directory_(std::move(run_directory)), host_(std::move(host)), remove_(remove_finished), outbox_(outbox) {}
+  Drainer(const Options& options, std::string host, Outbox* outbox)
+      : directory_(options.run_directory),
+        host_(std::move(host)),
+        remove_(options.remove_finished_segments),
+        event_interval_(options.event_interval),
+        outbox_(outbox) {}
 
   void find_segments();
-  SegmentSource::Drained drain();
+  SegmentSource::Drained drain(Clock::time_point now);
   // Batches of what was taken. `whole`: of all that is new in every segment, and a request to acknowledge it.
-  void flush(bool whole);
+  void flush(bool whole, Clock::time_point now);
   // Tells the end of every process that is gone, after reading the rest. `deliver` false: the collector refuses, its
   // segment keeps what it has. Returns true when none is left running.
   bool tell_ends(Clock::time_point now, bool deliver);
@@ -56,6 +60,7 @@ class Drainer {
 
   const std::string directory_, host_;
   const bool remove_;
+  const Clock::duration event_interval_;
   Outbox* const outbox_;
   std::map<std::uint64_t, Watched> watched_;  // by the number that stands in receipts
   std::uint64_t next_source_ = 1;

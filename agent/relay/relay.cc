@@ -71,7 +71,7 @@ class Relay::Impl {
         host_(options_.run.host.empty() ? host_name() : wire::to_utf8(options_.run.host)),
         outbox_(options_.max_unacknowledged_bytes),
         uplink_(options_.channel, make_hello(options_, host_), &outbox_),
-        drainer_(options_.run_directory, host_, options_.remove_finished_segments, &outbox_) {}
+        drainer_(options_, host_, &outbox_) {}
   ~Impl() { end_threads(); }
 
   absl::Status start();
@@ -148,9 +148,9 @@ milliseconds Relay::Impl::look(Clock::time_point now, milliseconds last_nap) {
   SegmentSource::Drained drained;
   // A full outbox, or a collector that refuses: nothing is taken, the rings fill, the process drops and counts.
   if (!refused && !outbox_.full()) {
-    drained = drainer_.drain();
+    drained = drainer_.drain(now);
     const bool due = now >= next_flush_ || outbox_.bytes() > options_.max_unacknowledged_bytes / 2;
-    if (due || drained.batch_full) drainer_.flush(due);
+    if (due || drained.batch_full) drainer_.flush(due, now);
     if (due) next_flush_ = now + options_.flush_interval;
   }
   const bool quiet = drainer_.tell_ends(now, !refused);

@@ -41,6 +41,9 @@ struct Options {
   std::shared_ptr<grpc::Channel> channel;  // from connect(), or ingest::Server::in_process_channel()
   std::uint64_t max_unacknowledged_bytes = 32ull << 20;
   std::chrono::milliseconds flush_interval{250};
+  // Events wait this long for company, since a block of 75 takes twice the bytes an event of one of 4096. They wait in
+  // the ring as well, where they outlive this process.
+  std::chrono::milliseconds event_interval{1000};
   std::chrono::milliseconds longest_nap{20};  // between two looks at the rings when nothing happens
   // A segment whose process is gone and whose last batch is acknowledged is of no more use.
   bool remove_finished_segments = true;

@@ -2,6 +2,7 @@
 // Belongs to the drain thread.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -17,8 +18,11 @@ namespace castscope::relay {
 
 class SegmentSource {
  public:
+  using Clock = std::chrono::steady_clock;
+
   // `key` names the process in the run; `id` stands in receipts.
-  SegmentSource(std::uint64_t id, std::string key, std::string host, std::unique_ptr<lanes::SegmentReader> reader);
+  SegmentSource(std::uint64_t id, std::string key, std::string host, std::unique_ptr<lanes::SegmentReader> reader,
+                Clock::duration event_interval);
 
   // Takes what the rings hold, as far as there is room for it here. `busy` is set when a ring was filling up.
   struct Drained {
@@ -26,16 +30,17 @@ class SegmentSource {
     bool busy = false;
     bool batch_full = false;  // a lane has as many events waiting as a block should have
   };
-  Drained drain();
-  bool waiting() const;  // events were taken that are in no batch yet
+  Drained drain(Clock::time_point now);
+  bool has_block(Clock::time_point now) const;  // make_batches would send events
 
-  // Batches of all that is new, and of the end when that is to be told (see set_end).
+  // Batches of all that is new, and of the end when that is to be told (see set_end). Events that are few and young
+  // wait for more, unless it is the end.
   enum class End { kNone, kNotSeen, kSeen };
   struct Made {
     std::unique_ptr<v1::RelayMessage> message;
     std::vector<Receipt> receipts;
   };
-  std::vector<Made> make_batches(End tell);
+  std::vector<Made> make_batches(End tell, Clock::time_point now);
   void set_end(ProcessEnd end) { end_ = end; }
   // Everything ever defined, again, for a collector that may know nothing.
   std::vector<Outbox::Message> introduction();
@@ -57,11 +62,13 @@ class SegmentSource {
  private:
   struct Lane {
     std::vector<lanes::Event> waiting;
-    std::uint64_t first = 0;  // number of waiting[0]
+    std::uint64_t first = 0;    // number of waiting[0]
+    Clock::time_point since{};  // when it was taken
     std::unordered_map<std::uint32_t, lanes::CounterValues> told;
     lanes::LaneState state;
     bool state_told = false;
   };
+  bool due(const Lane& lane, Clock::time_point now) const;
   std::unique_ptr<v1::RelayMessage> new_message() const;
   void add_begin(v1::Batch* batch) const;
   void add_counter(v1::Counters* to, std::uint32_t lane, const lanes::CounterValues& values);
@@ -71,6 +78,7 @@ class SegmentSource {
 
   const std::uint64_t id_;
   const std::string key_, host_;
+  const Clock::duration event_interval_;
   const std::unique_ptr<lanes::SegmentReader> reader_;
   std::vector<Lane> lanes_;
   bool introduced_ = false;

@@ -13,6 +13,7 @@
 namespace castscope::relay {
 namespace {
 
+using namespace std::chrono_literals;
 using testing::SizeIs;
 using Made = std::vector<SegmentSource::Made>;
 
@@ -34,7 +35,7 @@ class SegmentSourceTest : public testing::Test {
     ASSERT_NE(writer_, nullptr) << error;
     std::unique_ptr<lanes::SegmentReader> reader;
     ASSERT_EQ(lanes::SegmentReader::open(writer_->path(), &reader, &error), lanes::SegmentReader::Outcome::kOpen);
-    source_ = std::make_unique<SegmentSource>(9, "key", "host", std::move(reader));
+    source_ = std::make_unique<SegmentSource>(9, "key", "host", std::move(reader), 1s);
   }
   lanes::Lane& new_lane() { return *writer_->acquire_lane(1); }
   void emit(lanes::Lane& lane, int count) {
@@ -47,12 +48,15 @@ class SegmentSourceTest : public testing::Test {
         to.publish();
       }
   }
+  // A second later than the last time, so that no event waits for company.
   Made flush(SegmentSource::End end = SegmentSource::End::kNone) {
-    source_->drain();
-    return source_->make_batches(end);
+    source_->drain(now_);
+    now_ += 1s;
+    return source_->make_batches(end, now_);
   }
 
   std::string directory_;
+  SegmentSource::Clock::time_point now_{};
   std::unique_ptr<lanes::SegmentWriter> writer_;
   std::unique_ptr<SegmentSource> source_;
 };
@@ -142,7 +146,7 @@ TEST_F(SegmentSourceTest, ARingThatFillsUpGetsItsRoomAtOnce) {
   open(256);
   lanes::Lane& lane = new_lane();
   emit(lane, 200);
-  source_->drain();
+  source_->drain(now_);
   EXPECT_EQ(lane.tail.load(), 200u);
 }
 
@@ -157,6 +161,28 @@ TEST_F(SegmentSourceTest, AnIntroductionHoldsAllDefinitionsAndNothingIsSkippedAf
   EXPECT_EQ(introduction[0]->batch().definitions().substr(0, first.size()), first);
   EXPECT_EQ(introduction[0]->batch().sequence(), 0u);
   EXPECT_EQ(first + flush()[0].message->batch().definitions(), introduction[0]->batch().definitions());
+}
+
+TEST_F(SegmentSourceTest, FewEventsWaitForCompanyAndCountersDoNot) {
+  open(8192);
+  lanes::Lane& lane = new_lane();
+  lanes::Counter* counter = writer_->new_counter(&lane, 1);
+  const auto at = [this](std::chrono::milliseconds time) {
+    source_->drain(now_ + time);
+    return source_->make_batches(SegmentSource::End::kNone, now_ + time);
+  };
+  flush();
+  emit(lane, 10);
+  lanes::LaneWriter::add(counter->casts, 1);
+  const Made early = at(0ms);
+  ASSERT_THAT(early, SizeIs(1));
+  EXPECT_EQ(early[0].message->batch().events_size(), 0);
+  EXPECT_EQ(early[0].message->batch().counters().casts(0), 1u);
+  emit(lane, 10);
+  const Made late = at(1000ms);
+  EXPECT_EQ(late[0].message->batch().events(0).count(), 20u);
+  emit(lane, 4096);
+  EXPECT_EQ(at(1001ms)[0].message->batch().events(0).count(), 4096u) << "enough for a good block";
 }
 
 TEST_F(SegmentSourceTest, TellsTheEndLast) {

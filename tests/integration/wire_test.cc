@@ -87,7 +87,7 @@ class WireTest : public testing::Test {
     options.run.id = "run";
     options.run.host = "host";
     options.channel = std::move(channel);
-    options.flush_interval = 20ms;
+    options.flush_interval = options.event_interval = 20ms;
     return options;
   }
   std::unique_ptr<relay::Relay> relay_to(std::shared_ptr<grpc::Channel> channel) {
