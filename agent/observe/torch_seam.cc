@@ -124,9 +124,12 @@ bool sets_dtype_argument(std::string_view op) {
   if (std::find(names.begin(), names.end(), "dtype") == names.end()) return false;
   const std::string base(op.substr(0, op.find('.')));
   auto& dispatcher = c10::Dispatcher::singleton();
-  for (c10::DispatchKey key : c10::autocast_dispatch_keyset)
-    for (const c10::OperatorName& name : dispatcher.getAllOpNamesForDispatchKey(key))
-      if (name.name == base) return true;
+  for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
+    if (name.name != base) continue;
+    const auto handle = dispatcher.findOp(name);
+    for (c10::DispatchKey key : c10::autocast_dispatch_keyset)
+      if (handle.has_value() && handle->hasKernelForDispatchKey(key)) return true;
+  }
   return false;
 }
 
