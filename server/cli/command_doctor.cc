@@ -54,7 +54,7 @@ Check check_preload(bool build) {
 }
 
 Check check_agent(const TorchInstall& torch, bool build) {
-  auto found = build ? obtain_agent(torch, say) : absl::StatusOr<std::string>(find_agent(torch));
+  auto found = build ? obtain_agent(torch, say, true) : absl::StatusOr<std::string>(find_agent(torch));
   if (!found.ok()) return {"agent", "problem", std::string(found.status().message()), "mend what the message says"};
   if (!found->empty()) return {"agent", "ok", *found, ""};
   if (torch.include_folders.empty()) {

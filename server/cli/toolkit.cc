@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "server/cli/embedded.h"
 #include "server/cli/recipe.h"
 
@@ -84,6 +85,30 @@ std::string in_cache(const std::string& name) {
   return folder.ok() ? absl::StrCat(*folder, "/", name) : "";
 }
 
+// What the compiler said when it failed, so that not every run tries again for half a minute. Another compiler gets
+// its chance.
+class BuildLog {
+ public:
+  explicit BuildLog(const std::string& output)
+      : path_(output + ".log"), compiler_(absl::StrJoin(cxx_compiler(), " ")) {}
+  const std::string& path() const { return path_; }
+  bool tells_of_failure() const {
+    std::ifstream file(path_);
+    std::string first;
+    return std::getline(file, first) && first == compiler_;
+  }
+  // Only the compiler's own failure is kept: what is missing may be there the next time.
+  absl::Status keep(const absl::Status& status) const {
+    unlink(path_.c_str());
+    if (!absl::IsUnknown(status)) return status;
+    std::ofstream(path_) << compiler_ << "\n" << status.message() << "\n";
+    return absl::UnavailableError(absl::StrCat("the compiler fails, with the messages in ", path_));
+  }
+
+ private:
+  std::string path_, compiler_;
+};
+
 // Under the lock: somebody else may have built it meanwhile.
 template <typename Find, typename Build>
 absl::StatusOr<std::string> obtain(const std::string& name, Find find, Build build) {
@@ -145,17 +170,22 @@ absl::StatusOr<std::string> obtain_preload(const Say& say) {
   });
 }
 
-absl::StatusOr<std::string> obtain_agent(const TorchInstall& torch, const Say& say) {
+absl::StatusOr<std::string> obtain_agent(const TorchInstall& torch, const Say& say, bool try_again) {
   return obtain(
       agent_file_name(torch), [&] { return find_agent(torch); },
-      [&](const std::string& sources, const std::string& output) {
+      [&](const std::string& sources, const std::string& output) -> absl::Status {
+        BuildLog log(output);
+        if (!try_again && log.tells_of_failure()) {
+          return absl::UnavailableError(absl::StrCat("the compiler failed before, with the messages in ", log.path(),
+                                                     "; `castscope doctor --build` tries again"));
+        }
         auto begin = std::chrono::steady_clock::now();
         say(absl::StrCat("building the agent for PyTorch ", torch.version, " (once, about a minute, into ",
                          fs::path(output).parent_path().string(), ")"));
         absl::Status status = compile_agent(sources, torch, output);
         std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
         if (status.ok()) say(absl::StrFormat("the agent was built in %.0f s", took.count()));
-        return status;
+        return log.keep(status);
       });
 }
 

@@ -28,7 +28,8 @@ std::string find_agent(const TorchInstall& torch);
 
 // Finds, or builds into the cache folder (one process at a time; the others wait for it).
 absl::StatusOr<std::string> obtain_preload(const Say& say);
-absl::StatusOr<std::string> obtain_agent(const TorchInstall& torch, const Say& say);
+// A build that failed is not tried again by itself, unless the compiler is another one.
+absl::StatusOr<std::string> obtain_agent(const TorchInstall& torch, const Say& say, bool try_again = false);
 
 // The folder of the Python package, extracted: what goes on the job's module path.
 absl::StatusOr<std::string> obtain_python_package();

@@ -289,9 +289,10 @@ def test_without_an_agent_the_job_runs_and_it_is_said_once(castscope, python, lo
     done = lonely(python, "-c", code, CXX="/bin/false")
     assert done.returncode == 3
     assert done.stderr.count(b"there is no agent for the PyTorch in") == 1
-    assert b"cannot be built" in done.stderr
     assert counted(castscope.report()) == (0, 0)
     assert any("there is no agent" in notice for notice in castscope.report()["run"]["notices"])
+    assert b"cannot be built: the compiler fails, with the messages in" in done.stderr
+    assert b"cannot be built: the compiler failed before" in lonely(python, "-c", "", CXX="/bin/false").stderr
 
 
 def test_without_any_compiler_the_job_runs(castscope, python, lonely):
