@@ -1,0 +1,106 @@
+// Where a step ends, told as loops. A process without Python: whether an optimizer exists is known once one stepped.
+#include "agent/observe/steps.h"
+
+#include <gtest/gtest.h>
+
+namespace castscope::observe {
+namespace {
+
+class Loop {
+ public:
+  // One outermost region; returns the number of the step that it belongs to.
+  std::uint32_t region() {
+    lanes::StepReason reason{};
+    began_ = steps_.outermost_enter(api_, reason) ? reason : lanes::StepReason{};
+    steps_.outermost_exit();
+    return steps_.current();
+  }
+  std::uint32_t train_region() {
+    const std::uint32_t step = region();
+    steps_.backward_seen();
+    return step;
+  }
+  void optimizer() { steps_.optimizer_stepped(); }
+  lanes::StepReason began() const { return began_; }
+  Steps& steps() { return steps_; }
+  const PythonApi& api() const { return api_; }
+
+ private:
+  PythonApi api_{};
+  Steps steps_;
+  lanes::StepReason began_{};
+};
+
+TEST(StepsTest, AnOptimizerStepEndsTheStep) {
+  Loop loop;
+  for (std::uint32_t step = 0; step < 4; ++step) {
+    EXPECT_EQ(loop.train_region(), step);
+    loop.optimizer();
+  }
+  EXPECT_EQ(loop.began(), lanes::StepReason::kOptimizer);
+}
+
+TEST(StepsTest, SeveralOptimizersEndOneStep) {
+  Loop loop;
+  EXPECT_EQ(loop.train_region(), 0u);
+  loop.optimizer();
+  loop.optimizer();
+  EXPECT_EQ(loop.train_region(), 1u);
+}
+
+TEST(StepsTest, AccumulationGoesOn) {
+  Loop loop;
+  loop.train_region();
+  loop.optimizer();
+  for (std::uint32_t step = 1; step < 4; ++step) {
+    for (int micro = 0; micro < 3; ++micro) EXPECT_EQ(loop.train_region(), step);
+    loop.optimizer();
+  }
+}
+
+TEST(StepsTest, EveryRegionOfAnEvaluationIsAStep) {
+  Loop loop;
+  loop.train_region();
+  loop.optimizer();
+  for (std::uint32_t step = 1; step < 5; ++step) EXPECT_EQ(loop.region(), step);
+  EXPECT_EQ(loop.began(), lanes::StepReason::kRegionEnd);
+  EXPECT_EQ(loop.train_region(), 5u);
+}
+
+TEST(StepsTest, WithoutAnOptimizerTheRegionIsTheStep) {
+  Loop loop;
+  for (std::uint32_t step = 0; step < 4; ++step) EXPECT_EQ(loop.train_region(), step);
+}
+
+TEST(StepsTest, AnOptimizerBeforeTheFirstRegionEndsNothing) {
+  Loop loop;
+  loop.optimizer();
+  EXPECT_EQ(loop.train_region(), 0u);
+}
+
+TEST(StepsTest, RegionsOfOtherThreadsWithinOneStepDoNotEndIt) {
+  Loop loop;
+  loop.train_region();
+  loop.optimizer();
+  lanes::StepReason reason{};
+  EXPECT_TRUE(loop.steps().outermost_enter(loop.api(), reason));   // main thread
+  EXPECT_FALSE(loop.steps().outermost_enter(loop.api(), reason));  // a replica's thread, meanwhile
+  loop.steps().outermost_exit();
+  loop.steps().outermost_exit();
+  EXPECT_EQ(loop.steps().current(), 1u);
+}
+
+TEST(StepsTest, ExplicitStepsOverrideEverything) {
+  Loop loop;
+  loop.train_region();
+  loop.optimizer();
+  loop.steps().explicit_step();
+  EXPECT_EQ(loop.train_region(), 1u);
+  loop.optimizer();
+  EXPECT_EQ(loop.region(), 1u);
+  loop.steps().explicit_step();
+  EXPECT_EQ(loop.region(), 2u);
+}
+
+}  // namespace
+}  // namespace castscope::observe
