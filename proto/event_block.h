@@ -9,8 +9,8 @@
 //   varint   events n
 //   varint   bytes of all columns before compression
 //   varint   bytes of the bit stream
-//   zstd     columns, each as varint length + bytes: codes, keys, masks, time classes, duration classes, values
-//   bytes    bit stream: the bits of times and durations below their highest one; noise, stored as it is
+//   zstd     columns, each as varint length + bytes: codes, keys, masks, widths, values (enum Column)
+//   bytes    bit stream: times, durations, tensors below their highest bit; noise, stored as it is
 //
 // Lossless but for Event::reserved, which comes back as 0.
 #pragma once

@@ -2,6 +2,7 @@
 // Only event_block_pack.cc and event_block_unpack.cc include this.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -18,7 +19,8 @@ enum Column {
   kDurationClasses,
   kDims,
   kBytes,
-  kTensors,
+  kTensorClasses,
+  kNewTensorClasses,
   kSteps,
   kRegions,
   kEntries,
@@ -26,8 +28,8 @@ enum Column {
   kColumns
 };
 
-// All columns of one event at their widest, in the order above: 5 + 6 + 1 + 1 + 1 + 21 + 10 + 11 + 5 + 5 + 5 + 1.
-inline constexpr std::size_t kMostColumnBytesPerEvent = 72;
+// All columns of one event at their widest, in the order above: 5 + 6 + 1 + 1 + 1 + 21 + 10 + 1 + 1 + 5 + 5 + 5 + 1.
+inline constexpr std::size_t kMostColumnBytesPerEvent = 63;
 inline constexpr std::size_t kColumnOverhead = kColumns * 10;
 
 // Bits of the mask: what differs from the prediction.
@@ -48,6 +50,18 @@ inline constexpr std::uint32_t kNoSlot = 0xffffffff;
 inline std::uint64_t zigzag(std::uint64_t difference) { return (difference << 1) ^ (0 - (difference >> 63)); }
 inline std::uint64_t unzigzag(std::uint64_t z) { return (z >> 1) ^ (0 - (z & 1)); }
 
+// How far one object of a heap is from another, as a number that is small for neighbours. They lie 16 bytes apart: the
+// low four bits go to the top, where they are zero between real objects; the 60 others are zigzagged.
+inline constexpr std::uint64_t kLow60 = (std::uint64_t{1} << 60) - 1;
+inline std::uint64_t heap_distance(std::uint64_t to, std::uint64_t from) {
+  const std::uint64_t turned = std::rotr(to - from, 4), low = turned & kLow60;
+  return (turned & ~kLow60) | (((low << 1) ^ (0 - (low >> 59))) & kLow60);
+}
+inline std::uint64_t heap_neighbour(std::uint64_t from, std::uint64_t distance) {
+  const std::uint64_t low = distance & kLow60;
+  return from + std::rotl((distance & ~kLow60) | (((low >> 1) ^ (0 - (low & 1))) & kLow60), 4);
+}
+
 // What both ends know after the events so far.
 class Model {
  public:
@@ -67,7 +81,7 @@ class Model {
     return static_cast<std::uint32_t>(slots_.size() - 1);
   }
   const Slot& slot(std::uint32_t i) const { return slots_[i]; }
-  std::uint64_t predicted_time(std::uint32_t i) const { return time_ + slots_[i].delay; }
+  std::uint64_t predicted_time(std::uint32_t i) const { return free_at_ + slots_[i].delay; }
   std::uint32_t predicted_entries(std::uint32_t i) const { return slots_[i].last.entries + slots_[i].entries_step; }
   std::uint32_t step() const { return step_; }
   std::uint32_t region() const { return region_; }
@@ -80,23 +94,23 @@ class Model {
     Slot& slot = slots_[i];
     if (slot_ != kNoSlot) slots_[slot_].successor = i;
     slot_ = i;
-    slot.delay += quarter(event.time - time_ - slot.delay);
-    slot.duration += quarter(event.duration - slot.duration);
+    slot.delay += half(event.time - free_at_ - slot.delay);
+    slot.duration += half(event.duration - slot.duration);
     slot.entries_step = event.entries - slot.last.entries;
     slot.last = event;
-    time_ = event.time;
+    free_at_ = event.time + event.duration;
     step_ = event.step;
     region_ = event.region;
   }
 
  private:
-  static std::uint64_t quarter(std::uint64_t difference) {
-    return static_cast<std::uint64_t>(static_cast<std::int64_t>(difference) / 4);
+  static std::uint64_t half(std::uint64_t difference) {
+    return static_cast<std::uint64_t>(static_cast<std::int64_t>(difference) / 2);
   }
 
   std::vector<Slot> slots_;
   std::uint32_t slot_ = kNoSlot;  // of the last event
-  std::uint64_t time_ = 0;
+  std::uint64_t free_at_ = 0;     // end of the last event: how long it took says nothing of the time until the next
   std::uint32_t step_ = 0, region_ = 0;
 };
 

@@ -139,9 +139,9 @@ class Unpacker {
   }
 
   std::uint64_t get_tensor() {
-    const std::uint64_t age = columns_[kTensors].varint();
+    const std::uint64_t age = get_bits(kTensorClasses);
     if (age == 0) {
-      model_.last_new_tensor += unzigzag(columns_[kTensors].varint());
+      model_.last_new_tensor = heap_neighbour(model_.last_new_tensor, get_bits(kNewTensorClasses));
       model_.tensors.push_back(model_.last_new_tensor);
       return model_.last_new_tensor;
     }
@@ -149,12 +149,14 @@ class Unpacker {
     return bad_ ? 0 : model_.tensors[model_.tensors.size() - age];
   }
 
-  std::uint64_t get_number(Column classes) {
+  std::uint64_t get_number(Column classes) { return unzigzag(get_bits(classes)); }
+
+  std::uint64_t get_bits(Column classes) {
     const unsigned width = columns_[classes].byte();
     bad_ = bad_ || width > 64;
     if (bad_ || width == 0) return 0;
     const std::uint64_t high = std::uint64_t{1} << (width - 1);
-    return unzigzag(width == 1 ? high : high | bits_.get(width - 1));
+    return width == 1 ? high : high | bits_.get(width - 1);
   }
 
   Model model_;

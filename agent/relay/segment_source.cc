@@ -11,7 +11,7 @@ namespace castscope::relay {
 namespace {
 
 // Large enough to pack well, small enough to be no burst. Of proto/training_stream.h 256 events in a block take 5.1
-// bytes each, 4096 3.8, 16384 3.6: more than kGoodBlock is not worth waiting for.
+// bytes each, 4096 3.7, 16384 3.5: more than kGoodBlock is not worth waiting for.
 constexpr std::size_t kEventsPerBlock = 16384, kGoodBlock = 4096;
 constexpr std::size_t kDefinitionBytesPerBatch = 1u << 20;
 constexpr std::size_t kBlockBytesPerBatch = 1u << 20;
