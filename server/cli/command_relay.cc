@@ -192,6 +192,9 @@ int recover_all(const RecoverOptions& options) {
       } else {
         directory.discard();
       }
+    } else if (options.directory.empty() && directory.has_living_process()) {
+      // Whoever cleans up after a crash does not want to wait for a job that may run for days.
+      say(absl::StrCat(directory.path(), " belongs to a job that still runs: left alone; name it to have it recorded"));
     } else {
       status = std::max(status, recover(directory, options));
     }
@@ -215,7 +218,8 @@ void add_relay(CommandLine& line) {
 void add_recover(CommandLine& line) {
   auto* command = line.app.add_subcommand("recover", "Make the run file of a run whose recorder died");
   auto options = std::make_shared<RecoverOptions>();
-  command->add_option("RUN_DIRECTORY", options->directory, "One run only; else all that are left over");
+  command->add_option("RUN_DIRECTORY", options->directory,
+                      "One run only, also one whose job still runs; else all that are left over");
   command->add_option("-o,--output", options->output, "Where the run goes, instead of where it was meant to go");
   command->add_flag("--force", options->force, "Overwrite files that exist");
   command->add_flag("--list", options->list, "Only say what is left over");
