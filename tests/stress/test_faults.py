@@ -27,16 +27,18 @@ def loop(progress, iterations=ITERATIONS):
 
 def castscope(*arguments, cwd=None, prefix=()):
     return subprocess.run([*prefix, str(runs.CASTSCOPE), *map(str, arguments)], env=runs.clean_environment(), cwd=cwd,
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False)
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="backslashreplace", timeout=120,
+                          check=False)
 
 
 def assert_sentence(done, *words):
-    """It failed, by its own decision, with a sentence that has these words; nothing on standard output."""
+    """It failed, by its own decision, with a sentence that has these words; nothing on standard output, and nothing on
+    the terminal that a person cannot read, whatever a damaged file holds."""
     assert done.returncode > 0, done
     assert done.stdout == ""
     for word in words:
         assert str(word) in done.stderr, done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert done.stderr.removesuffix("\n").isprintable() and "\\x" not in done.stderr, repr(done.stderr)
 
 
 # --- run files ------------------------------------------------------------------------------------------------------
