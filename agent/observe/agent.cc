@@ -82,6 +82,14 @@ void describe_process(Recording& r) {
                               ": its stack is not known to this castscope, casts have no source line");
 }
 
+// False when it was done before.
+bool let_go() {
+  if (g_process.stopped.exchange(true)) return false;
+  for (int i = 0; i < CASTSCOPE_HOOK_COUNT; ++i)
+    if (g_originals[i] != nullptr) g_process.preload->slots[i] = g_originals[i];
+  return true;
+}
+
 Recording* make_recording() {
   std::lock_guard lock(*g_make_recording);
   if (Recording* r = g_process.recording.load()) return r;
@@ -97,6 +105,11 @@ Recording* make_recording() {
   }
   std::string error;
   lanes::SegmentWriter* segment = lanes::SegmentWriter::create(options, &error);
+  if (segment == nullptr && access(options.directory.c_str(), F_OK) != 0) {
+    // The run is over (the job's first process ended, its report is written): nobody listens any more.
+    let_go();
+    return nullptr;
+  }
   if (segment == nullptr) {
     step_aside(error + "; this process is not recorded");
     return nullptr;
@@ -116,10 +129,7 @@ std::string thread_name() {
 }  // namespace
 
 void step_aside(const std::string& sentence) {
-  if (g_process.stopped.exchange(true)) return;
-  g_process.preload->say(sentence.c_str());
-  for (int i = 0; i < CASTSCOPE_HOOK_COUNT; ++i)
-    if (g_originals[i] != nullptr) g_process.preload->slots[i] = g_originals[i];
+  if (let_go()) g_process.preload->say(sentence.c_str());
 }
 
 namespace {

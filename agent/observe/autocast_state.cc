@@ -25,6 +25,10 @@ bool autocast_enabled(std::uint8_t device) {
   }
 }
 
+bool grad_mode() { return c10::AutogradState::get_tls_state().get_grad_mode(); }
+
+bool in_backward() { return torch::autograd::get_current_graph_task_id() >= 0; }
+
 const void* autograd_state() { return &c10::AutogradState::get_tls_state(); }
 
 const PyObject* python_object_of(const void* tensor) { return python_object(static_cast<const TensorImpl*>(tensor)); }

@@ -12,6 +12,9 @@ std::uint8_t autocast_dtype(std::uint8_t device);
 bool autocast_cache_enabled();
 // False inside an autocast kernel too: it excludes its own key.
 bool autocast_enabled(std::uint8_t device);
+bool grad_mode();
+// The calling thread runs an autograd graph task.
+bool in_backward();
 // The calling thread's c10::AutogradState: lives at one address as long as the thread.
 const void* autograd_state();
 // The Python object of a TensorImpl*, nullptr when it has none.

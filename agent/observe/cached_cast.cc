@@ -70,6 +70,14 @@ void note_in_cache(lanes::SegmentHeader& h, std::uint64_t bytes) {
   return result;
 }
 
+// The site of a call that returned another dtype than was asked for.
+[[gnu::cold, gnu::noinline]] Counted find_as(ThreadState& t, CallKey key, CallFacts facts, ScalarType got,
+                                             const void* caller, const TensorImpl* source) {
+  facts.to = static_cast<std::uint8_t>(got);
+  key.packed = facts.pack();
+  return find_site(t, key, facts, caller, source);
+}
+
 template <int PythonMinor>
 at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType device) {
   ThreadState* state = thread_state();
@@ -107,7 +115,7 @@ at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType dev
                         .to = static_cast<std::uint8_t>(to),
                         .device = dev,
                         .cause = lanes::Cause::kAutocast,
-                        .phase = phase_of(r, lanes::Phase::kForward),
+                        .phase = phase_of(lanes::Phase::kForward),
                         .why = why,
                         .requires_grad = standing.requires_grad,
                         .leaf = standing.leaf,
@@ -136,8 +144,12 @@ at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType dev
     // Not eligible for a reason that was not foreseen (another device): a pass-through.
     lanes::LaneWriter::add(find_pass(t, call_site, region, false, dev, caller, source)->passes, 1);
   } else {
-    lanes::LaneWriter::add(counted.counter->hits, 1);
-    publish(t, r, lanes::EventKind::kHit, source, counted.site, begin, 0, 0, 0);
+    Counted hit = counted;
+    // The cache does not look at the dtype: a copy made for a bfloat16 region may come back in a float16 one.
+    if (const ScalarType got = dtype_of(result.unsafeGetTensorImpl()); got != to) [[unlikely]]
+      hit = find_as(t, key, facts, got, caller, source);
+    lanes::LaneWriter::add(hit.counter->hits, 1);
+    publish(t, r, lanes::EventKind::kHit, source, hit.site, begin, 0, 0, 0);
   }
   return result;
 }

@@ -16,10 +16,8 @@ PythonStack::Summary python_summary() {
 }
 
 // `elsewhere`: the phase of a call that is not in backward.
-inline lanes::Phase phase_of(Recording& r, lanes::Phase elsewhere) {
-  if (torch::autograd::get_current_graph_task_id() < 0) return elsewhere;
-  r.steps.backward_seen();
-  return lanes::Phase::kBackward;
+inline lanes::Phase phase_of(lanes::Phase elsewhere) {
+  return torch::autograd::get_current_graph_task_id() < 0 ? elsewhere : lanes::Phase::kBackward;
 }
 
 // Sizes without asking a subclass that computes them in Python, and without symbols.

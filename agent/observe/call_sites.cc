@@ -145,9 +145,19 @@ bool CallSites::learn_locked(CallSite& site, const void* tensor) {
       if (other.learned && other.op == site.op)
         std::erase_if(open,
                       [&](std::uint32_t p) { return p < names->second.size() && names->second[p] == other.argument; });
-  if (open.size() != 1 || open[0] >= names->second.size()) return false;
+  if (open.empty() || open.back() >= names->second.size()) return false;
+  site.learned = open.size() == 1;
+  // Until a call tells them apart: compilers pass arguments right to left, so the first call site to come gets the last
+  // place that no other has.
+  std::sort(open.begin(), open.end());
+  if (!site.learned) {
+    if (!site.argument.empty()) return false;
+    for (const auto& [key, other] : sites_)
+      if (other.op == site.op && open.size() > 1)
+        std::erase_if(open, [&](std::uint32_t p) { return names->second[p] == other.argument; });
+    open = {open.back()};
+  }
   site.argument = names->second[open[0]];
-  site.learned = true;
   definitions_.update_call_site(
       site.id, {definitions_.op(site.op), open[0], definitions_.string(site.argument), site.code_address});
   return true;

@@ -54,10 +54,11 @@ bool is_root_argument(const PythonApi& api, const RawStack& raw, const PyObject*
 
 }  // namespace
 
-Role role_of(const CallFacts& f, std::string_view argument, const RawStack& raw, const void* tensor) {
-  if (f.cause == lanes::Cause::kBackward) return Role::kGradient;
+Role role_of(const CallFacts& f, lanes::Cause cause, std::string_view argument, const RawStack& raw,
+             const void* tensor) {
+  if (cause == lanes::Cause::kBackward) return Role::kGradient;
   if (f.phase == lanes::Phase::kBackward && !f.grad_mode && !f.parameter) return Role::kGradient;
-  if (f.parameter) return Role::kWeight;
+  if (f.parameter || (cause == lanes::Cause::kScript && f.requires_grad && f.leaf)) return Role::kWeight;
 
   const PyObject* tensor_object = python_object_of(tensor);
   const bool in_module = raw.module_frame != nullptr && tensor_object != nullptr;

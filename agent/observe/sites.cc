@@ -53,7 +53,7 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
     d.cause = place.cause;
     d.op = r.definitions.op(place.cause == lanes::Cause::kBackward ? backward_node_name() : place.op);
   }
-  d.role = role_of(facts, argument, raw, tensor);
+  d.role = role_of(facts, d.cause, argument, raw, tensor);
   d.why = facts.why;
   d.phase = facts.phase;
   d.from = facts.from;

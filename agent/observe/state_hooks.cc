@@ -49,7 +49,8 @@ int decrement_nesting() {
 
 void clear_cache() {
   original<void (*)()>(CASTSCOPE_HOOK_CLEAR_CACHE)();
-  if (ThreadState* t = thread_slot()) note([&] { cache_cleared(*t); });
+  // A thread that did nothing else yet clears everybody's entries all the same.
+  if (ThreadState* t = thread_state()) note([&] { cache_cleared(*t); });
 }
 
 void scaler_marked() {

@@ -43,20 +43,24 @@ bool Steps::optimizer_exists(const PythonApi& api) {
   return found;
 }
 
-bool Steps::outermost_enter(const PythonApi& api, lanes::StepReason& reason) {
+bool Steps::outermost_enter(const PythonApi& api, bool grad_mode, bool in_backward, lanes::StepReason& reason) {
   const bool alone = open_.fetch_add(1, std::memory_order_relaxed) == 0;
-  if (!alone || explicit_.load(std::memory_order_relaxed)) return false;
-  if (!region_seen_.exchange(true, std::memory_order_relaxed)) {
-    stepped_.store(false, std::memory_order_relaxed);
-    return false;
+  if (!alone || in_backward || explicit_.load(std::memory_order_relaxed)) return false;
+  const bool first = !region_seen_.exchange(true, std::memory_order_relaxed);
+  const bool stepped = stepped_.exchange(false, std::memory_order_relaxed);
+  if (!first && !stepped) {
+    const bool graph_pending = graph_pending_.load(std::memory_order_relaxed) && optimizer_exists(api);
+    const bool teacher = grad_mode && lone_pass_.load(std::memory_order_relaxed);
+    if (graph_pending || teacher) {
+      if (grad_mode) graph_pending_.store(true, std::memory_order_relaxed);
+      lone_pass_.store(false, std::memory_order_relaxed);
+      return false;
+    }
   }
-  if (stepped_.exchange(false, std::memory_order_relaxed))
-    reason = lanes::StepReason::kOptimizer;
-  else if (!backward_.load(std::memory_order_relaxed) || !optimizer_exists(api))
-    reason = lanes::StepReason::kRegionEnd;
-  else
-    return false;  // gradients are being accumulated
-  backward_.store(false, std::memory_order_relaxed);
+  graph_pending_.store(grad_mode, std::memory_order_relaxed);
+  lone_pass_.store(!grad_mode && (first || stepped), std::memory_order_relaxed);
+  if (first) return false;
+  reason = stepped ? lanes::StepReason::kOptimizer : lanes::StepReason::kRegionEnd;
   current_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }

@@ -1,9 +1,10 @@
-// Where a training step ends: with the last optimizer step (taken or skipped) before the next outermost region; a
-// region after which no backward ran, or a job without an optimizer, ends with the region itself. castscope.step()
-// overrides all of that from its first call on.
+// Where a training step ends: with the last optimizer step (taken or skipped) before the next outermost region. Where
+// there is no optimizer, with the region itself: in a process that has none, and for a region entered with grad mode
+// off (evaluation). castscope.step() overrides all of that from its first call on.
 //
-// A region that was followed by backward but by no optimizer step belongs to gradient accumulation: the step goes on,
-// provided that the process has an optimizer at all.
+// So regions entered with grad mode on belong together until an optimizer steps: gradient accumulation, a loss in a
+// region of its own. A single region without grad mode that follows an optimizer step (a teacher's pass) belongs to the
+// training region after it. Regions that are entered while backward runs (reentrant checkpointing) end nothing.
 #pragma once
 
 #include <atomic>
@@ -18,15 +19,12 @@ class Steps {
  public:
   std::uint32_t current() const { return current_.load(std::memory_order_relaxed); }
 
-  // A thread enters its outermost region; GIL held. Returns the reason when a new step begins here.
-  bool outermost_enter(const PythonApi& api, lanes::StepReason& reason);
+  // A thread enters its outermost region; GIL held. Returns true, and the reason, when a new step begins here.
+  bool outermost_enter(const PythonApi& api, bool grad_mode, bool in_backward, lanes::StepReason& reason);
   void outermost_exit() { open_.fetch_sub(1, std::memory_order_relaxed); }
   void optimizer_stepped() {
     has_optimizer_.store(true, std::memory_order_relaxed);
     stepped_.store(true, std::memory_order_relaxed);
-  }
-  void backward_seen() {
-    if (!backward_.load(std::memory_order_relaxed)) backward_.store(true, std::memory_order_relaxed);
   }
   void explicit_step();
 
@@ -37,7 +35,8 @@ class Steps {
   std::atomic<std::int32_t> open_{0};  // outermost regions open in all threads
   std::atomic<bool> region_seen_{false};
   std::atomic<bool> stepped_{false};
-  std::atomic<bool> backward_{false};
+  std::atomic<bool> graph_pending_{false};  // a region since the step began may have made a graph
+  std::atomic<bool> lone_pass_{false};      // the step so far is one region without grad mode, after an optimizer step
   std::atomic<bool> has_optimizer_{false};
   std::atomic<bool> explicit_{false};
   std::uint32_t asked_ = 0, ask_at_ = 1;  // under the GIL

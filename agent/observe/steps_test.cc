@@ -9,17 +9,14 @@ namespace {
 class Loop {
  public:
   // One outermost region; returns the number of the step that it belongs to.
-  std::uint32_t region() {
+  std::uint32_t region(bool grad_mode, bool in_backward = false) {
     lanes::StepReason reason{};
-    began_ = steps_.outermost_enter(api_, reason) ? reason : lanes::StepReason{};
+    began_ = steps_.outermost_enter(api_, grad_mode, in_backward, reason) ? reason : lanes::StepReason{};
     steps_.outermost_exit();
     return steps_.current();
   }
-  std::uint32_t train_region() {
-    const std::uint32_t step = region();
-    steps_.backward_seen();
-    return step;
-  }
+  std::uint32_t train_region() { return region(true); }
+  std::uint32_t no_grad_region() { return region(false); }
   void optimizer() { steps_.optimizer_stepped(); }
   lanes::StepReason began() const { return began_; }
   Steps& steps() { return steps_; }
@@ -62,9 +59,38 @@ TEST(StepsTest, EveryRegionOfAnEvaluationIsAStep) {
   Loop loop;
   loop.train_region();
   loop.optimizer();
-  for (std::uint32_t step = 1; step < 5; ++step) EXPECT_EQ(loop.region(), step);
+  for (std::uint32_t step = 1; step < 5; ++step) EXPECT_EQ(loop.no_grad_region(), step);
   EXPECT_EQ(loop.began(), lanes::StepReason::kRegionEnd);
   EXPECT_EQ(loop.train_region(), 5u);
+}
+
+TEST(StepsTest, ALossInARegionOfItsOwnBelongsToTheStep) {
+  Loop loop;
+  loop.train_region();
+  loop.optimizer();
+  for (std::uint32_t step = 1; step < 4; ++step) {
+    EXPECT_EQ(loop.train_region(), step);
+    EXPECT_EQ(loop.train_region(), step);
+    loop.optimizer();
+  }
+}
+
+TEST(StepsTest, ATeachersPassBelongsToTheStep) {
+  Loop loop;
+  for (std::uint32_t step = 0; step < 4; ++step) {
+    EXPECT_EQ(loop.no_grad_region(), step);
+    EXPECT_EQ(loop.train_region(), step);
+    loop.optimizer();
+  }
+}
+
+TEST(StepsTest, RegionsWithinBackwardEndNothing) {
+  Loop loop;
+  for (std::uint32_t step = 0; step < 4; ++step) {
+    EXPECT_EQ(loop.train_region(), step);
+    EXPECT_EQ(loop.region(true, true), step);
+    loop.optimizer();
+  }
 }
 
 TEST(StepsTest, WithoutAnOptimizerTheRegionIsTheStep) {
@@ -83,8 +109,8 @@ TEST(StepsTest, RegionsOfOtherThreadsWithinOneStepDoNotEndIt) {
   loop.train_region();
   loop.optimizer();
   lanes::StepReason reason{};
-  EXPECT_TRUE(loop.steps().outermost_enter(loop.api(), reason));   // main thread
-  EXPECT_FALSE(loop.steps().outermost_enter(loop.api(), reason));  // a replica's thread, meanwhile
+  EXPECT_TRUE(loop.steps().outermost_enter(loop.api(), true, false, reason));   // main thread
+  EXPECT_FALSE(loop.steps().outermost_enter(loop.api(), true, false, reason));  // a replica's thread, meanwhile
   loop.steps().outermost_exit();
   loop.steps().outermost_exit();
   EXPECT_EQ(loop.steps().current(), 1u);
@@ -97,9 +123,9 @@ TEST(StepsTest, ExplicitStepsOverrideEverything) {
   loop.steps().explicit_step();
   EXPECT_EQ(loop.train_region(), 1u);
   loop.optimizer();
-  EXPECT_EQ(loop.region(), 1u);
+  EXPECT_EQ(loop.no_grad_region(), 1u);
   loop.steps().explicit_step();
-  EXPECT_EQ(loop.region(), 2u);
+  EXPECT_EQ(loop.no_grad_region(), 2u);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ namespace {
 using std::chrono::seconds;
 
 // Everything the job left is in memory or nearly so; only a collector far away may need its time.
-constexpr seconds kLocalDeadline{120}, kRemoteDeadline{30};
+constexpr seconds kLocalDeadline{120}, kRemoteDeadline{10};
 
 bool all_ended(const relay::Summary& summary) {
   return std::all_of(summary.processes.begin(), summary.processes.end(), [](const relay::ProcessSummary& process) {

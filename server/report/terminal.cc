@@ -99,7 +99,9 @@ class Page {
     std::string text = counted(all.casts, "cast", "casts") + ", " + counted(all.hits, "cache hit", "cache hits") +
                        ", " + counted(all.passes, "pass-through", "pass-throughs");
     if (all.casts + all.hits + all.passes + all.traced == 0) text = "autocast was never asked to cast anything";
-    if (all.traced > 0) text += ", " + grouped(all.traced) + " while tracing";
+    if (all.traced > 0)
+      text += ", " + grouped(all.traced) +
+              " while tracing (compiled graphs cast in their own kernels, which are not counted)";
     if (all.casts > 0) {
       text += "; " + rules::readable_bytes(all.bytes) + " copied in " + duration(all.cpu_ns) + " of CPU time";
     }

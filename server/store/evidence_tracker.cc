@@ -135,6 +135,12 @@ void EvidenceTracker::clear(std::uint32_t lane_id) {
   lane.uncleared_region = 0;
 }
 
+void EvidenceTracker::thread_begins(std::uint32_t lane_id) {
+  LaneState& lane = lane_state(lane_id);
+  end_stay(lane);
+  lane = LaneState();
+}
+
 std::vector<std::pair<std::uint32_t, SiteEvidence>> EvidenceTracker::take_sites() {
   std::vector<std::pair<std::uint32_t, SiteEvidence>> taken;
   taken.reserve(changed_sites_.size());

@@ -30,6 +30,8 @@ class EvidenceTracker {
   void enter(std::uint32_t lane, const lanes::Event&, std::uint32_t region, bool outermost);
   void exit(std::uint32_t lane, const lanes::Event&, std::uint32_t region);
   void clear(std::uint32_t lane);
+  // The lane goes to another thread: what the one before left open is not this one's.
+  void thread_begins(std::uint32_t lane);
 
   // Evidence that changed since the last call: by process-local site and by run-wide region.
   std::vector<std::pair<std::uint32_t, SiteEvidence>> take_sites();

@@ -221,6 +221,10 @@ absl::Status ProcessWriter::events(const EventBlock& block) {
         step.clear(event);
         evidence_.clear(block.lane);
         break;
+      case lanes::EventKind::kThread:
+        step.other(event);
+        evidence_.thread_begins(block.lane);
+        break;
       default:
         step.other(event);
     }

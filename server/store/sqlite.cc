@@ -20,6 +20,13 @@ absl::Status Database::exec(const char* sql) {
   return code == SQLITE_OK ? absl::OkStatus() : error(code);
 }
 
+// SQLite quotes from the file, and a damaged file may hold anything: keep a sentence on one line of plain text.
+static std::string printable(std::string text) {
+  for (char& c : text)
+    if (c < 0x20 || c > 0x7e) c = '?';
+  return text;
+}
+
 absl::Status Database::close() {
   if (!handle_) return absl::OkStatus();
   const int code = sqlite3_close(handle_.get());
@@ -29,7 +36,7 @@ absl::Status Database::close() {
 }
 
 absl::Status Database::error(int code) const {
-  const char* const reason = handle_ ? sqlite3_errmsg(handle_.get()) : sqlite3_errstr(code);
+  const std::string reason = printable(handle_ ? sqlite3_errmsg(handle_.get()) : sqlite3_errstr(code));
   switch (code & 0xff) {
     case SQLITE_FULL:
       return absl::ResourceExhaustedError(

@@ -14,7 +14,9 @@ import runs
 import torch
 
 PYTHON = [sys.executable]
-TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+# --standalone asks for "localhost" by name, which a bare system cannot resolve.
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node", "2", "--rdzv-backend",
+            "c10d", "--rdzv-endpoint", "127.0.0.1:0", "--rdzv-id", "workload", "--local-addr", "127.0.0.1"]
 DTYPES = {5: "float16", 6: "float32", 7: "float64", 15: "bfloat16"}
 
 
