@@ -35,7 +35,7 @@ def sites(tmp_path_factory):
     return [site for site in outcome.report["sites"] if site["cause"] == "autocast"]
 
 
-@pytest.mark.parametrize("expected", expectations(), ids=str)
+@pytest.mark.parametrize("expected", list(expectations()), ids=str)
 def test_a_site_says_what_its_line_does(expected, sites):
     mark = expected.mark
     of_line = [site for site in sites if site["location"]["line"] == expected.line]
