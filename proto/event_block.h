@@ -28,7 +28,9 @@
 
 namespace castscope::wire {
 
-inline constexpr std::uint8_t kEventBlockFormat = 1;
+// Any change of what pack writes raises it, and kProtocol with it: an older block is then refused by its number.
+// 2: addresses by their distance in the heap, delays from the end of the call before.
+inline constexpr std::uint8_t kEventBlockFormat = 2;
 // A block larger than this is refused by unpack whatever its caller allows: 64 MB of events.
 inline constexpr std::size_t kMostEventsInBlock = 1u << 20;
 
@@ -42,9 +44,10 @@ struct EventKey {
   bool operator==(const EventKey&) const = default;
 };
 
-// Appends the events of `packed` to `events`. Fails, with a sentence and `events` as it was, for anything that pack
-// does not make and for more than `limit` events; memory is bounded by `limit` whatever the bytes say. Every kind in
-// the result is one of the closed list. `keys` may be null.
+// Appends the events of `packed` to `events`. Fails, with a sentence and `events` as it was: for a block of another
+// format (Unimplemented), for anything that pack does not make and for more than `limit` events (InvalidArgument);
+// memory is bounded by `limit` whatever the bytes say. Every kind in the result is one of the closed list. `keys` may
+// be null.
 absl::Status unpack(std::string_view packed, std::size_t limit, std::vector<lanes::Event>* events,
                     std::vector<EventKey>* keys = nullptr);
 

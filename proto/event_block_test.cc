@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <random>
+#include <sstream>
 
 #include "proto/training_stream.h"
 
@@ -85,10 +88,28 @@ TEST(EventBlockTest, RefusesMoreThanTheLimit) {
   EXPECT_THAT(refusal(pack(training_stream(101)), 100), testing::HasSubstr("101 events where at most 100"));
 }
 
-TEST(EventBlockTest, RefusesAnotherFormat) {
+// An older block is not damaged, and is told apart before anything in it is believed.
+TEST(EventBlockTest, RefusesAnotherFormatAsWhatItIs) {
   std::string packed = pack(training_stream(10));
-  packed[0] = 9;
-  EXPECT_THAT(refusal(packed), testing::HasSubstr("format 9, this castscope reads format 1"));
+  packed[0] = 1;
+  EXPECT_EQ(refusal(packed), "events packed in format 1, this castscope reads format 2");
+  std::vector<Event> events;
+  EXPECT_TRUE(absl::IsUnimplemented(unpack(packed, 10, &events)));
+}
+
+// A block that was packed when the format got its number still means the same. When this fails, the packing has
+// changed: raise kEventBlockFormat and kProtocol, and make the file anew with CASTSCOPE_UPDATE_GOLDEN=1.
+TEST(EventBlockTest, ThePackingIsThatOfItsNumber) {
+  const std::vector<Event> events = training_stream(300);
+  const std::string path = std::string(CASTSCOPE_SOURCE_DIR) + "/tests/golden/event_block/format-" +
+                           std::to_string(kEventBlockFormat) + ".bin";
+  if (std::getenv("CASTSCOPE_UPDATE_GOLDEN") != nullptr) std::ofstream(path, std::ios::binary) << pack(events);
+  std::stringstream golden;
+  golden << std::ifstream(path, std::ios::binary).rdbuf();
+  std::vector<Event> result;
+  const absl::Status status = unpack(golden.str(), events.size(), &result);
+  ASSERT_TRUE(status.ok()) << path << ": " << status;
+  EXPECT_TRUE(same(result, events));
 }
 
 TEST(EventBlockTest, RefusesWhatIsCutShort) {

@@ -179,8 +179,8 @@ absl::Status open_envelope(std::string_view packed, Envelope* out) {
   const std::uint8_t format = reader.byte();
   if (reader.bad) return damaged("it is empty");
   if (format != kEventBlockFormat)
-    return absl::InvalidArgumentError(
-        absl::StrCat("event block of format ", format, ", this castscope reads format ", kEventBlockFormat));
+    return absl::UnimplementedError(
+        absl::StrCat("events packed in format ", format, ", this castscope reads format ", kEventBlockFormat));
   out->count = reader.varint();
   out->column_bytes = reader.varint();
   const std::uint64_t bit_bytes = reader.varint();

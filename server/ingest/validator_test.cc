@@ -222,7 +222,12 @@ Batch wrong_count() {
 }
 Batch damaged_events() {
   Batch batch;
-  batch.casts(1, 0, 5, 1).batch().mutable_events(0)->set_packed("garbage");
+  batch.casts(1, 0, 5, 1).batch().mutable_events(0)->set_packed("\2garbage");
+  return batch;
+}
+Batch older_events() {
+  Batch batch;
+  batch.casts(1, 0, 5, 1).batch().mutable_events(0)->mutable_packed()->at(0) = 1;
   return batch;
 }
 Batch cut_short() {
@@ -259,7 +264,8 @@ INSTANTIATE_TEST_SUITE_P(
         Nonsense{"EventsOfLaneZero", Batch().casts(0, 0, 1, 1), "lane 0"},
         Nonsense{"EmptyBlock", Batch().casts(1, 0, 0, 1), "a block of 0 events"},
         Nonsense{"WrongCount", wrong_count(), "a block of 5 events called 6"},
-        Nonsense{"DamagedEvents", damaged_events(), "event block"},
+        Nonsense{"DamagedEvents", damaged_events(), "damaged event block"},
+        Nonsense{"OlderEvents", older_events(), "sent events packed in format 1, this castscope reads format 2"},
         Nonsense{"ImpossibleNumbers", Batch().casts(1, ~0ull - 1, 5, 1), "impossible numbers"},
         Nonsense{"UnevenCounters", uneven_counters(), "differ in length"},
         Nonsense{"StateOfLaneZero", Batch().lane(0, 1), "lane 0"},

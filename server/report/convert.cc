@@ -176,7 +176,12 @@ absl::Status convert(const std::string& run_file, EventFormat format, std::ostre
     if (block.process == 0 || block.process > data->processes.size()) {
       return absl::DataLossError(absl::StrCat(run_file, ": the run file is damaged: events of an unknown process"));
     }
-    if (absl::Status bad = wire::unpack(block.packed, wire::kMostEventsInBlock, &events); !bad.ok()) {
+    const absl::Status bad = wire::unpack(block.packed, wire::kMostEventsInBlock, &events);
+    if (absl::IsUnimplemented(bad)) {
+      return absl::UnimplementedError(absl::StrCat(run_file, ": the run file has ", bad.message(),
+                                                   "; convert it with the castscope that wrote it"));
+    }
+    if (!bad.ok()) {
       return absl::DataLossError(absl::StrCat(run_file, ": the run file is damaged: ", bad.message()));
     }
     if (block.after_gap && !trace) {

@@ -14,6 +14,7 @@
 #include "server/report/json.h"
 #include "server/report/terminal.h"
 #include "server/store/run_store.h"
+#include "server/store/sqlite.h"
 #include "server/store/test_run.h"
 
 namespace castscope::report {
@@ -254,6 +255,17 @@ TEST_F(ReportTest, EventsBecomeATrace) {
   std::map<std::string, int> phases;
   for (const auto& event : trace["traceEvents"]) ++phases[event["ph"]];
   EXPECT_EQ(phases, (std::map<std::string, int>{{"X", 15}, {"B", 3}, {"E", 3}, {"i", 9}}));
+}
+
+TEST_F(ReportTest, EventsOfAnotherFormatAreNoDamage) {
+  train(100, 0);
+  finish();
+  auto database = store::Database::open(path(), SQLITE_OPEN_READWRITE);
+  ASSERT_TRUE(database->exec("UPDATE event_blocks SET data = CAST(x'01' || substr(data, 2) AS BLOB)").ok());
+  std::ostringstream out;
+  EXPECT_THAT(std::string(convert(path(), EventFormat::kJsonLines, out).message()),
+              testing::EndsWith(": the run file has events packed in format 1, this castscope reads format 2; "
+                                "convert it with the castscope that wrote it"));
 }
 
 // Whatever happens to the bytes of a file, it is read or refused.

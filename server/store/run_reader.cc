@@ -304,9 +304,9 @@ absl::StatusOr<Database> open_run_file(const std::string& path, bool to_write) {
   const auto format = pragma(*database, "PRAGMA user_version");
   if (!format.ok()) return format.status();
   if (*format != kFormat) {
-    return absl::UnimplementedError(absl::StrCat(path, ": the run file has format ", *format, ", this castscope reads ",
-                                                 kFormat,
-                                                 "; read it with the castscope that wrote it, or a newer one"));
+    return absl::UnimplementedError(absl::StrCat(
+        path, ": the run file has format ", *format, ", this castscope reads ", kFormat, "; read it with ",
+        *format > kFormat ? "a newer castscope, as the one that wrote it" : "the castscope that wrote it"));
   }
   return database;
 }

@@ -2,6 +2,7 @@
 #include "server/store/run_reader.h"
 
 #include "server/store/run_store_test.h"
+#include "server/store/schema.h"
 
 namespace castscope::store {
 namespace {
@@ -35,11 +36,29 @@ TEST_F(RunReaderTest, ATruncatedFileIsASentenceWhereverItWasCut) {
   }
 }
 
-TEST_F(RunReaderTest, ANewerFormatIsRefused) {
+TEST_F(RunReaderTest, AnotherFormatIsRefusedAsWhatItIs) {
   auto store = create();
   ASSERT_TRUE(store->close().ok());
-  ASSERT_TRUE(Database::open(path(), SQLITE_OPEN_READWRITE)->exec("PRAGMA user_version = 2").ok());
-  EXPECT_THAT(trouble_with(path()), HasSubstr("has format 2, this castscope reads 1"));
+  const auto trouble_with_format = [&](int format) {
+    const std::string sql = "PRAGMA user_version = " + std::to_string(format);
+    EXPECT_TRUE(Database::open(path(), SQLITE_OPEN_READWRITE)->exec(sql.c_str()).ok());
+    return trouble_with(path());
+  };
+  const std::string reads = ", this castscope reads " + std::to_string(kFormat) + "; read it with ";
+  EXPECT_THAT(trouble_with_format(kFormat + 1),
+              HasSubstr("has format " + std::to_string(kFormat + 1) + reads + "a newer castscope"));
+  EXPECT_THAT(trouble_with_format(kFormat - 1),
+              HasSubstr("has format " + std::to_string(kFormat - 1) + reads + "the castscope that wrote it"));
+}
+
+// When this fails, the tables have changed: raise kFormat, and put the new number here.
+TEST_F(RunReaderTest, TheTablesAreThoseOfTheFormatsNumber) {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (const char* at = kTables; *at != '\0'; ++at) {
+    hash = (hash ^ static_cast<unsigned char>(*at)) * 0x100000001b3;
+  }
+  EXPECT_EQ(kFormat, 1);
+  EXPECT_EQ(hash, 17038500156171057305u);
 }
 
 TEST_F(RunReaderTest, RowsThatDoNotFitTogetherAreDamage) {
