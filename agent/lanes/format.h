@@ -23,7 +23,7 @@
 namespace castscope::lanes {
 
 inline constexpr std::uint64_t kMagic = 0x454e414c54534143;  // "CASTLANE" in little-endian order
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 inline constexpr std::uint64_t kPage = 4096;
 inline constexpr std::uint64_t kAlignment = 64;
 
@@ -206,6 +206,9 @@ struct ModuleDefinition {
   std::uint32_t path;       // string: "encoder.layers.0.linear1", "" for the outermost module itself
   std::uint32_t type;       // string: class of the module
   std::uint32_t root_type;  // string: class of the outermost module
+  // Which of the living outermost modules of that class, in the order of their first use: 1, 2, … A number is given
+  // again when its module is gone, so that modules made in a loop are one.
+  std::uint32_t root_number;
 };
 struct OperatorDefinition {
   std::uint32_t name;  // string: "aten::linear", "aten::norm.ScalarOpt_dim"

@@ -47,7 +47,8 @@ void print_definition(Texts& texts, const DefinitionHeader& h, const char* p) {
     }
     case DefinitionKind::kModule: {
       const auto d = read<ModuleDefinition>(p);
-      std::printf("module %u '%s' %s in %s\n", h.id, texts[d.path], texts[d.type], texts[d.root_type]);
+      std::printf("module %u '%s' %s in %s#%u\n", h.id, texts[d.path], texts[d.type], texts[d.root_type],
+                  d.root_number);
       return;
     }
     case DefinitionKind::kOperator:

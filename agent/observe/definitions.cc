@@ -133,9 +133,11 @@ Definitions::Place Definitions::innermost(const RawStack& raw) {
   return found == codes_.end() ? Place{} : found->second.place;
 }
 
-std::uint32_t Definitions::module(std::string_view path, std::string_view type, std::string_view root_type) {
+std::uint32_t Definitions::module(std::string_view path, std::string_view type, std::string_view root_type,
+                                  std::uint32_t root_number) {
   std::lock_guard lock(mutex_);
-  const lanes::ModuleDefinition definition{string_locked(path), string_locked(type), string_locked(root_type)};
+  const lanes::ModuleDefinition definition{string_locked(path), string_locked(type), string_locked(root_type),
+                                           root_number};
   return intern(modules_, DefinitionKind::kModule, definition, kMaxSites);
 }
 

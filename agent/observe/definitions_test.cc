@@ -64,7 +64,7 @@ TEST_F(DefinitionsTest, NothingHasNoNumber) {
 }
 
 TEST_F(DefinitionsTest, AStringStandsBeforeWhatUsesIt) {
-  definitions_->module("encoder.0", "Linear", "Net");
+  definitions_->module("encoder.0", "Linear", "Net", 1);
   const auto records = written();
   ASSERT_EQ(records.size(), 4u);
   EXPECT_EQ(records.back().first, lanes::DefinitionKind::kModule);

@@ -1,6 +1,6 @@
 #include "agent/observe/module_names.h"
 
-#include <optional>
+#include <algorithm>
 
 namespace castscope::observe {
 namespace {
@@ -22,46 +22,119 @@ std::string class_of(const PyObject* o) {
 
 }  // namespace
 
+ModuleNames::Module ModuleNames::look(const void* self) {
+  std::lock_guard lock(mutex_);
+  auto found = known_.find(self);
+  if (found == known_.end() || !same(found->second.weakref, self)) return {};
+  if (found->second.weakref != nullptr) ++holders_[found->second.weakref];
+  return found->second;
+}
+
 ModuleNames::Module ModuleNames::find(const RawStack& raw) {
   if (raw.module_frame == nullptr) return {};
   const void* self = PythonStack::self_of(api_, raw.module_frame);
   const void* root = PythonStack::self_of(api_, raw.root_module_frame);
-  auto look = [&]() -> std::optional<Module> {
-    std::lock_guard lock(mutex_);
-    auto found = known_.find(self);
-    if (found == known_.end() || !same(found->second.module.weakref, self)) return std::nullopt;
-    return found->second.module;
-  };
-  if (auto known = look()) return *known;
+  if (const Module known = look(self); known.id != 0) return known;
 
   Gil gil(api_);
   if (!gil.held()) return {};
   KeepError keep(api_);
-  name_tree(object(root), object(root), "", class_of(object(root)), 0);
-  if (auto known = look()) return *known;
+  forget_the_dead();
+  name_tree(root_of(object(root)), object(root), "", 0);
+  if (const Module known = look(self); known.id != 0) return known;
   // Not in the tree of the outermost module: held some other way (a plain list, a closure). It is its own root.
-  name_tree(object(self), object(self), "", class_of(object(self)), 0);
-  return look().value_or(Module{});
+  name_tree(root_of(object(self)), object(self), "", 0);
+  return look(self);
 }
 
-void ModuleNames::add(PyObject* module, const std::string& path, const std::string& root_type) {
+void ModuleNames::give_back(const PyObject* weakref) {
+  if (weakref == nullptr) return;
+  std::lock_guard lock(mutex_);
+  drop_locked(weakref);
+}
+
+void ModuleNames::drop_locked(const PyObject* weakref) {
+  auto held = holders_.find(weakref);
+  if (held == holders_.end() || --held->second > 0) return;
+  holders_.erase(held);
+  unheld_.push_back(const_cast<PyObject*>(weakref));
+}
+
+// What a loop over new modules leaves behind. GIL held.
+void ModuleNames::forget_the_dead() {
+  std::vector<PyObject*> unheld;
+  {
+    std::lock_guard lock(mutex_);
+    if (known_.size() > known_at_most_) {
+      for (auto at = known_.begin(); at != known_.end();) {
+        if (same(at->second.weakref, at->first)) {
+          ++at;
+          continue;
+        }
+        drop_locked(at->second.weakref);
+        at = known_.erase(at);
+      }
+      known_at_most_ = std::max<std::size_t>(1024, 2 * known_.size());
+    }
+    unheld.swap(unheld_);
+  }
+  for (PyObject* weakref : unheld) api_.dec_ref(weakref);
+}
+
+// The module as an outermost one, with the number it has, or the lowest that no living one of its class has.
+ModuleNames::Root ModuleNames::root_of(PyObject* module) {
+  Root root{module, class_of(module), 1};
+  PyObject* weakref = api_.new_weakref(module, nullptr);
+  if (weakref == nullptr) {
+    api_.clear_error();
+    return root;
+  }
+  std::lock_guard lock(mutex_);
+  std::vector<PyObject*>& numbers = roots_[root.type];
+  std::size_t free = numbers.size();
+  for (std::size_t i = numbers.size(); i-- > 0;) {
+    const void* target = weakref_target(numbers[i]);
+    if (target == module) {
+      unheld_.push_back(weakref);
+      root.number = static_cast<std::uint32_t>(i + 1);
+      return root;
+    }
+    if (target == api_.none) free = i;
+  }
+  root.number = static_cast<std::uint32_t>(free + 1);
+  if (free < numbers.size()) {
+    unheld_.push_back(numbers[free]);
+    numbers[free] = weakref;
+  } else if (free < kMostRootNumbers) {
+    numbers.push_back(weakref);
+  } else {
+    unheld_.push_back(weakref);
+    root.number = kMostRootNumbers;
+  }
+  return root;
+}
+
+void ModuleNames::add(const Root& root, PyObject* module, const std::string& path) {
   {
     std::lock_guard lock(mutex_);
     auto found = known_.find(module);
-    if (found != known_.end() && same(found->second.module.weakref, module) && found->second.module.weakref != nullptr)
+    if (found != known_.end() && found->second.weakref != nullptr && same(found->second.weakref, module))
       return;  // a shared module keeps its first name
   }
   PyObject* weakref = api_.new_weakref(module, nullptr);
   if (weakref == nullptr) api_.clear_error();
-  const std::uint32_t id = definitions_.module(path, class_of(module), root_type);
+  const std::uint32_t id = definitions_.module(path, class_of(module), root.type, root.number);
   std::lock_guard lock(mutex_);
-  known_[module] = {{id, weakref}, path};
+  Module& known = known_[module];
+  if (known.weakref != nullptr) drop_locked(known.weakref);
+  known = {id, weakref};
+  // Python gives out one weak reference for a module: what another thread has just made of it is this one.
+  if (weakref != nullptr && ++holders_[weakref] > 1) unheld_.push_back(weakref);
 }
 
-void ModuleNames::name_tree(PyObject* root, PyObject* module, const std::string& path, const std::string& root_type,
-                            int depth) {
+void ModuleNames::name_tree(const Root& root, PyObject* module, const std::string& path, int depth) {
   if (depth > 100) return;  // a cycle of modules
-  add(module, path, root_type);
+  add(root, module, path);
   PyObject* dict = api_.generic_dict(module, nullptr);
   if (dict == nullptr) {
     api_.clear_error();
@@ -79,7 +152,7 @@ void ModuleNames::name_tree(PyObject* root, PyObject* module, const std::string&
       continue;
     }
     std::string child(name, static_cast<std::size_t>(size));
-    name_tree(root, value, path.empty() ? child : path + "." + child, root_type, depth + 1);
+    name_tree(root, value, path.empty() ? child : path + "." + child, depth + 1);
   }
   api_.dec_ref(dict);
 }

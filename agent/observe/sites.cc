@@ -13,6 +13,8 @@ namespace {
 std::uint64_t hash_of_site(const SiteEntry& e) {
   return CallKey{e.stack, e.call_site, e.packed, e.module, e.region}.hash();
 }
+// Its module is no more: nothing can match this row again.
+bool is_gone(const SiteEntry& e) { return e.module != nullptr && !ModuleNames::same(e.module_weakref, e.module); }
 std::uint64_t hash_of_pass(const PassEntry& e) { return pass_hash(e.call_site, e.region, e.traced); }
 
 // Two keys may lead to one site (two instances of a module): they share its counter.
@@ -63,11 +65,18 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
   lanes::Counter* counter = counter_of(r, t, site);
   const std::uint32_t shown = counter == &t.lane.lane().overflow ? 0 : site;
 
-  if (t.sites.crowded()) t.sites.grow(hash_of_site);
+  const auto take_out = [&](const SiteEntry& e) {
+    if (!is_gone(e)) return false;
+    r.modules.give_back(e.module_weakref);
+    return true;
+  };
+  if (t.sites.crowded()) t.sites.grow(hash_of_site, take_out);
+  // A row on the way whose module is gone serves again: a loop over new modules, which get each other's addresses,
+  // needs no more rows than one of them.
   SiteEntry* row = t.sites.begin(key.hash());
-  while (row->counter != nullptr) row = t.sites.next(row);
+  while (row->counter != nullptr && !take_out(*row)) row = t.sites.next(row);
+  if (row->counter == nullptr) t.sites.count_row();
   *row = {key.stack, key.call_site, key.packed, key.module, key.region, shown, module.weakref, counter};
-  t.sites.count_row();
   return {counter, shown};
 }
 
@@ -82,7 +91,7 @@ lanes::Counter* name_pass(ThreadState& t, std::uint64_t call_site, std::uint32_t
   d.device = device;
   d.flags = traced ? lanes::kSiteTraced : lanes::kSitePassThrough;
   lanes::Counter* counter = counter_of(r, t, r.definitions.site(d));
-  if (t.passes.crowded()) t.passes.grow(hash_of_pass);
+  if (t.passes.crowded()) t.passes.grow(hash_of_pass, [](const PassEntry&) { return false; });
   PassEntry* row = t.passes.begin(pass_hash(call_site, region, traced));
   while (row->counter != nullptr) row = t.passes.next(row);
   *row = {call_site, region, traced ? 1u : 0u, counter};

@@ -47,7 +47,7 @@ struct OpenRegion {
   bool announced = false;  // its enter event was written
 };
 
-// Open addressing, power of two, grown at 5/8 full. Rows are never removed.
+// Open addressing, power of two, grown at 5/8 full. Rows are only removed when it is laid out anew.
 template <typename Row>
 class CallTable {
  public:
@@ -57,9 +57,15 @@ class CallTable {
   bool crowded() const { return (used_ + 1) * 8 > rows_.size() * 5; }
   void count_row() { ++used_; }
   std::uint32_t used() const { return used_; }
-  template <typename HashOf>
-  void grow(HashOf hash_of) {
-    std::vector<Row> old(rows_.size() * 2);
+  // Takes out the rows that are `gone`, and makes room where that did not.
+  template <typename HashOf, typename Gone>
+  void grow(HashOf hash_of, Gone gone) {
+    for (Row& row : rows_) {
+      if (row.counter == nullptr || !gone(row)) continue;
+      row.counter = nullptr;
+      --used_;
+    }
+    std::vector<Row> old(used_ * 4 > rows_.size() ? rows_.size() * 2 : rows_.size());
     old.swap(rows_);
     mask_ = rows_.size() - 1;
     for (const Row& row : old) {

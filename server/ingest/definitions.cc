@@ -94,7 +94,8 @@ absl::Status Definitions::apply_one(const std::string& key, const Record& record
       return kept(sink.module(key, {.id = record.id,
                                     .path = text(module.path),
                                     .type = text(module.type),
-                                    .root_type = text(module.root_type)}));
+                                    .root_type = text(module.root_type),
+                                    .root_number = module.root_number}));
     }
     case DefinitionKind::kOperator: {
       lanes::OperatorDefinition op{};

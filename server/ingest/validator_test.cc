@@ -58,7 +58,7 @@ TEST_F(ValidatorTest, ResolvesTexts) {
              .text(3, "bad \xff byte")
              .define(DefinitionKind::kCode, 7, lanes::CodeDefinition{1, 2, 10})
              .stack(5, {{7, 12}, {99, 1}})
-             .define(DefinitionKind::kModule, 1, lanes::ModuleDefinition{3, 2, 0})
+             .define(DefinitionKind::kModule, 1, lanes::ModuleDefinition{3, 2, 0, 1})
              .define(DefinitionKind::kOperator, 4, lanes::OperatorDefinition{2})
              .define(DefinitionKind::kCallSite, 1, lanes::CallSiteDefinition{4, 0, 3, 0}));
   const store::StackInfo& stack = sink_.only().stacks.at(5);

@@ -158,6 +158,7 @@ Json site_json(const RunData& data, const SiteTotal& total) {
                {"module", site.module ? Json(module.path) : Json()},
                {"module_type", text_or_null(module.type)},
                {"root_module_type", text_or_null(module.root_type)},
+               {"model", text_or_null(module.model())},
                {"operator", text_or_null(site.op)},
                {"argument", argument(data, site.call_site)},
                {"role", store::name(site.role)},

@@ -193,7 +193,8 @@ class Page {
     if (what.starts_with("aten::")) what = what.substr(6);
     if (const std::string which = argument(site); !which.empty()) what += " " + which;
     if (site.module != 0 && !data_.modules[site.module - 1].path.empty()) {
-      what += " of " + data_.modules[site.module - 1].path;
+      const store::Module& module = data_.modules[site.module - 1];
+      what += " of " + module.path + (module.root_number > 1 ? " in " + module.model() : "");
       if (entry.modules > 1) what += " and " + grouped(entry.modules - 1) + " more";
     }
     what += ", " + std::string(store::dtype_name(site.from)) + " to " + std::string(store::dtype_name(site.to)) + ": " +

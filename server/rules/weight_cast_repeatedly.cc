@@ -40,7 +40,9 @@ std::string weight_name(const store::RunData& data, const store::Site& site) {
   if (module.empty() && site.module) module = data.modules[site.module - 1].type;  // the outermost module itself
   std::string argument = site.call_site ? data.call_sites[site.call_site - 1].argument_name : "";
   if (argument.empty()) argument = store::name(site.role);
-  return module.empty() ? argument : module + "." + argument;
+  const bool one_of_several = site.module != 0 && data.modules[site.module - 1].root_number > 1;
+  return (module.empty() ? argument : module + "." + argument) +
+         (one_of_several ? " of " + data.modules[site.module - 1].model() : "");
 }
 
 std::string fix_for(WhyNotCached why) {

@@ -30,7 +30,7 @@ std::string content_of(const std::vector<CodeLocation>& frames, bool truncated) 
   return bytes;
 }
 std::string content_of(const CallSite& c) { return content(c.op, c.argument, c.argument_name, c.code_address); }
-std::string content_of(const Module& m) { return content(m.path, m.type, m.root_type); }
+std::string content_of(const Module& m) { return content(m.path, m.type, m.root_type, m.root_number); }
 std::string content_of(const Region& r) {
   return content(r.stack, r.parent, r.nesting, r.device, r.dtype, r.enabled, r.cache_enabled, r.kind);
 }
@@ -66,7 +66,7 @@ absl::StatusOr<Definitions> Definitions::on(const Database& database) {
       {&d.add_code_, "INSERT INTO code VALUES (?,?,?)"},
       {&d.add_stack_, "INSERT INTO stacks VALUES (?,?,?)"},
       {&d.add_frame_, "INSERT INTO frames VALUES (?,?,?,?)"},
-      {&d.add_module_, "INSERT INTO modules VALUES (?,?,?,?)"},
+      {&d.add_module_, "INSERT INTO modules VALUES (?,?,?,?,?)"},
       {&d.add_call_site_, "INSERT INTO call_sites VALUES (?,?,?,?,?)"},
       {&d.change_call_site_,
        "UPDATE call_sites SET operator = ?2, argument = ?3, argument_name = ?4, code_address = ?5 WHERE id = ?1"},
@@ -128,7 +128,8 @@ absl::StatusOr<std::uint32_t> Definitions::module(const Module& module) {
   const auto [it, is_new] = module_numbers_.try_emplace(content_of(module));
   if (is_new) {
     it->second = module_numbers_.size();
-    CASTSCOPE_RETURN_IF_ERROR(add_module_.run(it->second, module.path, module.type, module.root_type));
+    CASTSCOPE_RETURN_IF_ERROR(
+        add_module_.run(it->second, module.path, module.type, module.root_type, module.root_number));
   }
   return it->second;
 }

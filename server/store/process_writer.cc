@@ -91,7 +91,7 @@ absl::Status ProcessWriter::stack(const StackInfo& stack) {
 
 absl::Status ProcessWriter::module(const ModuleInfo& module) {
   CASTSCOPE_RETURN_IF_ERROR(check_number(key_, "module", module.id));
-  const auto number = tables_->definitions.module({module.path, module.type, module.root_type});
+  const auto number = tables_->definitions.module({module.path, module.type, module.root_type, module.root_number});
   if (number.ok()) set(modules_, module.id, *number);
   return number.status();
 }

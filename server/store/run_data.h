@@ -42,6 +42,9 @@ struct Stack {
 };
 struct Module {
   std::string path, type, root_type;
+  std::uint32_t root_number = 0;  // which of the living outermost modules of that class, 1, 2, …
+  // What a user calls the outermost module: "Net", "Net#2".
+  std::string model() const { return root_number > 1 ? root_type + "#" + std::to_string(root_number) : root_type; }
 };
 struct CallSite {
   std::string op;

@@ -116,8 +116,10 @@ absl::Status read_definitions(const Database& database, RunData& data) {
   if (!good)
     return absl::DataLossError(absl::StrCat(database.path(), ": the run file is damaged: a frame has no stack"));
   CASTSCOPE_RETURN_IF_ERROR(
-      each(database, "SELECT path, type, root_type FROM modules ORDER BY id", [&](const Statement& row) {
-        data.modules.push_back({row.text(0), row.text(1), row.text(2)});
+      each(database, "SELECT path, type, root_type, root_number FROM modules ORDER BY id", [&](const Statement& row) {
+        Module& module = data.modules.emplace_back();
+        module.path = row.text(0), module.type = row.text(1), module.root_type = row.text(2);
+        row.get(3, module.root_number);
       }));
   CASTSCOPE_RETURN_IF_ERROR(each(
       database, "SELECT operator, argument, argument_name, code_address FROM call_sites ORDER BY id",

@@ -57,8 +57,8 @@ TEST_F(RunReaderTest, TheTablesAreThoseOfTheFormatsNumber) {
   for (const char* at = kTables; *at != '\0'; ++at) {
     hash = (hash ^ static_cast<unsigned char>(*at)) * 0x100000001b3;
   }
-  EXPECT_EQ(kFormat, 1);
-  EXPECT_EQ(hash, 17038500156171057305u);
+  EXPECT_EQ(kFormat, 2);
+  EXPECT_EQ(hash, 8689499986728738189u);
 }
 
 TEST_F(RunReaderTest, RowsThatDoNotFitTogetherAreDamage) {

@@ -40,6 +40,7 @@ struct StackInfo {
 struct ModuleInfo {
   std::uint32_t id = 0;
   std::string path, type, root_type;
+  std::uint32_t root_number = 0;
 };
 struct CallSiteInfo {  // may come again with more known: the last one counts
   std::uint32_t id = 0;

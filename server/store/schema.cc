@@ -26,7 +26,7 @@ CREATE TABLE code (id INTEGER PRIMARY KEY, file TEXT, function TEXT);
 CREATE TABLE stacks (id INTEGER PRIMARY KEY, truncated INTEGER, user_depth INTEGER);
 CREATE TABLE frames (stack INTEGER, depth INTEGER, code INTEGER, line INTEGER,
   PRIMARY KEY (stack, depth)) WITHOUT ROWID;
-CREATE TABLE modules (id INTEGER PRIMARY KEY, path TEXT, type TEXT, root_type TEXT);
+CREATE TABLE modules (id INTEGER PRIMARY KEY, path TEXT, type TEXT, root_type TEXT, root_number INTEGER);
 CREATE TABLE call_sites (id INTEGER PRIMARY KEY, operator TEXT, argument INTEGER, argument_name TEXT,
   code_address TEXT);
 CREATE TABLE regions (id INTEGER PRIMARY KEY, stack INTEGER, parent INTEGER, nesting INTEGER, device INTEGER,
@@ -87,7 +87,8 @@ FROM frames f JOIN code c ON c.id = f.code ORDER BY f.stack, f.depth;
 CREATE VIEW v_site_names AS
 SELECT s.id AS site, s.stack AS stack, s.region AS region,
   l.file AS file, l.line AS line, l.function AS function,
-  m.path AS module, m.type AS module_type, s.operator AS operator,
+  m.path AS module, m.type AS module_type,
+  m.root_type || CASE WHEN m.root_number > 1 THEN '#' || m.root_number ELSE '' END AS model, s.operator AS operator,
   CASE WHEN c.argument_name <> '' THEN c.argument_name WHEN c.argument < 4294967295 THEN c.argument END AS argument,
   (SELECT name FROM names WHERE list = 'role' AND number = s.role) AS role,
   (SELECT name FROM names WHERE list = 'dtype' AND number = s.from_dtype) AS from_dtype,
@@ -101,7 +102,7 @@ FROM sites s LEFT JOIN v_locations l ON l.stack = s.stack LEFT JOIN modules m ON
 
 -- Casts, costliest first. One row a site, all processes together.
 CREATE VIEW v_sites AS
-SELECT n.site, n.file, n.line, n.function, n.module, n.module_type, n.operator, n.argument, n.role, n.from_dtype,
+SELECT n.site, n.file, n.line, n.function, n.module, n.module_type, n.model, n.operator, n.argument, n.role, n.from_dtype,
   n.to_dtype, n.cause, n.phase, n.why_not_cached, n.device, n.region, n.stack,
   sum(c.casts) AS casts, sum(c.hits) AS cache_hits, sum(c.bytes) AS bytes, sum(c.cpu_ns) AS cpu_ns
 FROM v_site_names n JOIN counters c ON c.site = n.site
@@ -109,7 +110,7 @@ WHERE n.flags = 0 GROUP BY n.site ORDER BY sum(c.cpu_ns) DESC, n.site;
 
 -- The same, process by process.
 CREATE VIEW v_sites_by_process AS
-SELECT p.pid, n.site, n.file, n.line, n.module, n.operator, n.argument, n.cause,
+SELECT p.pid, n.site, n.file, n.line, n.model, n.module, n.operator, n.argument, n.cause,
   sum(c.casts) AS casts, sum(c.hits) AS cache_hits, sum(c.bytes) AS bytes, sum(c.cpu_ns) AS cpu_ns
 FROM v_site_names n JOIN counters c ON c.site = n.site JOIN processes p ON p.id = c.process
 WHERE n.flags = 0 GROUP BY c.process, n.site ORDER BY c.process, sum(c.cpu_ns) DESC, n.site;
@@ -153,7 +154,7 @@ FROM step_runs t JOIN processes p ON p.id = t.process ORDER BY t.process, t.firs
 
 -- What one step of a behaviour does, site by site.
 CREATE VIEW v_behaviours AS
-SELECT b.behaviour, n.site, n.file, n.line, n.module, n.operator, n.argument, n.cause, b.casts,
+SELECT b.behaviour, n.site, n.file, n.line, n.model, n.module, n.operator, n.argument, n.cause, b.casts,
   b.hits AS cache_hits
 FROM behaviour_sites b JOIN v_site_names n ON n.site = b.site ORDER BY b.behaviour, n.site;
 

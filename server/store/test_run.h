@@ -65,9 +65,11 @@ class TestRun {
     region.kind = lanes::RegionKind::kRaw;
     return region;
   }
-  std::uint32_t module(const std::string& path, const std::string& type = "Linear") {
-    const auto [it, is_new] = modules_.try_emplace(path + "/" + type, modules_.size() + 1);
-    if (is_new) ok(sink_.module(key_, {.id = it->second, .path = path, .type = type, .root_type = "Net"}));
+  std::uint32_t module(const std::string& path, const std::string& type = "Linear", std::uint32_t number = 1) {
+    const auto [it, is_new] =
+        modules_.try_emplace(path + "/" + type + "/" + std::to_string(number), modules_.size() + 1);
+    if (is_new)
+      ok(sink_.module(key_, {.id = it->second, .path = path, .type = type, .root_type = "Net", .root_number = number}));
     return it->second;
   }
   std::uint32_t call_site(const std::string& op, std::uint32_t argument, const std::string& argument_name) {

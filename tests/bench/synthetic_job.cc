@@ -34,7 +34,7 @@ class Definitions {
         Frame frames[2];
       } stack{{2, 0}, {{i, 10 * i + 3}, {1, 11}}};
       define(DefinitionKind::kStack, i, stack);
-      define(DefinitionKind::kModule, i, ModuleDefinition{text("layers." + std::to_string(i)), type, type});
+      define(DefinitionKind::kModule, i, ModuleDefinition{text("layers." + std::to_string(i)), type, type, 1});
       define(DefinitionKind::kCallSite, i, CallSiteDefinition{1, i % 3, text("weight"), 0});
     }
     define(DefinitionKind::kRegion, 1, RegionDefinition{1, 0, 1, 0, 15, 1, 1, RegionKind::kContext, {}});
