@@ -232,10 +232,7 @@ Json steps_json(const RunData& data) {
     }
     behaviours.back()["sites"].push_back({{"site", at.site}, {"casts", at.casts}, {"cache_hits", at.hits}});
   }
-  // Steps are numbered from 0; ranks that train together make their steps together.
-  std::uint64_t count = 0;
-  for (const store::Process& process : data.processes) count = std::max(count, process.gauges.steps + 1);
-  return {{"count", count}, {"runs", runs}, {"behaviours", behaviours}};
+  return {{"count", step_count(data)}, {"runs", runs}, {"behaviours", behaviours}};
 }
 
 Json findings_json(const std::vector<rules::Finding>& findings) {

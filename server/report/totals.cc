@@ -1,6 +1,9 @@
 #include "server/report/totals.h"
 
+#include <signal.h>
+
 #include <algorithm>
+#include <cstring>
 #include <tuple>
 
 namespace castscope::report {
@@ -54,11 +57,52 @@ std::optional<int> exit_of(const store::RunData& data) {
   return data.end->exit_status;
 }
 
+std::uint64_t step_count(const store::RunData& data) {
+  struct Span {
+    std::uint64_t begin = 0, end = 0;
+  };
+  std::vector<Span> seen(data.processes.size() + 1);  // by process
+  for (const store::StepRun& run : data.step_runs) {
+    Span& span = seen[run.process];
+    if (span.end == 0) span.begin = run.first;
+    span.end = std::max<std::uint64_t>(span.end, std::uint64_t{run.last} + 1);
+  }
+  std::uint64_t count = 0;
+  for (const store::Process& process : data.processes) {
+    std::uint64_t dropped = 0;
+    for (const store::LaneRow& lane : process.lanes) dropped += lane.dropped;
+    const bool all_seen = process.ended && dropped == 0;
+    const Span span = seen[process.id];
+    count = std::max(count, all_seen ? span.end - span.begin : process.gauges.steps + 1);
+  }
+  return count;
+}
+
 bool is_complete(const store::RunData& data) {
   if (!data.end || !data.end->complete) return false;
   return std::all_of(data.processes.begin(), data.processes.end(), [](const store::Process& process) {
     return process.end == store::ProcessEnd::kExited || process.end == store::ProcessEnd::kReplaced;
   });
+}
+
+std::vector<std::string> unseen_ends(const store::RunData& data) {
+  std::vector<std::string> all;
+  for (const store::Process& process : data.processes) {
+    const std::string rank = process.attribute("rank");
+    std::string who = "process " + std::to_string(process.info.pid);
+    if (!rank.empty()) who += " (rank " + rank + ")";
+    const int signal = process.exit_status - 128;
+    const char* name = signal > 0 ? sigabbrev_np(signal) : nullptr;
+    if (process.end == store::ProcessEnd::kVanished && name != nullptr) {
+      const char* const why = signal == SIGKILL ? ", as the kernel does when memory runs out" : "";
+      all.push_back(who + " was killed by SIG" + name + why);
+    } else if (process.end == store::ProcessEnd::kVanished) {
+      all.push_back(who + " is gone without an end mark: it was killed, or left by exec or a raw system call");
+    } else if (process.end == store::ProcessEnd::kNotSeen && data.end) {
+      all.push_back(who + " still ran when its record was closed: what it did after that is not in it");
+    }
+  }
+  return all;
 }
 
 std::vector<std::string> notices(const store::RunData& data) {
@@ -68,6 +112,7 @@ std::vector<std::string> notices(const store::RunData& data) {
       if (name == "notice" && std::find(all.begin(), all.end(), value) == all.end()) all.push_back(value);
     }
   }
+  for (std::string& sentence : unseen_ends(data)) all.push_back(std::move(sentence));
   return all;
 }
 

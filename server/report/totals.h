@@ -30,9 +30,14 @@ std::vector<SiteTotal> cast_sites(const store::RunData&);
 
 // The command's exit status as a shell shows it: 128 + signal when a signal ended it.
 std::optional<int> exit_of(const store::RunData&);
+// Steps from the first to the last in which something was begun, of the process with the most: ranks that train
+// together make their steps together.
+std::uint64_t step_count(const store::RunData&);
 // The end of the run and of each of its processes was seen.
 bool is_complete(const store::RunData&);
-// What was said during the run, and what its processes noted; each sentence once.
+// A sentence for each process that did not end by itself before the record was closed: which one, and what is known.
+std::vector<std::string> unseen_ends(const store::RunData&);
+// What was said during the run, what its processes noted, and unseen_ends(); each sentence once.
 std::vector<std::string> notices(const store::RunData&);
 
 }  // namespace castscope::report

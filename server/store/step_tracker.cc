@@ -33,6 +33,7 @@ void StepWork::merge(const StepWork& other) {
   begin_ns = std::min(begin_ns, other.begin_ns);
   end_ns = std::max(end_ns, other.end_ns);
   incomplete |= other.incomplete;
+  optimizer |= other.optimizer;
 }
 
 void StepWork::order() {
@@ -151,6 +152,7 @@ void StepTracker::settle(bool all, const std::function<void(std::uint32_t, StepW
   }
   while (!open_.empty() && open_.begin()->first < below) {
     auto node = open_.extract(open_.begin());
+    if (node.key() == newest_ && node.key() > 0 && node.mapped().empty()) break;
     take(node.key(), std::move(node.mapped()));
   }
   settled_ = std::max(settled_, below - 1);

@@ -26,7 +26,10 @@ struct StepWork {
   std::uint64_t clears = 0, cache_bytes = 0, bytes = 0, cpu_ns = 0;
   std::int64_t begin_ns = INT64_MAX, end_ns = 0;
   bool incomplete = false;
+  bool optimizer = false;  // it stepped, or was tried
 
+  // Nothing was begun in it: a step that only began, or in which a region of the step before was left.
+  bool empty() const { return sites.empty() && enters.empty() && !optimizer && !incomplete; }
   void merge(const StepWork& other);
   void order();  // sites and enters, each once
   // Equal for steps that did the same, whatever the times and the sizes of the data. Wants it ordered.
@@ -50,6 +53,10 @@ class LaneSteps {
   }
   void enter(const lanes::Event& event);
   void clear(const lanes::Event& event);
+  void optimizer(const lanes::Event& event) {
+    work_.optimizer = true;
+    end(event);
+  }
   void other(const lanes::Event& event) { end(event); }
 
  private:
@@ -86,7 +93,8 @@ class StepTracker {
   }
   // More events of the lane were dropped since the last time.
   void dropped(std::uint32_t lane);
-  // Settled steps, in order, each once, not yet ordered inside. `all` at the end of the process.
+  // Settled steps, in order, each once, not yet ordered inside. `all` at the end of the process: a last step in which
+  // nothing was begun is none (castscope.step() after the last one of n steps makes no n + 1).
   void settle(bool all, const std::function<void(std::uint32_t step, StepWork&&)>& take);
   // Steps that turned out incomplete after they had been settled; empties the list.
   std::vector<std::uint32_t> take_late();

@@ -16,6 +16,14 @@ class StepTrackerTest : public ::testing::Test {
     event.time = ++time_;
     tracker_.at(lane, event).cast(event);
   }
+  void mark(std::uint32_t step, lanes::EventKind kind) {
+    lanes::Event event{};
+    event.kind = kind;
+    event.step = step;
+    event.time = ++time_;
+    LaneSteps& steps = tracker_.at(1, event);
+    kind == lanes::EventKind::kOptimizer ? steps.optimizer(event) : steps.other(event);
+  }
   void settle(bool all = false) {
     tracker_.settle(all, [&](std::uint32_t step, StepWork&& work) {
       work.order();
@@ -44,6 +52,33 @@ TEST_F(StepTrackerTest, LanesOfOneStepAreOneStepHoweverFarTheyAreReadApart) {
     EXPECT_FALSE(work.incomplete);
   }
   EXPECT_TRUE(tracker_.take_late().empty());
+}
+
+// castscope.step() after each of three steps begins a fourth, inside the region that is then left.
+TEST_F(StepTrackerTest, ALastStepInWhichNothingWasBegunIsNone) {
+  for (std::uint32_t step = 0; step < 3; ++step) {
+    cast(1, step);
+    mark(step + 1, lanes::EventKind::kStep);
+    mark(step + 1, lanes::EventKind::kRegionExit);
+  }
+  settle(true);
+  EXPECT_EQ(numbers(), (std::vector<std::uint32_t>{0, 1, 2}));
+}
+
+TEST_F(StepTrackerTest, ALastStepOfAnOptimizerAloneIsOne) {
+  cast(1, 0);
+  mark(1, lanes::EventKind::kStep);
+  mark(1, lanes::EventKind::kOptimizer);
+  settle(true);
+  EXPECT_EQ(numbers(), (std::vector<std::uint32_t>{0, 1}));
+}
+
+TEST_F(StepTrackerTest, AnEmptyStepBetweenOthersIsOne) {
+  cast(1, 0);
+  mark(1, lanes::EventKind::kStep);
+  cast(1, 2);
+  settle(true);
+  EXPECT_EQ(numbers(), (std::vector<std::uint32_t>{0, 1, 2}));
 }
 
 TEST_F(StepTrackerTest, AStepStaysOpenUntilEveryLaneHadItsTurn) {
