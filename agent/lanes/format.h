@@ -114,10 +114,13 @@ enum class EventKind : std::uint8_t {
 enum class StepReason : std::uint8_t { kOptimizer = 1, kRegionEnd = 2, kExplicit = 3 };
 
 inline constexpr std::uint8_t kFlagKept = 1;  // kCast: the copy went into the cache
+// kCast: `tensor` is the address of the data. So it is for views, and for tensors that require no grad: they are
+// often made anew for each use (w.t(), w.data), and what stays is what they look at.
+inline constexpr std::uint8_t kFlagData = 2;
 
 struct alignas(64) Event {
   std::uint64_t time;      // segment clock at the begin of the call
-  std::uint64_t tensor;    // identity of the source (its TensorImpl): only good for comparing
+  std::uint64_t tensor;    // identity of the source (its TensorImpl, or kFlagData): only good for comparing
   std::uint64_t bytes;     // kCast: of the copy; kCacheClear: freed
   std::uint32_t duration;  // kCast: segment clock, saturating
   std::uint32_t site;
@@ -248,6 +251,8 @@ struct SiteDefinition {
 };
 inline constexpr std::uint8_t kSitePassThrough = 1;  // counts passes by (call site, region) only
 inline constexpr std::uint8_t kSiteTraced = 2;       // counts calls on FakeTensors by (call site, region) only
+inline constexpr std::uint8_t kSiteNoCast = kSitePassThrough | kSiteTraced;
+inline constexpr std::uint8_t kSiteParameter = 4;  // the source is a torch.nn.Parameter, or a view of one
 struct ThreadDefinition {
   std::uint32_t lane;
   std::uint32_t tid;

@@ -139,7 +139,11 @@ at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType dev
       lanes::LaneWriter::add(counted.counter->kept, 1);
       note_in_cache(r.segment.header(), bytes);
     }
-    publish(t, r, lanes::EventKind::kCast, source, counted.site, begin, ticks, bytes, kept ? lanes::kFlagKept : 0);
+    const bool by_data = standing.view || !standing.requires_grad;
+    publish(t, r, lanes::EventKind::kCast, source, counted.site, begin, ticks, bytes,
+            kept      ? lanes::kFlagKept
+            : by_data ? lanes::kFlagData
+                      : std::uint8_t{0});
   } else if (result.unsafeGetTensorImpl() == source) {
     // Not eligible for a reason that was not foreseen (another device): a pass-through.
     lanes::LaneWriter::add(find_pass(t, call_site, region, false, dev, caller, source)->passes, 1);

@@ -43,6 +43,14 @@ inline void describe(lanes::Event& e, const TensorImpl* source) {
   if (!const_cast<TensorImpl*>(source)->is_inference()) e.entries = source->version_counter().current_version();
 }
 
+// What the tensor looks at: stays the same when the tensor is made anew for each use.
+inline std::uint64_t data_of(const TensorImpl* t) {
+  if (!has_plain_sizes(t) || !t->has_storage()) return reinterpret_cast<std::uint64_t>(t);
+  const c10::StorageImpl* storage = t->unsafe_storage().unsafeGetStorageImpl();
+  const void* data = const_cast<c10::StorageImpl*>(storage)->_mutable_data_ptr_no_checks().get();
+  return reinterpret_cast<std::uint64_t>(data) + static_cast<std::uint64_t>(t->storage_offset()) * t->itemsize();
+}
+
 inline void publish(ThreadState& t, Recording& r, lanes::EventKind kind, const TensorImpl* source, std::uint32_t site,
                     std::uint64_t begin, std::uint64_t ticks, std::uint64_t bytes, std::uint8_t flags) {
   lanes::Event* e = t.lane.begin_event();
@@ -57,6 +65,7 @@ inline void publish(ThreadState& t, Recording& r, lanes::EventKind kind, const T
   e->flags = flags;
   e->reserved = 0;
   describe(*e, source);
+  if (flags & lanes::kFlagData) e->tensor = data_of(source);
   t.lane.publish();
 }
 

@@ -14,6 +14,15 @@ bool is_weight_argument(std::string_view name) {
          name.starts_with("weight") || name.ends_with("_weight") || name.ends_with("_bias");
 }
 
+// Where functional code, which has no Parameter objects, passes its weights.
+bool is_weight_place(std::string_view op, std::string_view argument) {
+  if (argument == "mat2" || argument == "batch2") return true;
+  if (op == "aten::matmul") return argument == "other";
+  const bool adds =
+      op == "aten::addmm" || op == "aten::_addmm_activation" || op == "aten::baddbmm" || op == "aten::addbmm";
+  return adds && argument == "self";
+}
+
 bool holds(const PythonApi& api, PyObject* container, const PyObject* wanted, int depth) {
   if (container == wanted) return true;
   if (container == nullptr || depth == 0) return false;
@@ -54,8 +63,8 @@ bool is_root_argument(const PythonApi& api, const RawStack& raw, const PyObject*
 
 }  // namespace
 
-Role role_of(const CallFacts& f, lanes::Cause cause, std::string_view argument, const RawStack& raw,
-             const void* tensor) {
+Role role_of(const CallFacts& f, lanes::Cause cause, std::string_view op, std::string_view argument,
+             const RawStack& raw, const void* tensor) {
   if (cause == lanes::Cause::kBackward) return Role::kGradient;
   if (f.phase == lanes::Phase::kBackward && !f.grad_mode && !f.parameter) return Role::kGradient;
   if (f.parameter || (cause == lanes::Cause::kScript && f.requires_grad && f.leaf)) return Role::kWeight;
@@ -73,7 +82,8 @@ Role role_of(const CallFacts& f, lanes::Cause cause, std::string_view argument, 
     }
   }
   if (is_weight_argument(argument)) return Role::kWeight;
-  if (f.requires_grad) return f.leaf ? Role::kInput : Role::kActivation;
+  if (f.requires_grad && !f.leaf) return Role::kActivation;
+  if (f.requires_grad) return is_weight_place(op, argument) ? Role::kWeight : Role::kInput;
   if (f.grad_mode || raw.module_frame == nullptr) return Role::kInput;
   return root_argument ? Role::kInput : Role::kActivation;
 }

@@ -6,7 +6,9 @@
 //   4. in a weight's place by the argument's name (weight, bias, w_ih, …) → weight: products of parameters
 //      (weight_norm), their .data, rows of an embedding
 //   5. with history → activation
-//   6. a leaf that requires grad and is no parameter → input
+//   6. a leaf that requires grad and is no parameter → weight where the operator has its weights: the second factor of
+//   a
+//      matrix product (x @ w), and what is added to the product (addmm's self); else input (an adversarial input)
 //   7. without history, in grad mode or outside any module → input: data that came into the computation. (What comes
 //      out of frozen layers has no history either and counts as input here.)
 //   8. without history, grad mode off, inside a module → input if the tensor is itself an argument of the outermost
@@ -20,7 +22,7 @@
 
 namespace castscope::observe {
 
-lanes::Role role_of(const CallFacts& facts, lanes::Cause cause, std::string_view argument, const RawStack& raw,
-                    const void* tensor);
+lanes::Role role_of(const CallFacts& facts, lanes::Cause cause, std::string_view op, std::string_view argument,
+                    const RawStack& raw, const void* tensor);
 
 }  // namespace castscope::observe

@@ -44,10 +44,11 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
   d.module = module.id;
   d.region = key.region;
   d.cause = facts.cause;
-  std::string argument;
+  std::string op, argument;
   if (facts.cause == lanes::Cause::kAutocast) {
     const CallSite site = r.call_sites.find(key.call_site, native_caller, tensor);
     d.call_site = site.id;
+    op = site.op;
     argument = site.argument;
   } else {
     const bool below_autocast = t.enabled_by_raw[facts.device % 32] == 1 && !autocast_enabled(facts.device);
@@ -55,7 +56,8 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
     d.cause = place.cause;
     d.op = r.definitions.op(place.cause == lanes::Cause::kBackward ? backward_node_name() : place.op);
   }
-  d.role = role_of(facts, d.cause, argument, raw, tensor);
+  d.flags = facts.parameter ? lanes::kSiteParameter : 0;
+  d.role = role_of(facts, d.cause, op, argument, raw, tensor);
   d.why = facts.why;
   d.phase = facts.phase;
   d.from = facts.from;

@@ -114,6 +114,22 @@ TEST_F(ReportTest, TwoRanks) {
       summary(data, {.width = 80, .colour = false, .run_file = "train.castscope", .report_file = "train.json"}));
 }
 
+// castscope.step() at the end of each step, or at the begin of each, makes three steps of three.
+TEST_F(ReportTest, StepsInWhichNothingWasBegunAtEitherEndAreNoSteps) {
+  for (const bool at_begin : {false, true}) {
+    TestRun run(*store_, at_begin ? 101 : 100);
+    const auto weight = run.weight("train.py", 8, "fc");
+    for (int i = 0; i < 3; ++i) {
+      if (at_begin) run.step();
+      run.cast(weight, kWeight);
+      if (!at_begin) run.step();
+    }
+    run.end();
+  }
+  const auto json = to_json(finish());
+  EXPECT_EQ(json["steps"]["count"], 3);
+}
+
 TEST_F(ReportTest, ARunThatCastNothing) {
   const store::RunData data = finish();
   expect_golden("nothing.json", json_text(data));

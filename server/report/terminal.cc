@@ -105,8 +105,7 @@ class Page {
     if (all.casts > 0) {
       text += "; " + rules::readable_bytes(all.bytes) + " copied in " + duration(all.cpu_ns) + " of CPU time";
     }
-    std::uint64_t steps = 0;
-    for (const store::Process& process : data_.processes) steps = std::max(steps, process.gauges.steps + 1);
+    const std::uint64_t steps = step_count(data_);
     if (steps > 1) text += "; " + counted(steps, "step", "steps");
     if (data_.processes.size() > 1) text += "; " + counted(data_.processes.size(), "process", "processes");
     const std::string name = "castscope: ";
@@ -150,6 +149,7 @@ class Page {
     SiteTotal first;
     store::Counts counts;
     std::uint64_t modules = 0;
+    std::uint64_t first_ns = 0;  // of each site in each process
   };
 
   void costliest() {
@@ -162,6 +162,7 @@ class Page {
                               static_cast<int>(site.why)}];
       if (entry.modules++ == 0) entry.first = total;
       entry.counts += total.counts;
+      for (const store::SiteUse* use : total.uses) entry.first_ns += use->evidence.first_ns;
       all_ns += total.counts.cpu_ns;
     }
     if (entries.empty()) return;
@@ -201,6 +202,10 @@ class Page {
             counted(entry.counts.casts, "cast", "casts");
     if (entry.counts.hits > 0) what += ", " + counted(entry.counts.hits, "cache hit", "cache hits");
     what += ", " + duration(entry.counts.cpu_ns);
+    // In a short run the first call is most of it: it pays for page faults and the start of threads.
+    if (entry.counts.casts > 1 && 2 * entry.first_ns > entry.counts.cpu_ns) {
+      what += " (" + duration(entry.first_ns) + (entry.modules > 1 ? " of it the first of each)" : " of it the first)");
+    }
     const bool could_be_kept = site.role == lanes::Role::kWeight || site.role == lanes::Role::kBuffer;
     if (could_be_kept && site.why != lanes::WhyNotCached::kNone && site.why != lanes::WhyNotCached::kNotAutocast) {
       what += ", not kept: " + std::string(store::name(site.why));

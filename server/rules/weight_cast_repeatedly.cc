@@ -1,8 +1,10 @@
 // weight-cast-repeatedly: within one stay in an outermost autocast region the same weight is cast more than once,
 // because PyTorch did not keep the copy. A weight used once per region is cast once per region: nothing to mend.
 //
-// The same weight: the same tensor in the same argument of the same module, whatever the line. For views, temporary
-// tensors (`w.t()`, `w.data`) and non-leaf weights there is a new tensor at each use; there the same site counts.
+// The same weight: the same tensor in the same argument of the same module, whatever the line; where tensors are made
+// anew for each use (`w.t()`, `w.data`, w.detach()), the same data in the same shape. A weight that is computed for
+// each use (weight_norm) has neither: there the same site counts, and the finding says so, because a loop over
+// different ones looks the same.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -21,18 +23,22 @@ using lanes::WhyNotCached;
 struct Group {
   std::uint32_t stack = 0;
   WhyNotCached why{};
+  bool computed = false;   // for each use: whether it is one weight cannot be told
+  bool passed_in = false;  // a tensor in a parameter's place
   store::Counts counts;
   std::uint64_t repeats = 0, most_in_region = 0;
   std::set<std::string> weights;
 };
 
-bool has_a_tensor_of_its_own(WhyNotCached why) { return why != WhyNotCached::kView && why != WhyNotCached::kNotLeaf; }
+bool is_computed(const store::Site& site, const store::SiteEvidence& evidence) {
+  return site.why == WhyNotCached::kNotLeaf && evidence.repeats > 0;
+}
 
 // Casts beyond the first one of a weight in a region, as far as events showed.
 std::uint64_t repeats_of(const store::Site& site, const store::SiteEvidence& evidence) {
   const bool is_weight = site.role == lanes::Role::kWeight || site.role == lanes::Role::kBuffer;
-  if (!is_weight || site.why == WhyNotCached::kNone || site.flags != 0) return 0;
-  return has_a_tensor_of_its_own(site.why) ? evidence.same_source : evidence.repeats;
+  if (!is_weight || site.why == WhyNotCached::kNone || (site.flags & lanes::kSiteNoCast)) return 0;
+  return is_computed(site, evidence) ? evidence.repeats : evidence.same_source;
 }
 
 std::string weight_name(const store::RunData& data, const store::Site& site) {
@@ -45,22 +51,28 @@ std::string weight_name(const store::RunData& data, const store::Site& site) {
          (one_of_several ? " of " + data.modules[site.module - 1].model() : "");
 }
 
-std::string fix_for(WhyNotCached why) {
-  switch (why) {
+std::string fix_for(const Group& group) {
+  switch (group.why) {
     case WhyNotCached::kInferenceMode:
       return "Use torch.no_grad() instead of torch.inference_mode() around this code, or convert the model once with "
              "model.to(dtype): under inference_mode autocast keeps no copies.";
     case WhyNotCached::kCacheDisabled:
       return "Leave cache_enabled at True for this region, so that each weight is cast once per region.";
     case WhyNotCached::kNoRequiresGrad:
+      if (group.passed_in)
+        return "Cast the tensor once, before its uses (w = w.to(torch.bfloat16)), and pass that copy: it stands in a "
+               "parameter's place (functional_call, .detach(), .data) but requires no grad, and autocast keeps copies "
+               "only of weights that do.";
       return "Convert the frozen weights to the region's dtype once, before the loop (module.to(torch.bfloat16)): "
              "autocast keeps copies only of weights that require grad.";
+    case WhyNotCached::kNotLeaf:
+      if (group.computed)
+        return "If it is the same weight each time, compute and cast it once (w = w.to(dtype)) and use that copy: "
+               "autocast keeps only copies of leaf parameters, not of tensors computed from them.";
+      [[fallthrough]];
     case WhyNotCached::kView:
       return "Pass the parameter itself (F.linear(x, w) instead of x @ w.t()), or cast it once before its uses: "
              "autocast keeps no copies of views.";
-    case WhyNotCached::kNotLeaf:
-      return "Cast the computed weight once (w = w.to(dtype)) and use that copy: autocast keeps only copies of leaf "
-             "parameters, not of tensors computed from them.";
     case WhyNotCached::kNotFp32:
     case WhyNotCached::kOtherDtype:
       return "Store the weight in the dtype in which the operator uses it: autocast keeps only float32 weights cast to "
@@ -78,30 +90,37 @@ Finding tell(const Rule& rule, const store::RunData& data, const Group& group) {
   const std::size_t weights = group.weights.size();
   const std::string& first = *group.weights.begin();
   finding.title = (weights == 1 ? first + " is" : first + " and " + counted(weights - 1, "other weight") + " are") +
-                  " cast again at each use (" + std::string(store::name(group.why)) + ")";
+                  (group.computed ? " computed and" : "") + " cast again at each use (" +
+                  std::string(store::name(group.why)) + ")";
   finding.evidence_number = {{"weights", weights},
                              {"casts", group.counts.casts},
                              {"casts_beyond_the_first_in_a_region", group.repeats},
                              {"most_casts_at_one_site_in_a_region", group.most_in_region},
                              {"bytes", group.counts.bytes},
                              {"cpu_ns", group.counts.cpu_ns}};
-  finding.evidence_text = {{"why_not_cached", std::string(store::name(group.why))}, {"weight", first}};
-  finding.fix = fix_for(group.why);
+  finding.evidence_text = {{"why_not_cached", std::string(store::name(group.why))},
+                           {"weight", first},
+                           {"same_weight_by", group.computed ? "site" : "tensor"}};
+  finding.fix = fix_for(group);
   return finding;
 }
 
 }  // namespace
 
 std::vector<Finding> weight_cast_repeatedly(const Rule& rule, const store::RunData& data) {
-  std::map<std::tuple<std::string, std::int64_t, WhyNotCached>, Group> groups;
+  std::map<std::tuple<std::string, std::int64_t, WhyNotCached, bool, bool>, Group> groups;
   for (const store::SiteUse& use : data.site_uses) {
     const store::Site& site = data.site(use.site);
     const std::uint64_t repeats = repeats_of(site, use.evidence);
     if (repeats == 0) continue;
     const store::CodeLocation at = data.user_location(site.stack).value_or(store::CodeLocation());
-    Group& group = groups[{at.file, at.line, site.why}];
+    const bool computed = is_computed(site, use.evidence);
+    const bool passed_in = site.role == lanes::Role::kWeight && !(site.flags & lanes::kSiteParameter);
+    Group& group = groups[{at.file, at.line, site.why, computed, passed_in}];
     if (group.stack == 0) group.stack = site.stack;
     group.why = site.why;
+    group.computed = computed;
+    group.passed_in = passed_in;
     group.counts += use.counts;
     group.repeats += repeats;
     group.most_in_region = std::max(group.most_in_region, use.evidence.most_in_region);

@@ -1,3 +1,5 @@
+#include <gmock/gmock.h>
+
 #include "server/rules/rules_test.h"
 
 namespace castscope::rules {
@@ -54,12 +56,58 @@ TEST_F(WeightCastRepeatedlyTest, AListOfFrozenWeightsEachUsedOnce) {
   }));
 }
 
-TEST_F(WeightCastRepeatedlyTest, C09_ViewsAreNewTensorsAtEachUse) {
+TEST_F(WeightCastRepeatedlyTest, C09_ViewsAreKnownByTheirData) {
   expect_golden("C-09", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto weight = run.weight("train.py", 8, "", WhyNotCached::kView);
-                  run.enter(region).cast(weight, kWeight).cast(weight, kOther).exit();
+                  run.enter(region).cast_data(weight, kWeight).cast_data(weight, kWeight).exit();
                 }));
+}
+
+TEST_F(WeightCastRepeatedlyTest, ALoopOverTheRowsOfAWeightCastsEachOnce) {
+  for (const WhyNotCached why : {WhyNotCached::kNotLeaf, WhyNotCached::kView, WhyNotCached::kNoRequiresGrad}) {
+    expect_none(judged([&](TestRun& run) {
+      const auto region = run.region("train.py", 5);
+      const auto weight = run.weight("train.py", 8, "", why);
+      run.enter(region);
+      for (int i = 0; i < 8; ++i) run.cast_data(weight, kWeight + i * 4096);
+      run.cast_data(weight, kWeight, 8).exit();  // all of them at once is another weight
+    }));
+  }
+}
+
+TEST_F(WeightCastRepeatedlyTest, ALoopOverTheRowsOfAWeightTwiceCastsEachAgain) {
+  const auto findings = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto weight = run.weight("train.py", 8, "", WhyNotCached::kNotLeaf);
+    run.enter(region);
+    for (int i = 0; i < 16; ++i) run.cast_data(weight, kWeight + i % 8 * 4096);
+    run.exit();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_THAT(findings[0].evidence_number, testing::Contains(testing::Pair("casts_beyond_the_first_in_a_region", 8)));
+}
+
+TEST_F(WeightCastRepeatedlyTest, ComputedWeightsAreToldByTheirSiteAndItSaysSo) {
+  const auto findings = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto weight = run.weight("train.py", 8, "", WhyNotCached::kNotLeaf, 0);
+    run.enter(region).cast(weight, kWeight).cast(weight, kOther).exit();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_THAT(findings[0].evidence_text, testing::Contains(testing::Pair("same_weight_by", "site")));
+  EXPECT_THAT(findings[0].fix, testing::StartsWith("If it is the same weight"));
+}
+
+TEST_F(WeightCastRepeatedlyTest, ATensorInAParametersPlaceIsNoFrozenWeight) {
+  const auto findings = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto weight = run.weight("train.py", 8, "fc", WhyNotCached::kNoRequiresGrad, 0);
+    run.enter(region).cast_data(weight, kWeight).cast_data(weight, kWeight).exit();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_THAT(findings[0].fix, testing::HasSubstr("functional_call"));
+  EXPECT_THAT(findings[0].fix, testing::Not(testing::HasSubstr("frozen")));
 }
 
 TEST_F(WeightCastRepeatedlyTest, C09_DetachedWeightsTakeEachOthersAddresses) {

@@ -43,16 +43,34 @@ void EvidenceTracker::end_stay(LaneState& lane) {
   lane.stay_region = 0;
 }
 
+namespace {
+
+// Of what is known by its data: views of one shape. A row of a matrix is another weight than the matrix.
+std::uint64_t source_of(const lanes::Event& event) {
+  std::uint64_t source = event.tensor;
+  if (event.flags & lanes::kFlagData) {
+    for (const std::uint32_t dim : event.dims) source = (source ^ dim) * 0x9e3779b97f4a7c15u;
+  }
+  return source;
+}
+
+}  // namespace
+
 void EvidenceTracker::cast(std::uint32_t lane_id, const lanes::Event& event, const SiteFacts& facts) {
   LaneState& lane = lane_state(lane_id);
   const std::uint32_t stay = stay_of(lane, event);
   SiteState& state = site_state(event.site, stay);
   ++state.casts;
+  if (!state.cast_before) {
+    state.cast_before = true;
+    state.evidence.first_ns = event.duration;
+    changed(event.site, state);
+  }
   const bool is_kept = event.flags & lanes::kFlagKept;
   if (!is_kept && !facts.watch_repeats) return;
 
   if (sources_.size() >= kMostSources) sources_.clear();
-  const auto [source, new_source] = sources_.try_emplace(event.tensor, stay);
+  const auto [source, new_source] = sources_.try_emplace(source_of(event), stay);
   const auto [consumer, new_consumer] = consumers_.try_emplace(facts.consumer, stay);
   const bool seen_before = !new_source && source->second != stay;
   const bool seen_in_stay = !new_source && !new_consumer && source->second == stay && consumer->second == stay;
@@ -60,7 +78,7 @@ void EvidenceTracker::cast(std::uint32_t lane_id, const lanes::Event& event, con
   if (is_kept) {
     kept(lane, state, event, facts, seen_before);
   } else {
-    if (state.casts > 1) ++state.evidence.repeats;
+    if (state.casts > 1 && !(event.flags & lanes::kFlagData)) ++state.evidence.repeats;
     if (seen_in_stay) ++state.evidence.same_source;
     if (state.casts > state.evidence.most_in_region) state.evidence.most_in_region = state.casts;
     changed(event.site, state);

@@ -55,6 +55,7 @@ class EvidenceTracker {
     std::uint32_t casts = 0, kept = 0, hits_since_kept = 0;
     std::uint64_t kept_bytes = 0;
     bool changed = false;
+    bool cast_before = false;
     SiteEvidence evidence;
   };
   LaneState& lane_state(std::uint32_t lane) {

@@ -24,7 +24,7 @@ absl::Status check_number(const std::string& key, const char* what, std::uint32_
 bool watch_repeats(const SiteInfo& site) {
   const bool is_weight = site.role == lanes::Role::kWeight || site.role == lanes::Role::kBuffer;
   const bool by_autocast = site.cause == lanes::Cause::kAutocast || site.cause == lanes::Cause::kCustomCast;
-  return is_weight && by_autocast && site.why != lanes::WhyNotCached::kNone && site.flags == 0;
+  return is_weight && by_autocast && site.why != lanes::WhyNotCached::kNone && (site.flags & lanes::kSiteNoCast) == 0;
 }
 
 }  // namespace
@@ -225,6 +225,10 @@ absl::Status ProcessWriter::events(const EventBlock& block) {
         step.other(event);
         evidence_.thread_begins(block.lane);
         break;
+      case lanes::EventKind::kOptimizer:
+      case lanes::EventKind::kScaler:
+        step.optimizer(event);
+        break;
       default:
         step.other(event);
     }
@@ -310,9 +314,9 @@ absl::Status ProcessWriter::write_counters() {
 absl::Status ProcessWriter::write_evidence() {
   for (const auto& [local, e] : evidence_.take_sites()) {
     const std::uint32_t site = facts_[local].site;
-    CASTSCOPE_RETURN_IF_ERROR(tables_->put_site_evidence.run(std::uint64_t{id_} << 32 | site, id_, site, e.repeats,
-                                                             e.same_source, e.most_in_region, e.most_kept,
-                                                             e.most_kept_bytes, e.hits_after_growth, e.returning));
+    CASTSCOPE_RETURN_IF_ERROR(tables_->put_site_evidence.run(
+        std::uint64_t{id_} << 32 | site, id_, site, e.repeats, e.same_source, e.most_in_region, e.most_kept,
+        e.most_kept_bytes, e.hits_after_growth, e.returning, e.first_ns));
   }
   for (const RegionUse& use : evidence_.take_regions()) {
     CASTSCOPE_RETURN_IF_ERROR(tables_->put_region_use.run(

@@ -72,13 +72,16 @@ struct Site {
 // What the events of one process showed about one site. Lower bounds when events were dropped. "Region" is the
 // outermost open region here: the cache lives as long as it does.
 struct SiteEvidence {
-  std::uint64_t repeats = 0;            // casts that were not the first at this site in their region
+  // Casts that were not the first at this site in their region, of tensors that are computed for each use: whether
+  // they are the same weight cannot be told from their addresses.
+  std::uint64_t repeats = 0;
   std::uint64_t same_source = 0;        // casts of a tensor that had been cast before in the same region
   std::uint64_t most_in_region = 0;     // casts of this site in one region, at most
   std::uint64_t most_kept = 0;          // cache entries of this site in one region, at most
   std::uint64_t most_kept_bytes = 0;    // their bytes
   std::uint64_t hits_after_growth = 0;  // in that region: hits since the last new entry
   std::uint64_t returning = 0;          // entries whose source had been kept in an earlier region: it is alive
+  std::uint64_t first_ns = 0;           // the first cast alone: it may pay for page faults and the start of threads
 };
 
 struct SiteUse {  // (process, site)

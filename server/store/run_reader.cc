@@ -209,12 +209,12 @@ absl::Status read_counts(const Database& database, RunData& data) {
   absl::flat_hash_map<std::uint64_t, SiteEvidence> evidence;
   CASTSCOPE_RETURN_IF_ERROR(each(database,
                                  "SELECT id, repeats, same_source, most_in_region, most_kept, most_kept_bytes, "
-                                 "hits_after_growth, returned FROM site_evidence",
+                                 "hits_after_growth, returned, first_ns FROM site_evidence",
                                  [&](const Statement& row) {
                                    SiteEvidence& e = evidence[static_cast<std::uint64_t>(row.number(0))];
                                    row.get(1, e.repeats), row.get(2, e.same_source), row.get(3, e.most_in_region);
                                    row.get(4, e.most_kept), row.get(5, e.most_kept_bytes);
-                                   row.get(6, e.hits_after_growth), row.get(7, e.returning);
+                                   row.get(6, e.hits_after_growth), row.get(7, e.returning), row.get(8, e.first_ns);
                                  }));
   for (SiteUse& use : data.site_uses) {
     const auto it = evidence.find(std::uint64_t{use.process} << 32 | use.site);

@@ -17,13 +17,13 @@ absl::StatusOr<std::unique_ptr<RunTables>> RunTables::on(const Database& databas
       {&tables->put_counter, "INSERT OR REPLACE INTO counters VALUES (?,?,?,?,?,?,?,?,?,?,?)"},
       // The larger value wins: an earlier life of the file, and sites of one process that turned out to be one.
       {&tables->put_site_evidence,
-       "INSERT INTO site_evidence VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (id) DO UPDATE SET "
+       "INSERT INTO site_evidence VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (id) DO UPDATE SET "
        "hits_after_growth = iif(excluded.most_kept >= most_kept, excluded.hits_after_growth, hits_after_growth), "
        "repeats = max(repeats, excluded.repeats), same_source = max(same_source, excluded.same_source), "
        "most_in_region = max(most_in_region, excluded.most_in_region), "
        "most_kept = max(most_kept, excluded.most_kept), "
        "most_kept_bytes = max(most_kept_bytes, excluded.most_kept_bytes), "
-       "returned = max(returned, excluded.returned)"},
+       "returned = max(returned, excluded.returned), first_ns = iif(first_ns > 0, first_ns, excluded.first_ns)"},
       {&tables->put_region_use, "INSERT OR REPLACE INTO region_use VALUES (?,?,?,?,?,?,?,?,?,?,?)"},
       {&tables->put_step_run, "INSERT OR REPLACE INTO step_runs VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
       {&tables->mark_step_run, "UPDATE step_runs SET incomplete = 1 WHERE process = ?1 AND first <= ?2 AND last >= ?2"},

@@ -51,7 +51,7 @@ CREATE TABLE counters (id INTEGER PRIMARY KEY, process INTEGER, lane INTEGER, si
 -- id = process << 32 | site, or region.
 CREATE TABLE site_evidence (id INTEGER PRIMARY KEY, process INTEGER, site INTEGER, repeats INTEGER,
   same_source INTEGER, most_in_region INTEGER, most_kept INTEGER, most_kept_bytes INTEGER,
-  hits_after_growth INTEGER, returned INTEGER);
+  hits_after_growth INTEGER, returned INTEGER, first_ns INTEGER);
 CREATE TABLE region_use (id INTEGER PRIMARY KEY, process INTEGER, region INTEGER, entered INTEGER, exited INTEGER,
   most_entries INTEGER, most_bytes INTEGER, kept INTEGER, kept_bytes INTEGER, own_clears INTEGER,
   first_kept_step INTEGER);
@@ -106,14 +106,14 @@ SELECT n.site, n.file, n.line, n.function, n.module, n.module_type, n.model, n.o
   n.to_dtype, n.cause, n.phase, n.why_not_cached, n.device, n.region, n.stack,
   sum(c.casts) AS casts, sum(c.hits) AS cache_hits, sum(c.bytes) AS bytes, sum(c.cpu_ns) AS cpu_ns
 FROM v_site_names n JOIN counters c ON c.site = n.site
-WHERE n.flags = 0 GROUP BY n.site ORDER BY sum(c.cpu_ns) DESC, n.site;
+WHERE n.flags & 3 = 0 GROUP BY n.site ORDER BY sum(c.cpu_ns) DESC, n.site;
 
 -- The same, process by process.
 CREATE VIEW v_sites_by_process AS
 SELECT p.pid, n.site, n.file, n.line, n.model, n.module, n.operator, n.argument, n.cause,
   sum(c.casts) AS casts, sum(c.hits) AS cache_hits, sum(c.bytes) AS bytes, sum(c.cpu_ns) AS cpu_ns
 FROM v_site_names n JOIN counters c ON c.site = n.site JOIN processes p ON p.id = c.process
-WHERE n.flags = 0 GROUP BY c.process, n.site ORDER BY c.process, sum(c.cpu_ns) DESC, n.site;
+WHERE n.flags & 3 = 0 GROUP BY c.process, n.site ORDER BY c.process, sum(c.cpu_ns) DESC, n.site;
 
 CREATE VIEW v_pass_through AS
 SELECT n.operator, n.argument, n.region, sum(c.passes) AS passes

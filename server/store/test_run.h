@@ -96,7 +96,8 @@ class TestRun {
   }
   // A weight of a Linear called at this line, in the region last defined.
   std::uint32_t weight(const std::string& file, std::int64_t number, const std::string& path,
-                       lanes::WhyNotCached why = lanes::WhyNotCached::kNone) {
+                       lanes::WhyNotCached why = lanes::WhyNotCached::kNone,
+                       std::uint8_t flags = lanes::kSiteParameter) {
     return site({.stack = line(file, number, true),
                  .module = module(path),
                  .call_site = call_site("aten::linear", 1, "weight"),
@@ -107,7 +108,8 @@ class TestRun {
                  .why = why,
                  .phase = lanes::Phase::kForward,
                  .from = 6,
-                 .to = 15});
+                 .to = 15,
+                 .flags = flags});
   }
   std::uint32_t input(const std::string& file, std::int64_t number, const std::string& path) {
     return site({.stack = line(file, number, true),
@@ -156,6 +158,15 @@ class TestRun {
     event.entries = static_cast<std::uint32_t>(gauges.cache_entries);
     gauges.cache_bytes = gauges.cache_entries = 0;
     ++gauges.cache_clears;
+    return *this;
+  }
+  // Of a view, or a tensor made anew for each use: known by its data.
+  TestRun& cast_data(std::uint32_t site, std::uint64_t data, std::uint32_t rows = 4) {
+    cast(site, data);
+    lanes::Event& event = lanes_[lane_].events.back();
+    event.flags = lanes::kFlagData;
+    event.dims[0] = rows;
+    event.ndim = 1;
     return *this;
   }
   TestRun& cast(std::uint32_t site, std::uint64_t tensor, bool kept = false, std::uint64_t bytes = 1000) {

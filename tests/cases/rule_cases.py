@@ -148,6 +148,42 @@ def c09_functional_call():
             torch.func.functional_call(model, weights, rows())  # finds: weight-cast-repeatedly
 
 
+def c09_functional_call_of_fresh_tensors():
+    model = nn.Linear(32, 32)
+    with region():
+        for _ in range(2):
+            weights = {name: weight.detach() for name, weight in model.named_parameters()}
+            torch.func.functional_call(model, weights, rows())  # finds: weight-cast-repeatedly
+
+
+def c09n_rows_of_a_stacked_weight():
+    experts = nn.Parameter(torch.randn(8, 32, 32))
+    with region():
+        for expert in range(8):
+            rows() @ experts[expert]
+    with torch.no_grad(), region():
+        for expert in range(8):
+            rows() @ experts[expert]
+    with torch.inference_mode(), region():
+        for expert in range(8):
+            F.linear(rows(), experts[expert])
+
+
+def c09_rows_of_a_stacked_weight_again():
+    experts = nn.Parameter(torch.randn(4, 32, 32))
+    with region():
+        for use in range(8):
+            rows() @ experts[use % 4]  # finds: weight-cast-repeatedly
+
+
+def c09n_functional_style():
+    weight, bias = torch.randn(32, 32, requires_grad=True), torch.randn(32, requires_grad=True)
+    with region():
+        for _ in range(3):
+            F.linear(rows(), weight, bias)
+            rows() @ weight
+
+
 def c09n_functional_call():
     model = nn.Linear(32, 32)
     with region():

@@ -48,6 +48,14 @@ def test_findings_are_those_marked(report):
     assert {f["location"]["file"] for f in report["findings"]} == {str(CASES)}
 
 
+def test_a_tensor_in_a_parameters_place_is_no_frozen_weight(report):
+    fixes = {functions()[f["location"]["line"]]: f["fix"] for f in report["findings"]}
+    assert "frozen" in fixes["c08"]
+    for case in ("c09_functional_call", "c09_functional_call_of_fresh_tensors", "c09_data"):
+        assert "functional_call" in fixes[case] and "frozen" not in fixes[case]
+    assert fixes["c09_weight_norm"].startswith("If it is the same weight")
+
+
 def test_every_case_has_its_process(report):
     cases = {name for name in functions().values() if re.match(r"[cs]\d\d", name)}
     assert len(report["processes"]) == len(cases)

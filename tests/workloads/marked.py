@@ -42,6 +42,7 @@ frozen = torch.nn.Linear(4, 3).requires_grad_(False)
 x = torch.randn(2, 4)
 z = torch.randn(2, 4, requires_grad=True)
 leaf_view = torch.randn(3, 8).detach()[:, :4].requires_grad_()
+square, bias = torch.randn(4, 4, requires_grad=True), torch.randn(4, requires_grad=True)
 low = torch.randn(4, 4, dtype=torch.bfloat16, requires_grad=True)
 
 with workload.bf16():
@@ -54,6 +55,11 @@ with workload.bf16():
     activation = torch.exp(z)
     activation @ low  # matmul.self activation float32>bfloat16 1/0 not_leaf
     loss = F.mse_loss(activation.bfloat16(), x)  # mse_loss.self activation bfloat16>float32 1/0 other_dtype
+
+with workload.bf16():
+    F.linear(x, square, bias)  # linear.weight weight float32>bfloat16 1/0 -; linear.bias weight float32>bfloat16 1/0 -
+    x @ square  # matmul.other weight float32>bfloat16 0/1 -
+    torch.addmm(bias, z, square)  # addmm.self weight float32>bfloat16 0/1 -; addmm.mat1 input float32>bfloat16 1/0 -; addmm.mat2 weight float32>bfloat16 0/1 -
 
 with torch.autocast("cpu", dtype=torch.float16):
     low @ low  # matmul.self * bfloat16>float16 1/0 not_fp32; matmul.other * bfloat16>float16 1/0 not_fp32
