@@ -149,6 +149,7 @@ ThreadState* try_make_thread_state() {
       t->counters.emplace(block->counters[i].site.load(std::memory_order_relaxed), &block->counters[i]);
     o = block->next.load(std::memory_order_relaxed);
   }
+  if (g_process.has_python) t->python_thread = lasting_thread(g_process.python);
   t->autograd = autograd_state();
   t->cache_enabled = autocast_cache_enabled();
   for (std::uint8_t device = 0; device < 21; ++device) t->enabled_by_raw[device] = autocast_enabled(device) ? 1 : 0;

@@ -104,7 +104,7 @@ at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType dev
     return result;
   }
 
-  const auto python = python_summary<PythonMinor>();
+  const auto python = python_summary<PythonMinor>(t);
   const auto& autograd = *static_cast<const c10::AutogradState*>(t.autograd);
   const Standing standing = standing_of(source);
   const auto region_dtype =

@@ -8,11 +8,11 @@
 namespace castscope::observe {
 
 template <int PythonMinor>
-PythonStack::Summary python_summary() {
+PythonStack::Summary python_summary(const ThreadState& t) {
   if constexpr (PythonMinor == 0)
     return {};
   else
-    return PythonStack::summarize<PythonMinor>(g_process.python);
+    return PythonStack::summarize<PythonMinor>(g_process.python, t.python_thread);
 }
 
 // `elsewhere`: the phase of a call that is not in backward.

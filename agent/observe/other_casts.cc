@@ -41,7 +41,7 @@ at::Tensor counted_to_copy(ThreadState& t, const void* caller, const at::Tensor&
                            optional<bool> pin, bool non_blocking, Format format) {
   Recording& r = *g_process.recording.load(std::memory_order_relaxed);
   const TensorImpl* source = self.unsafeGetTensorImpl();
-  const auto python = python_summary<PythonMinor>();
+  const auto python = python_summary<PythonMinor>(t);
   const auto dev = static_cast<std::uint8_t>(source->device_type());
   const std::uint32_t region = t.open.empty() && t.enabled_by_raw[dev % 32] != 1 ? 0 : region_in_force(t, dev);
   const Standing standing = standing_of(source);

@@ -122,6 +122,13 @@ bool load_python_api(PythonApi& a) {
   return true;
 }
 
+const PyThread* lasting_thread(const PythonApi& api) {
+  const PyThread* thread = api.this_thread();
+  Dl_info info{};
+  if (thread == nullptr || dladdr(thread, &info) == 0 || info.dli_sname == nullptr) return nullptr;
+  return std::strcmp(info.dli_sname, "_PyRuntime") == 0 ? thread : nullptr;
+}
+
 // PyErr_Fetch/Restore are deprecated from 3.12 on but are there in every version that layout_of knows.
 KeepError::KeepError(const PythonApi& api) : api_(api) {
   if (api.error_occurred == nullptr || api.error_occurred() == nullptr) return;

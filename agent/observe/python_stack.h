@@ -36,13 +36,14 @@ class PythonStack {
   // fails, every walk is empty.
   static bool verify(PythonApi& api);
 
-  // The frame that is running in this thread, nullptr when there is none.
-  static const void* top(const PythonApi& api) {
-    const PyThread* thread = api.this_thread();
+  // The frame that is running in this thread, nullptr when there is none. `lasting` as lasting_thread gave it.
+  static const void* top(const PythonApi& api, const PyThread* lasting = nullptr) {
+    const PyThread* thread = lasting != nullptr ? lasting : api.this_thread();
     if (thread == nullptr) return nullptr;
     const FrameLayout& f = api.frame;
     const void* p = read_at<const void*>(thread, f.thread_frame);
-    return f.through_cframe ? read_at<const void*>(p, f.cframe_frame) : p;
+    // Without a _PyCFrame after Python's end.
+    return f.through_cframe && p != nullptr ? read_at<const void*>(p, f.cframe_frame) : p;
   }
 
   struct Summary {
@@ -51,7 +52,7 @@ class PythonStack {
   };
   // The hot walk: one 64-bit hash over all (code, instruction) pairs, and the innermost module.
   template <int Minor>
-  static Summary summarize(const PythonApi& api);
+  static Summary summarize(const PythonApi& api, const PyThread* lasting);
   // The slow walk, which keeps the frames.
   static void capture(const PythonApi& api, RawStack& out);
 
@@ -98,11 +99,11 @@ struct Offsets<14> {
 };
 
 template <int Minor>
-PythonStack::Summary PythonStack::summarize(const PythonApi& api) {
+PythonStack::Summary PythonStack::summarize(const PythonApi& api, const PyThread* lasting) {
   using O = Offsets<Minor>;
   Summary s;
   const void* module_code = module_call_code.load(std::memory_order_relaxed);
-  const void* frame = top(api);
+  const void* frame = top(api, lasting);
   std::uint64_t h = 0x243f6a8885a308d3;  // digits of pi: any odd start does
   for (std::uint32_t depth = 0; frame != nullptr && depth < kMaxDepth;
        frame = read_at<const void*>(frame, O::previous)) {

@@ -89,7 +89,8 @@ struct ThreadState {
   explicit ThreadState(lanes::SegmentWriter& segment, lanes::Lane& lane) : lane(segment, lane) {}
 
   lanes::LaneWriter lane;
-  const void* autograd = nullptr;  // this thread's c10::AutogradState: grad mode, inference mode
+  const PyThread* python_thread = nullptr;  // lasting_thread of this thread
+  const void* autograd = nullptr;           // this thread's c10::AutogradState: grad mode, inference mode
   // the present call
   bool in_cached_cast = false;
   bool converted = false;  // _to_copy ran inside it
