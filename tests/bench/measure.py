@@ -19,7 +19,13 @@ sys.path.insert(0, str(HERE.parent))
 import runs  # noqa: E402
 
 OBSERVERS = ["nothing", "castscope", "profiler", "profiler-stacks", "dispatch-mode"]
-STEPS = {"tiny": 400, "mid": 12}
+STEPS = {"tiny": 400, "mid": 20}
+# Steps before the first one measured: past the 20,000 operators that castscope records to learn from.
+WARM_UP = {"tiny": 200, "mid": 75}
+WARM_UP_OF_PEERS = {"tiny": 30, "mid": 3}
+# glibc gives big tensors back to the kernel and takes them anew, or not, as the heap happens to lie in this run: up to
+# 3,000 page faults more or less in each mid-size step, far more than what is to be seen. Switched off for all alike.
+STEADY_HEAP = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40)}
 
 
 def run(command, *, castscope=False, options=(), folder=None, environment=None):
@@ -43,8 +49,9 @@ def say(text):
 
 def steps_once(size, observer):
     observed_by = "nothing" if observer == "castscope" else observer
-    command = [sys.executable, str(HERE / "steps.py"), size, observed_by, str(STEPS[size])]
-    result, report = run(command, castscope=observer == "castscope")
+    warm_up = (WARM_UP if observer in ("nothing", "castscope") else WARM_UP_OF_PEERS)[size]
+    command = [sys.executable, str(HERE / "steps.py"), size, observed_by, str(STEPS[size]), str(warm_up)]
+    result, report = run(command, castscope=observer == "castscope", environment=STEADY_HEAP)
     return {"cpu_ms": statistics.median(result["cpu_ns"]) / 1e6, "wall_ms": statistics.median(result["wall_ns"]) / 1e6,
             "import_ms": result["import_s"] * 1e3, "peak_mb": result["peak_rss_mb"],
             "dropped": report["totals"]["dropped_events"] if report else 0}
@@ -169,7 +176,7 @@ def free_port():
 
 
 def traced_steps(count, folder, *options, environment=None):
-    command = [sys.executable, str(HERE / "steps.py"), "tiny", "nothing", str(count)]
+    command = [sys.executable, str(HERE / "steps.py"), "tiny", "nothing", str(count), "30"]
     return run(command, castscope=True, options=options, folder=folder, environment=environment)[1]
 
 

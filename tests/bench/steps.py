@@ -1,6 +1,6 @@
 """Trains a transformer for some steps and says what each cost, as one line of JSON.
 
-steps.py SIZE OBSERVER STEPS
+steps.py SIZE OBSERVER STEPS WARM_UP
   SIZE      tiny: cast-heavy, some milliseconds a step; mid: some hundred milliseconds
   OBSERVER  nothing (also what runs under castscope), profiler, profiler-stacks, dispatch-mode
 """
@@ -72,7 +72,7 @@ def observer(name):
                                   with_stack=name == "profiler-stacks")
 
 
-def main(size, observed_by, steps):
+def main(size, observed_by, steps, warm_up):
     torch.manual_seed(0)
     torch.set_num_threads(1)
     width, heads, inner, layers, batch, length = SIZES[size]
@@ -88,7 +88,7 @@ def main(size, observed_by, steps):
         loss.backward()
         optimizer.step()
 
-    for _ in range(120 if size == "tiny" else 2):  # past what castscope learns of each operator
+    for _ in range(warm_up):
         step()
     cpu, wall = [], []
     with observer(observed_by):
@@ -104,4 +104,4 @@ def main(size, observed_by, steps):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
