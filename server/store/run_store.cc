@@ -11,6 +11,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "server/store/event_merge.h"
 #include "server/store/names.h"
 #include "server/store/process_writer.h"
 #include "server/store/run_reader.h"
@@ -146,10 +147,10 @@ absl::Status RunStore::Impl::create(const RunStart& start, const StoreOptions& o
   if (!opened.ok()) return opened.status();
   database = *std::move(opened);
   // An empty file is worth no waiting for the disk.
-  CASTSCOPE_RETURN_IF_ERROR(
-      database.exec(absl::StrCat("PRAGMA application_id = ", kApplicationId, "; PRAGMA user_version = ", kFormat,
-                                 "; PRAGMA page_size = 4096; PRAGMA synchronous = OFF; BEGIN")
-                        .c_str()));
+  CASTSCOPE_RETURN_IF_ERROR(database.exec(
+      absl::StrCat("PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA application_id = ",
+                   kApplicationId, "; PRAGMA user_version = ", kFormat, "; PRAGMA synchronous = OFF; BEGIN")
+          .c_str()));
   CASTSCOPE_RETURN_IF_ERROR(database.exec(kTables));
   CASTSCOPE_RETURN_IF_ERROR(database.exec(kViews));
   CASTSCOPE_RETURN_IF_ERROR(write_names());
@@ -205,6 +206,8 @@ absl::Status RunStore::Impl::close() {
   for (Statement* statement : {&put_run, &add_notice, &put_process, &add_finding}) *statement = Statement();
   processes.clear();
   tables.reset();
+  // Only saves room: when it cannot be done, on a full disk, the blocks stay as they are.
+  if (status.ok() && merge_event_blocks(database).ok()) (void)database.exec("PRAGMA incremental_vacuum");
   // Out of WAL: what is left is one file that may be copied anywhere.
   status.Update(database.exec("PRAGMA journal_mode = DELETE"));
   status.Update(database.close());
