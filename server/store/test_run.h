@@ -169,16 +169,17 @@ class TestRun {
     event.ndim = 1;
     return *this;
   }
-  TestRun& cast(std::uint32_t site, std::uint64_t tensor, bool kept = false, std::uint64_t bytes = 1000) {
+  TestRun& cast(std::uint32_t site, std::uint64_t tensor, bool kept = false, std::uint64_t bytes = 1000,
+                std::uint32_t ns = 500) {
     lanes::Event& event = emit(lanes::EventKind::kCast, site);
     event.tensor = tensor;
     event.bytes = bytes;
-    event.duration = 500;
+    event.duration = ns;
     event.flags = kept ? lanes::kFlagKept : 0;
     CounterRow& row = counter(site);
     ++row.casts;
     row.bytes += bytes;
-    row.cpu_ns += 500;
+    row.cpu_ns += ns;
     row.kept += kept;
     if (kept) {
       gauges.cache_bytes += bytes;
