@@ -48,7 +48,8 @@ std::vector<std::string> observing_variables(const std::vector<std::string>& com
   if (!python.has_castscope) {
     auto package = obtain_python_package();
     std::string path = variable("PYTHONPATH");
-    if (package.ok()) result.push_back(absl::StrCat("PYTHONPATH=", path, path.empty() ? "" : ":", *package));
+    // First, so that no other sitecustomize hides ours; it takes itself off and makes way for the other.
+    if (package.ok()) result.push_back(absl::StrCat("PYTHONPATH=", *package, path.empty() ? "" : ":", path));
   }
   return result;
 }

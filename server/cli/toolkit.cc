@@ -195,7 +195,7 @@ absl::StatusOr<std::string> obtain_python_package() {
   FolderLock lock(*folder);
   absl::Status status = extract_sources(absl::StrCat(*folder, "/src"));
   if (!status.ok()) return status;
-  return absl::StrCat(*folder, "/src/agent/python");
+  return absl::StrCat(*folder, "/src/agent/python/lending");
 }
 
 std::string agent_search_path() {

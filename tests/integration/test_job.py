@@ -279,6 +279,55 @@ def test_module_path_of_the_user_comes_first(castscope, python):
     assert done.stdout == b"mine\n"
 
 
+SEE_PATH = "import sys; print(sys.path, 'sitecustomize' in sys.modules)"
+
+
+def path_of(castscope, python, *options, env=None):
+    """sys.path in the job, and as it would be without castscope."""
+    alone = subprocess.run([python, *options, "-c", SEE_PATH], cwd=castscope.folder, env=env or clean_environment(),
+                           capture_output=True, text=True, check=True).stdout
+    observed = castscope("run", "--force", "-o", "run", "--", python, *options, "-c", SEE_PATH,
+                         env=env or clean_environment()).stdout.decode()
+    return observed, alone
+
+
+def test_the_package_is_last_on_the_path_which_is_otherwise_unchanged(castscope, python):
+    observed, alone = path_of(castscope, python)
+    assert observed.endswith("/agent/python'] False\n")
+    assert observed[:observed.rindex(", '")] + "] False\n" == alone
+
+
+@pytest.mark.parametrize("option", ["-I", "-E"])
+def test_an_isolated_python_is_left_alone(castscope, python, option):
+    observed, alone = path_of(castscope, python, option)
+    assert observed == alone
+
+
+def test_the_sitecustomize_of_the_user_is_run(castscope, python):
+    (castscope.folder / "own").mkdir()
+    (castscope.folder / "own" / "sitecustomize.py").write_text("import sys; sys.path.append('/by/sitecustomize')\n")
+    observed, alone = path_of(castscope, python, env=clean_environment(PYTHONPATH=castscope.folder / "own"))
+    assert "/by/sitecustomize'] True" in alone and observed.count("/by/sitecustomize") == 1
+    assert "/agent/python', '/by/sitecustomize'] True" in observed
+
+
+def test_a_sitecustomize_that_fails_fails_as_without_us(castscope, python):
+    (castscope.folder / "sitecustomize.py").write_text("import no_such_module\n")
+    environment = clean_environment(PYTHONPATH=castscope.folder)
+    alone = subprocess.run([python, "-c", ""], env=environment, capture_output=True, text=True, check=True).stderr
+    observed = castscope.run(python, "-c", "", env=environment).stderr.decode()
+    assert "No module named 'no_such_module'" in alone and "No module named 'no_such_module'" in observed
+
+
+def test_a_castscope_that_is_installed_comes_first(castscope, tmp_path):
+    """In a virtual environment that castscope did not ask: the job starts its Python by another way."""
+    subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
+    (packages,) = (tmp_path / "venv" / "lib").glob("python3*/site-packages")
+    (packages / "castscope.py").write_text("name = 'installed'\n")
+    done = castscope.run("sh", "-c", f"{tmp_path}/venv/bin/python -c 'import castscope; print(castscope.name)'")
+    assert done.stdout == b"installed\n"
+
+
 def test_run_directory_is_private_and_goes_away(castscope):
     done = castscope.run("sh", "-c", "stat -c %a $CASTSCOPE_RUN; echo $CASTSCOPE_RUN")
     mode, path = done.stdout.decode().split()
@@ -314,6 +363,13 @@ def test_default_output(castscope, python):
     castscope("run", "--", python, "train.py")
     castscope("run", "--", python, "train.py")
     assert len(list(castscope.folder.glob("train-*.castscope"))) == 2
+
+
+def test_an_empty_output_name_is_refused(castscope):
+    done = castscope.run("touch", "started", output="")
+    assert done.returncode == 125 and done.stderr == (
+        b"castscope: -o is given an empty name: name the run, or leave -o out for a default name\n")
+    assert not (castscope.folder / "started").exists()
 
 
 @pytest.mark.parametrize("existing", ["run.castscope", "run.json"])

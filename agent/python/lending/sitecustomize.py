@@ -1,0 +1,18 @@
+"""Lends the package castscope to a job that has none: puts its folder last on sys.path.
+
+`castscope run` names this folder in PYTHONPATH. Python imports this file when sys.path is otherwise done; it takes its
+own folder off again, puts the package's at the end, where everything of the user's comes before it, and makes way for
+the sitecustomize that would have been imported without us. Any Python may come by here, Python 2 too. With `python -S` it
+is not imported: the package is absent then.
+"""
+
+import os
+import sys
+
+_here = os.path.dirname(os.path.abspath(__file__))
+sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != _here]
+sys.path.append(os.path.dirname(_here))
+sys.path_importer_cache.pop(_here, None)
+
+del sys.modules["sitecustomize"]
+import sitecustomize  # noqa: E402, F401  where there is none, site takes this for what it is
