@@ -106,6 +106,7 @@ absl::Status Run::goodbye(const std::string& id, const v1::Goodbye& goodbye, Rep
       closing_.exit_status = goodbye.exit_status();
       closing_.signal = goodbye.signal();
     }
+    closing_.still_running += goodbye.still_running();
     closing_.notices.insert(closing_.notices.end(), goodbye.notices().begin(), goodbye.notices().end());
     if (std::all_of(relays_.begin(), relays_.end(), [](const auto& r) { return r.second.done; })) close(true);
   }

@@ -35,6 +35,7 @@ struct RunClosing {
   bool farewell = false;
   int exit_status = -1;  // as the relay said; -1 = not known
   int signal = 0;
+  std::uint32_t still_running = 0;  // processes that the relays left behind
   std::vector<std::string> notices;
 };
 
