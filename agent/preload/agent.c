@@ -16,6 +16,7 @@ static bool tried;       /* set when loading is over, whatever came of it */
 static pthread_t loader; /* whoever is at it: the agent itself may come by here meanwhile */
 static bool loader_at_work;
 static pid_t owner; /* a vfork child shares our memory, but not this number */
+static bool forked;
 static castscope_agent_exit_fn on_exit_function;
 static castscope_agent_step_fn on_step_function;
 
@@ -53,7 +54,9 @@ static bool agent_find(char path[PATH_MAX], const char* key) {
 }
 
 void agent_exit(int status) {
-  if (on_exit_function != NULL && owner == getpid()) on_exit_function(status);
+  if (on_exit_function == NULL || owner != getpid()) return;
+  on_exit_function(status & 0xff); /* exit() takes any number, a parent sees the last byte */
+  if (forked) run_forget_process();
 }
 
 static void at_exit(int status, void* unused) {
@@ -63,6 +66,8 @@ static void at_exit(int status, void* unused) {
 
 static void in_child(void) {
   owner = getpid();
+  forked = true;
+  if (on_exit_function != NULL) run_note_process();
   if (loader_at_work && !pthread_equal(loader, pthread_self())) {
     /* Forked while another thread, which does not exist here, was loading: stay without an agent. */
     pthread_mutex_init(&loading, NULL);

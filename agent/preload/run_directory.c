@@ -93,8 +93,21 @@ void run_note_replacement(void) {
   if (fd >= 0) close(fd);
 }
 
+/* A forked child comes by here too, before it may have cast, and with the locks of threads that are not there: nothing
+ * but system calls. The file of an earlier process of this pid is replaced, since its time is what counts. */
 void run_note_process(void) {
+  int error = errno;
   char name[64];
+  run_forget_process();
   snprintf(name, sizeof(name), "%d.attached", (int)getpid());
   run_claim(name);
+  errno = error;
+}
+
+void run_forget_process(void) {
+  int error = errno;
+  char path[PATH_MAX + 64];
+  snprintf(path, sizeof(path), "%s/%d.attached", directory, (int)getpid());
+  unlink(path);
+  errno = error;
 }

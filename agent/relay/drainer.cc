@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <optional>
@@ -10,13 +11,15 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "agent/lanes/segment_reader.h"
-#include "agent/relay/process.h"
 
 namespace castscope::relay {
 namespace {
 
 constexpr char kSuffix[] = ".lanes";
-constexpr std::chrono::milliseconds kLivenessInterval{100};
+// As often as the relay looks at all: how a process ended can be read for as long as its parent has not fetched it.
+constexpr std::chrono::milliseconds kLivenessInterval{20};
+// The list of a large process's mappings takes the kernel a millisecond.
+constexpr std::chrono::milliseconds kMapsInterval{500};
 // A process that still runs when the relay stops may write as fast as we read: this many blocks a lane, then enough.
 constexpr int kMostRoundsOfRunning = 64;
 
@@ -46,7 +49,13 @@ ProcessEnd end_of(lanes::EndMark mark) {
 
 bool Drainer::alive(const Watched& watched) const {
   const lanes::SegmentReader& reader = watched.source->reader();
-  return is_alive(reader.pid(), reader.start_ticks()) && !replaced(watched);
+  if (watched.left_by_exec || replaced(watched)) return false;
+  return is_alive(reader.pid(), reader.start_ticks()) || (is_job(watched) && !job_ended_);
+}
+
+bool Drainer::is_job(const Watched& watched) const {
+  const lanes::SegmentReader& reader = watched.source->reader();
+  return job_pid_ != 0 && reader.pid() == job_pid_ && reader.start_ticks() == job_start_ticks_;
 }
 
 // exec keeps pid and start time and runs nothing of the old image: the new one leaves a file for it
@@ -58,6 +67,16 @@ bool Drainer::replaced(const Watched& watched) const {
   const auto marked_ns = static_cast<std::uint64_t>(mark.st_mtim.tv_sec) * 1'000'000'000 +
                          static_cast<std::uint64_t>(mark.st_mtim.tv_nsec);
   return marked_ns >= watched.source->reader().begin_realtime_ns();
+}
+
+// A program without the preload library (static, or started without LD_PRELOAD) leaves no such file, but not our
+// mapping either. A program that is over before we look is not seen.
+void Drainer::look_for_exec(Watched& watched, Clock::time_point now) {
+  if (now < watched.next_look_at_maps) return;
+  watched.next_look_at_maps = now + kMapsInterval;
+  const lanes::SegmentReader& reader = watched.source->reader();
+  if (has_mapped(reader.pid(), absl::StrCat("/", watched.file))) return;
+  watched.left_by_exec = is_alive(reader.pid(), reader.start_ticks());  // not: it has ended since
 }
 
 void Drainer::find_segments() {
@@ -86,6 +105,8 @@ void Drainer::open_segment(const std::string& file, std::uint32_t number) {
   Watched& watched = watched_[id];
   watched.source = std::make_unique<SegmentSource>(id, key, host_, std::move(reader), event_interval_);
   watched.file = file;
+  const lanes::SegmentReader& open = watched.source->reader();
+  watched.end_watch = std::make_unique<EndWatch>(open.pid(), open.start_ticks());
 }
 
 SegmentSource::Drained Drainer::drain(Clock::time_point now) {
@@ -131,6 +152,7 @@ bool Drainer::tell_ends(Clock::time_point now, bool deliver) {
     const bool marked = watched.source->reader().end_mark() != lanes::EndMark::kRunning;
     const bool look = marked || now >= watched.next_look;
     if (look) watched.next_look = now + kLivenessInterval;
+    if (!marked) look_for_exec(watched, now);
     // While the outbox is full, the rest of a dead process is kept best where it is.
     if (!look || alive(watched) || (deliver && outbox_->full()))
       all_ended = false;
@@ -142,15 +164,30 @@ bool Drainer::tell_ends(Clock::time_point now, bool deliver) {
 
 void Drainer::tell_remaining_ends(bool deliver) {
   for (auto& [id, watched] : watched_)
-    if (!watched.ended) tell_end(watched, alive(watched), deliver);
+    if (!watched.ended)
+      tell_end(watched, watched.source->reader().end_mark() == lanes::EndMark::kRunning && alive(watched), deliver);
+}
+
+// What the segment's end mark says, and for a process without one what the kernel says.
+void Drainer::set_end(Watched& watched, bool still_running) {
+  SegmentSource& source = *watched.source;
+  if (still_running) return source.set_end(ProcessEnd::kRunning);
+  const ProcessEnd marked = end_of(source.reader().end_mark());
+  if (marked != ProcessEnd::kVanished) return source.set_end(marked);
+  if (watched.left_by_exec || replaced(watched)) return source.set_end(ProcessEnd::kReplaced);
+  if (is_job(watched) && job_ended_)
+    return source.set_end(job_signal_ != 0 ? ProcessEnd::kVanished : ProcessEnd::kExited, job_exit_status_);
+  const std::optional<int> status = watched.end_watch->wait_status();
+  if (!status.has_value()) return source.set_end(ProcessEnd::kVanished);
+  if (WIFSIGNALED(*status)) return source.set_end(ProcessEnd::kVanished, 128 + WTERMSIG(*status));
+  // By a way out that runs no handlers, or as another program that was over soon: not killed.
+  source.set_end(ProcessEnd::kExited, WEXITSTATUS(*status));
 }
 
 // A process that is gone writes no more: what its segment holds now is all there will ever be.
 void Drainer::tell_end(Watched& watched, bool still_running, bool deliver) {
   SegmentSource& source = *watched.source;
-  ProcessEnd end = still_running ? ProcessEnd::kRunning : end_of(source.reader().end_mark());
-  if (end == ProcessEnd::kVanished && replaced(watched)) end = ProcessEnd::kReplaced;
-  source.set_end(end);
+  set_end(watched, still_running);
   watched.ended = !still_running;
   if (!deliver) return;
   const Clock::time_point now = Clock::now();

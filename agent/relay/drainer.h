@@ -2,6 +2,7 @@
 // Belongs to the drain thread.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "agent/relay/outbox.h"
+#include "agent/relay/process.h"
 #include "agent/relay/relay.h"
 #include "agent/relay/segment_source.h"
 
@@ -24,7 +26,16 @@ class Drainer {
         host_(std::move(host)),
         remove_(options.remove_finished_segments),
         event_interval_(options.event_interval),
+        job_pid_(options.job_pid),
+        job_start_ticks_(options.job_start_ticks),
         outbox_(outbox) {}
+
+  // From any thread: how the child of ours ended. Its segment's end is told only now.
+  void job_ended(int exit_status, int signal) {
+    job_exit_status_.store(exit_status, std::memory_order_relaxed);
+    job_signal_.store(signal, std::memory_order_relaxed);
+    job_ended_.store(true, std::memory_order_release);
+  }
 
   void find_segments();
   SegmentSource::Drained drain(Clock::time_point now);
@@ -45,12 +56,17 @@ class Drainer {
   struct Watched {
     std::unique_ptr<SegmentSource> source;
     std::string file;
-    bool ended = false;      // its end was told
-    bool removable = false;  // its end is durable
-    Clock::time_point next_look{};
+    bool ended = false;         // its end was told
+    bool removable = false;     // its end is durable
+    bool left_by_exec = false;  // the process went on as another program
+    std::unique_ptr<EndWatch> end_watch;
+    Clock::time_point next_look{}, next_look_at_maps{};
   };
   bool alive(const Watched& watched) const;
+  bool is_job(const Watched& watched) const;
   bool replaced(const Watched& watched) const;
+  void look_for_exec(Watched& watched, Clock::time_point now);
+  void set_end(Watched& watched, bool still_running);
   void open_segment(const std::string& file, std::uint32_t number);
   void tell_end(Watched& watched, bool still_running, bool deliver);
   void push(std::vector<SegmentSource::Made> made);
@@ -61,6 +77,10 @@ class Drainer {
   const std::string directory_, host_;
   const bool remove_;
   const Clock::duration event_interval_;
+  const std::int64_t job_pid_;
+  const std::uint64_t job_start_ticks_;
+  std::atomic<bool> job_ended_ = false;
+  std::atomic<int> job_exit_status_ = -1, job_signal_ = 0;
   Outbox* const outbox_;
   std::map<std::uint64_t, Watched> watched_;  // by the number that stands in receipts
   std::uint64_t next_source_ = 1;

@@ -75,6 +75,7 @@ class Relay::Impl {
   ~Impl() { end_threads(); }
 
   absl::Status start();
+  void job_ended(int exit_status, int signal) { drainer_.job_ended(signal != 0 ? 128 + signal : exit_status, signal); }
   bool quiet() const;
   bool wait_until_quiet(milliseconds at_most);
   Summary stop(const Farewell& farewell, milliseconds at_most);
@@ -168,6 +169,7 @@ void Relay::Impl::say_goodbye() {
     v1::Goodbye& goodbye = *message->mutable_goodbye();
     goodbye.set_exit_status(farewell_->exit_status);
     goodbye.set_signal(farewell_->signal);
+    goodbye.set_still_running(farewell_->still_running);
     for (const std::string& notice : farewell_->notices) goodbye.add_notices(wire::to_utf8(notice));
     outbox_.push(std::move(message), {});
   }
@@ -226,6 +228,7 @@ Summary Relay::Impl::stop(const Farewell& farewell, milliseconds at_most) {
 Relay::Relay(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
 Relay::~Relay() = default;
 absl::Status Relay::start() { return impl_->start(); }
+void Relay::job_ended(int exit_status, int signal) { impl_->job_ended(exit_status, signal); }
 bool Relay::quiet() const { return impl_->quiet(); }
 bool Relay::wait_until_quiet(milliseconds at_most) { return impl_->wait_until_quiet(at_most); }
 Summary Relay::stop(const Farewell& farewell, milliseconds deadline) { return impl_->stop(farewell, deadline); }

@@ -47,6 +47,9 @@ struct Options {
   std::chrono::milliseconds longest_nap{20};  // between two looks at the rings when nothing happens
   // A segment whose process is gone and whose last batch is acknowledged is of no more use.
   bool remove_finished_segments = true;
+  // A child of ours: how it ended is told by job_ended(), and not before.
+  std::int64_t job_pid = 0;
+  std::uint64_t job_start_ticks = 0;
 };
 
 enum class ProcessEnd : std::uint8_t { kRunning = 0, kExited = 1, kReplaced = 2, kVanished = 3 };
@@ -55,7 +58,7 @@ struct ProcessSummary {
   std::string key;  // "host/pid/start_ticks/n"
   std::int64_t pid = 0;
   ProcessEnd end = ProcessEnd::kRunning;
-  int exit_status = -1;            // as given to exit(), -1 = not known
+  int exit_status = -1;            // as its parent sees it, 128 + the signal that killed it; -1 = not known
   std::uint64_t written = 0;       // events published by the process
   std::uint64_t dropped = 0;       // events it had to drop: its rings were full
   std::uint64_t acknowledged = 0;  // events the collector has made durable for this relay
@@ -78,6 +81,7 @@ struct Farewell {
   int exit_status = -1;  // -1 = not known
   int signal = 0;        // that ended the command; 0 = none
   std::vector<std::string> notices = {};
+  std::uint32_t still_running = 0;  // processes of the job that go on unrecorded
 };
 
 class Relay {
@@ -88,6 +92,9 @@ class Relay {
   // Starts the two threads. Fails only when the directory cannot be read; an unreachable collector is tried again
   // until stop().
   absl::Status start();
+
+  // The job's first process has ended: its parent knows how, which its segment may not tell.
+  void job_ended(int exit_status, int signal);
 
   // True when every process that has a segment is gone and read to its end.
   bool quiet() const;

@@ -201,7 +201,7 @@ std::vector<SegmentSource::Made> SegmentSource::make_batches(End tell, Clock::ti
   batch->MergeFrom(news);
   if (tell != End::kNone) {
     batch->mutable_end()->set_kind(wire_end(end_));
-    batch->mutable_end()->set_exit_status(reader_->exit_status());
+    batch->mutable_end()->set_exit_status(exit_status());
     made.back().receipts.push_back({.source = id_, .lane = 0, .end = 0, .events = 0, .last = tell == End::kSeen});
   }
   if (batch->ByteSizeLong() == new_message()->batch().ByteSizeLong()) made.pop_back();  // nothing but a name
@@ -232,11 +232,16 @@ void SegmentSource::silence(const std::string& problem) {
   for (Lane& lane : lanes_) lane.waiting.clear();
 }
 
+int SegmentSource::exit_status() const {
+  const int given = reader_->exit_status();
+  return given < 0 ? known_exit_status_ : given;
+}
+
 ProcessSummary SegmentSource::summary() {
   ProcessSummary summary{.key = key_,
                          .pid = reader_->pid(),
                          .end = end_,
-                         .exit_status = reader_->exit_status(),
+                         .exit_status = exit_status(),
                          .acknowledged = events_acknowledged_,
                          .problem = problem_};
   for (std::size_t i = 0; i < lanes_.size(); ++i) {

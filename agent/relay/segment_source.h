@@ -41,7 +41,8 @@ class SegmentSource {
     std::vector<Receipt> receipts;
   };
   std::vector<Made> make_batches(End tell, Clock::time_point now);
-  void set_end(ProcessEnd end) { end_ = end; }
+  // `exit_status` counts where the segment has none.
+  void set_end(ProcessEnd end, int exit_status = -1) { end_ = end, known_exit_status_ = exit_status; }
   // Everything ever defined, again, for a collector that may know nothing.
   std::vector<Outbox::Message> introduction();
 
@@ -74,6 +75,7 @@ class SegmentSource {
   void add_counter(v1::Counters* to, std::uint32_t lane, const lanes::CounterValues& values);
   bool collect_counters(v1::Counters* to);  // true: there are more than fit into one message
   void collect_states(v1::Batch* to);
+  int exit_status() const;
   void to_nanoseconds(std::vector<lanes::Event>* events, std::size_t from) const;
 
   const std::uint64_t id_;
@@ -87,6 +89,7 @@ class SegmentSource {
   Totals totals_;
   std::uint64_t events_acknowledged_ = 0;
   ProcessEnd end_ = ProcessEnd::kRunning;
+  int known_exit_status_ = -1;
   std::string problem_;
 };
 

@@ -111,13 +111,11 @@ std::vector<RunDirectory> left_over(const RecoverOptions& options) {
 
 // One line, whatever stands in the command.
 std::string title(const RunDirectory& directory) {
-  constexpr std::size_t kMost = 100;
   auto record = directory.read_record();
   std::string command;
   for (const std::string& word : record ? record->command : std::vector<std::string>{})
     absl::StrAppend(&command, " ", word);
-  for (char& c : command) c = static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-  if (command.size() > kMost) command = command.substr(0, kMost) + "…";
+  command = one_line(command, 100);
   return absl::StrCat(directory.path(), command.empty() ? "" : ":", command);
 }
 

@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "server/cli/child.h"
 #include "server/cli/commands.h"
 #include "server/cli/job.h"
@@ -96,6 +97,33 @@ int run_unobserved(const RunOptions& options, const std::string& why) {
   leave_as(signals.wait());
 }
 
+// Processes that the job left behind get a moment to end with it. Those that do not go on unrecorded: whoever started
+// a job waits for the job, not for what it put into the background.
+std::vector<pid_t> wait_for_others(relay::Relay& relay, const RunDirectory& directory) {
+  using std::chrono::milliseconds;
+  const auto deadline = std::chrono::steady_clock::now() + milliseconds(500);
+  std::vector<pid_t> left = directory.living_processes();
+  while (!left.empty() && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(milliseconds(10));
+    left = directory.living_processes();
+  }
+  relay.wait_until_quiet(left.empty() ? milliseconds(500) : milliseconds(0));
+  return left;
+}
+
+std::string about(const std::vector<pid_t>& left) {
+  std::string names;
+  for (std::size_t i = 0; i < left.size() && i < 3; i++) {
+    std::string words = absl::StrJoin(command_line(left[i]), " ");
+    absl::StrAppend(&names, i > 0 ? ", " : "", left[i], words.empty() ? "" : ": ", one_line(words, 60));
+  }
+  if (left.size() > 3) absl::StrAppend(&names, ", …");
+  return left.size() == 1
+             ? absl::StrCat("a process of the job goes on (", names, "): what it casts from here on is not recorded")
+             : absl::StrCat(left.size(), " processes of the job go on (", names,
+                            "): what they cast from here on is not recorded");
+}
+
 void report_end(const RunOptions& options, const RunDirectory& directory, const Output& output,
                 const RecordingResult& result) {
   const std::string& collector = options.collector.address;
@@ -136,7 +164,8 @@ int run(RunOptions options) {
   // Beyond this point signals belong to the job.
   SignalForwarding signals;
   SignalForwarding::StartError error;
-  if (signals.start(options.command, environment, error) < 0) {
+  const pid_t job = signals.start(options.command, environment, error);
+  if (job < 0) {
     say(error.sentence);
     return error.shell_status;
   }
@@ -146,6 +175,7 @@ int run(RunOptions options) {
                                      .output = *output,
                                      .overwrite = options.force,
                                      .resume = false,
+                                     .child = job,
                                      .collector = options.collector});
   std::vector<std::string> notices;
   if (!recording.ok()) {
@@ -158,14 +188,19 @@ int run(RunOptions options) {
   if (options.collector.address.empty()) say(absl::StrCat("recording into ", output->run_file()));
 
   JobEnd end;
+  std::vector<pid_t> left;
   {
     ProgressLine line((*recording)->relay(), options.progress);
     end = signals.wait();
-    // Processes that the job left behind get a moment to end with it.
-    (*recording)->relay().wait_until_quiet(std::chrono::milliseconds(500));
+    (*recording)->relay().job_ended(end.exit_status, end.signal);
+    left = wait_for_others((*recording)->relay(), *directory);
   }
   notices = directory->said();
-  RecordingResult result = (*recording)->finish(end, notices);
+  if (!left.empty()) {
+    notices.push_back(about(left));
+    say(notices.back());
+  }
+  RecordingResult result = (*recording)->finish(end, notices, left);
   std::move(drop_directory).Cancel();
   report_end(options, *directory, *output, result);
   leave_as(end);
@@ -200,6 +235,10 @@ void add_run(CommandLine& line) {
       options->command.insert(options->command.end(), line.job.begin(), line.job.end());
       if (options->command.empty()) {
         say("run needs a command: castscope run -- python train.py");
+        return kOwnFailure;
+      }
+      if (command->count("--output") > 0 && options->output.empty()) {
+        say("-o is given an empty name: name the run, or leave -o out for a default name");
         return kOwnFailure;
       }
       if (absl::StartsWith(options->command[0], "-")) {

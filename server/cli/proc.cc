@@ -52,4 +52,11 @@ std::vector<std::string> command_line(pid_t pid) {
   return absl::StrSplit(text, '\0');
 }
 
+std::string one_line(std::string text, std::size_t most_bytes) {
+  for (char& c : text) c = static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? ' ' : c;
+  if (text.size() <= most_bytes) return text;
+  while (most_bytes > 0 && (static_cast<unsigned char>(text[most_bytes]) & 0xc0) == 0x80) most_bytes--;
+  return absl::StrCat(text.substr(0, most_bytes), "…");
+}
+
 }  // namespace castscope::cli

@@ -13,5 +13,7 @@ std::uint64_t start_ticks(pid_t pid);           // 0 = there is no such process 
 bool is_alive(pid_t pid, std::uint64_t ticks);  // ticks 0 = whatever its start time
 double process_age(pid_t pid);                  // seconds; below zero: there is no such process
 std::vector<std::string> command_line(pid_t pid);
+// A command as a person may see it: without line ends, and cut where it gets long.
+std::string one_line(std::string text, std::size_t most_bytes);
 
 }  // namespace castscope::cli

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "server/cli/proc.h"
 #include "server/cli/version.h"
 #include "server/report/json.h"
 #include "server/rules/rules.h"
@@ -28,11 +29,14 @@ bool all_ended(const relay::Summary& summary) {
   });
 }
 
-// By its end mark; nothing when it was killed, or never cast.
+// Nothing when it never cast.
 std::optional<JobEnd> end_of(pid_t pid, const relay::Summary& summary) {
   for (const auto& process : summary.processes) {
     if (process.pid == pid && process.end == relay::ProcessEnd::kExited && process.exit_status >= 0) {
       return JobEnd{process.exit_status, 0};
+    }
+    if (process.pid == pid && process.end == relay::ProcessEnd::kVanished && process.exit_status > 128) {
+      return JobEnd{-1, process.exit_status - 128};
     }
   }
   return std::nullopt;
@@ -128,6 +132,10 @@ absl::Status Recording::start_relay() {
                        .host = host_name(),
                        .begin_realtime_ns = record.begin_realtime_ns,
                        .castscope_version = kVersion};
+  if (options_.child != 0) {
+    relay_options.job_pid = options_.child;
+    relay_options.job_start_ticks = start_ticks(options_.child);
+  }
   relay_options.token = options_.collector.token;
   if (server_ != nullptr) {
     relay_options.channel = server_->in_process_channel();
@@ -145,7 +153,8 @@ Recording::~Recording() {
   if (server_ != nullptr) server_->shutdown(seconds(1));
 }
 
-RecordingResult Recording::finish(std::optional<JobEnd> end, const std::vector<std::string>& notices) {
+RecordingResult Recording::finish(std::optional<JobEnd> end, const std::vector<std::string>& notices,
+                                  const std::vector<pid_t>& left) {
   RecordingResult result;
   relay::Farewell farewell;
   if (end) {
@@ -153,10 +162,11 @@ RecordingResult Recording::finish(std::optional<JobEnd> end, const std::vector<s
     farewell.signal = end->signal;
   }
   farewell.notices = notices;
+  farewell.still_running = static_cast<std::uint32_t>(left.size());
   result.relay = relay_->stop(farewell, server_ != nullptr ? kLocalDeadline : kRemoteDeadline);
   relay_.reset();
   if (!end) end = end_of(options_.main_process, result.relay);
-  result.complete = result.relay.delivered && all_ended(result.relay);
+  result.complete = result.relay.delivered && all_ended(result.relay) && left.empty();
   result.problem = first_problem(result.relay);
   if (server_ == nullptr) return result;
   server_->shutdown(seconds(5));

@@ -16,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "agent/relay/process.h"
 #include "server/cli/proc.h"
 
 namespace castscope::cli {
@@ -149,16 +150,20 @@ bool RunDirectory::has_segments() const {
   return std::any_of(files.begin(), files.end(), [](const fs::path& path) { return path.extension() == ".lanes"; });
 }
 
-bool RunDirectory::has_living_process() const {
-  auto files = files_in(path_);
-  return std::any_of(files.begin(), files.end(), [](const fs::path& path) {
+std::vector<pid_t> RunDirectory::living_processes() const {
+  std::vector<pid_t> result;
+  for (const fs::path& path : files_in(path_)) {
+    const pid_t pid = leading_number(path);
     bool names_process = path.extension() == ".lanes" || path.extension() == ".attached";
     struct stat info;
-    if (!names_process || leading_number(path) <= 0 || stat(path.c_str(), &info) != 0) return false;
+    if (!names_process || pid <= 0 || stat(path.c_str(), &info) != 0) continue;
     // A process that is younger than its file only has the same number. Two seconds for the clocks' grains.
     double file_age = std::difftime(std::time(nullptr), info.st_mtime);
-    return process_age(leading_number(path)) > file_age - 2;
-  });
+    if (process_age(pid) <= file_age - 2) continue;
+    if (std::find(result.begin(), result.end(), pid) != result.end()) continue;
+    if (relay::has_mapped(pid, "/castscope_agent-")) result.push_back(pid);
+  }
+  return result;
 }
 
 bool RunDirectory::is_recorded() const {

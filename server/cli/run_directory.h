@@ -1,7 +1,7 @@
 // The run directory: segments, and the small files by which the processes of a run and castscope find each other.
 //
 //   <pid>-<n>.lanes    what a process saw (agent/lanes/format.h)
-//   <pid>.attached     a process with an agent, whether or not it has cast
+//   <pid>.attached     a process with an agent, forked children too, whether or not it has cast
 //   <pid>.replaced     exec put another program into that process
 //   said-<hash>        a sentence that was said on stderr, once for all processes
 //   relay.lock         somebody relays this run (bare use)
@@ -45,7 +45,9 @@ class RunDirectory {
   std::vector<pid_t> attached() const;    // that ever were, the first one first
   std::vector<std::string> said() const;  // sentences
   bool has_segments() const;
-  bool has_living_process() const;  // attached, or with a segment
+  // Attached, or with a segment, and still the program with the agent: not what exec put in its place.
+  std::vector<pid_t> living_processes() const;
+  bool has_living_process() const { return !living_processes().empty(); }
   bool is_recorded() const;         // by a castscope that lives
   // Whatever is not a segment, and the directory itself when no segment is left.
   void remove() const;

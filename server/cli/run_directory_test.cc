@@ -1,6 +1,8 @@
 #include "server/cli/run_directory.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,6 +35,22 @@ class RunDirectoryTest : public ::testing::Test {
     waitpid(pid, nullptr, 0);
     return pid;
   }
+  // What makes us a process with an agent, for one who looks.
+  class MappedAgent {
+   public:
+    explicit MappedAgent(const std::string& folder) {
+      const std::string path = folder + "/castscope_agent-0.so";
+      std::ofstream(path) << "agent";
+      int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+      page_ = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+      close(fd);
+      EXPECT_NE(page_, MAP_FAILED);
+    }
+    ~MappedAgent() { munmap(page_, 4096); }
+
+   private:
+    void* page_;
+  };
   RunDirectory directory_{""};
 };
 
@@ -72,11 +90,15 @@ TEST_F(RunDirectoryTest, LivingAndDeadProcesses) {
   touch(std::to_string(dead()) + "-0.lanes");
   EXPECT_FALSE(directory_.has_living_process());
   touch(std::to_string(getpid()) + "-0.lanes");
-  EXPECT_TRUE(directory_.has_living_process());
+  touch(std::to_string(getpid()) + ".attached");
+  EXPECT_FALSE(directory_.has_living_process()) << "we are what exec put in the place of an attached process";
+  MappedAgent agent(directory_.path());
+  EXPECT_EQ(directory_.living_processes(), std::vector<pid_t>{getpid()});
 }
 TEST_F(RunDirectoryTest, ProcessYoungerThanItsFileIsAnother) {
   std::string name = std::to_string(getpid()) + ".attached";
   touch(name);
+  MappedAgent agent(directory_.path());
   fs::last_write_time(directory_.path() + "/" + name, fs::file_time_type::clock::now() - std::chrono::hours(24 * 365));
   EXPECT_FALSE(directory_.has_living_process());
 }
