@@ -13,6 +13,7 @@
 #include "server/report/convert.h"
 #include "server/report/json.h"
 #include "server/report/terminal.h"
+#include "server/report/totals.h"
 #include "server/store/run_store.h"
 #include "server/store/sqlite.h"
 #include "server/store/test_run.h"
@@ -141,6 +142,17 @@ TEST_F(ReportTest, AFirstCastThatTookMostOfTheTimeIsToldApart) {
   const std::string text = summary(finish(), {.width = 160, .colour = false, .run_file = "", .report_file = ""});
   EXPECT_THAT(text, HasSubstr("4 casts, 902 µs (900 µs of it the first)"));
   EXPECT_THAT(text, HasSubstr("3 casts, 2 µs, not kept"));
+}
+
+TEST_F(ReportTest, ATracedJobIsToldWhatIsNotCounted) {
+  TestRun run(*store_);
+  run.counter(run.weight("train.py", 8, "fc")).traced = 24;
+  run.end();
+  const store::RunData data = finish();
+  EXPECT_EQ(to_json(data)["run"]["notices"], nlohmann::json::array({kTracedNotice}));
+  const std::string text = summary(data, {.width = 160, .colour = false, .run_file = "", .report_file = ""});
+  EXPECT_THAT(text, HasSubstr("24 while tracing\n"));
+  EXPECT_THAT(text, HasSubstr(kTracedNotice));
 }
 
 TEST_F(ReportTest, ARunThatCastNothing) {

@@ -99,9 +99,7 @@ class Page {
     std::string text = counted(all.casts, "cast", "casts") + ", " + counted(all.hits, "cache hit", "cache hits") +
                        ", " + counted(all.passes, "pass-through", "pass-throughs");
     if (all.casts + all.hits + all.passes + all.traced == 0) text = "autocast was never asked to cast anything";
-    if (all.traced > 0)
-      text += ", " + grouped(all.traced) +
-              " while tracing (compiled graphs cast in their own kernels, which are not counted)";
+    if (all.traced > 0) text += ", " + grouped(all.traced) + " while tracing";
     if (all.casts > 0) {
       text += "; " + rules::readable_bytes(all.bytes) + " copied in " + duration(all.cpu_ns) + " of CPU time";
     }
@@ -136,6 +134,7 @@ class Page {
   }
 
   void warnings() {
+    if (totals_of(data_).autocast.traced > 0) wrapped("  ", "  ", std::string(kTracedNotice) + ".");
     if (data_.end && !is_complete(data_)) {
       wrapped("  ", "  ", "The end of the run was not seen in every process: what they had published is here.");
     }

@@ -113,6 +113,7 @@ std::vector<std::string> notices(const store::RunData& data) {
     }
   }
   for (std::string& sentence : unseen_ends(data)) all.push_back(std::move(sentence));
+  if (totals_of(data).autocast.traced > 0) all.emplace_back(kTracedNotice);
   return all;
 }
 

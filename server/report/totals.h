@@ -37,6 +37,9 @@ std::uint64_t step_count(const store::RunData&);
 bool is_complete(const store::RunData&);
 // A sentence for each process that did not end by itself before the record was closed: which one, and what is known.
 std::vector<std::string> unseen_ends(const store::RunData&);
+// Of a job with traced calls: what torch.compile made of them is not seen when it runs.
+inline constexpr const char* kTracedNotice =
+    "torch.compile traced calls of autocast: compiled graphs cast in their own code, and those casts are not counted";
 // What was said during the run, what its processes noted, and unseen_ends(); each sentence once.
 std::vector<std::string> notices(const store::RunData&);
 
