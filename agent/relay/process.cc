@@ -79,8 +79,9 @@ bool has_mapped(std::int64_t pid, std::string_view part) {
     if (seen.size() > part.size()) seen.erase(0, seen.size() - part.size());
   }
   const bool refused = n < 0 && errno != ESRCH;
+  const bool dying = n == 0 && seen.empty();  // its memory is gone, and it is not yet a zombie: that is no exec
   close(fd);
-  return found || refused;
+  return found || refused || dying;
 }
 
 EndWatch::EndWatch(std::int64_t pid, std::uint64_t start_ticks) : pid_(pid), start_ticks_(start_ticks) {
