@@ -2,8 +2,11 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <condition_variable>
 #include <fstream>
 #include <iterator>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,14 +21,42 @@ namespace {
 
 using Stream = grpc::ServerReaderWriter<v1::CollectorMessage, v1::RelayMessage>;
 
+// Ends a call whose peer does not introduce itself: each holds a thread.
+class HelloDeadline {
+ public:
+  HelloDeadline(grpc::ServerContext* call, std::chrono::milliseconds patience)
+      : thread_([this, call, patience] {
+          std::unique_lock lock(mutex_);
+          if (!changed_.wait_for(lock, patience, [this] { return said_; })) call->TryCancel();
+        }) {}
+  ~HelloDeadline() {
+    {
+      const std::lock_guard lock(mutex_);
+      said_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool said_ = false;
+  std::thread thread_;
+};
+
 class CollectorService final : public v1::Collector::Service {
  public:
-  CollectorService(std::string token, RunKeeper keeper) : token_(std::move(token)), runs_(std::move(keeper)) {}
+  CollectorService(const Options& options, RunKeeper keeper)
+      : token_(options.token), hello_deadline_(options.hello_deadline), runs_(std::move(keeper)) {}
 
   // One relay from its hello to its goodbye, or to the loss of its connection.
-  grpc::Status Stream(grpc::ServerContext*, ingest::Stream* stream) override {
+  grpc::Status Stream(grpc::ServerContext* call, ingest::Stream* stream) override {
     v1::RelayMessage message;
-    if (!stream->Read(&message)) return grpc::Status::OK;
+    {
+      const HelloDeadline deadline(call, hello_deadline_);
+      if (!stream->Read(&message)) return grpc::Status::OK;
+    }
     v1::Refusal refusal;
     if (!greet(message, &refusal)) return refuse(stream, refusal);
     const std::string relay = message.hello().relay();
@@ -98,6 +129,7 @@ class CollectorService final : public v1::Collector::Service {
   }
 
   const std::string token_;
+  const std::chrono::milliseconds hello_deadline_;
   RunTable runs_;
 };
 
@@ -123,7 +155,7 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> credentials(const Optio
 
 class Server::Impl {
  public:
-  Impl(const Options& options, RunKeeper keeper) : service(options.token, std::move(keeper)) {}
+  Impl(const Options& options, RunKeeper keeper) : service(options, std::move(keeper)) {}
   CollectorService service;
   std::unique_ptr<grpc::Server> server;
   std::string address;

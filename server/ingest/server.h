@@ -54,6 +54,7 @@ struct Options {
   std::string token = {};             // "" = none is asked for
   std::string certificate_file = {};  // PEM; with key_file: TLS
   std::string key_file = {};
+  std::chrono::milliseconds hello_deadline{10'000};  // a peer that says nothing until then is let go
 };
 
 class Server {

@@ -116,6 +116,17 @@ class WireTest : public testing::Test {
   std::shared_ptr<ingest::RecordingSink> sink_ = std::make_shared<ingest::RecordingSink>();
 };
 
+TEST_F(WireTest, APeerThatNeverSaysHelloIsLetGo) {
+  auto server = collector({.address = "127.0.0.1:0", .hello_deadline = 50ms}, keeper_of(sink_));
+  auto stub = v1::Collector::NewStub(channel_to(server->address()));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + 30s);
+  auto stream = stub->Stream(&context);
+  v1::CollectorMessage answer;
+  EXPECT_FALSE(stream->Read(&answer));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
+}
+
 TEST_F(WireTest, AJobInAnotherProcessArrivesWholeAndItsSegmentIsRemoved) {
   std::vector<ingest::RunClosing> closings;
   const pid_t child = fork();
