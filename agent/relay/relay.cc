@@ -27,7 +27,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kShortestNap{1};
+constexpr milliseconds kShortestNap{1}, kPatienceForGoodbye{500};
 // A command line is for people to recognise the run by.
 constexpr std::size_t kMostCommandBytes = 64u << 10;
 
@@ -100,9 +100,10 @@ class Relay::Impl {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  bool stopping_ = false;  // drain for the last time
-  bool drained_ = false;   // that was done
-  bool ended_ = false;     // nobody waits for acknowledgements any more
+  bool stopping_ = false;         // drain for the last time
+  bool drained_ = false;          // that was done
+  bool nothing_to_send_ = false;  // but the goodbye
+  bool ended_ = false;            // nobody waits for acknowledgements any more
   bool quiet_ = false;
   std::optional<Farewell> farewell_;
   Progress progress_;
@@ -173,6 +174,7 @@ void Relay::Impl::say_goodbye() {
     for (const std::string& notice : farewell_->notices) goodbye.add_notices(wire::to_utf8(notice));
     outbox_.push(std::move(message), {});
   }
+  nothing_to_send_ = drainer_.progress().processes == 0;
   drained_ = true;
   changed_.notify_all();
 }
@@ -213,7 +215,10 @@ Summary Relay::Impl::stop(const Farewell& farewell, milliseconds at_most) {
     drained = changed_.wait_until(lock, deadline, [this] { return drained_; });
   }
   Summary summary;
-  while (drained && !summary.delivered && !uplink_.refused() && Clock::now() < deadline)
+  // For the sake of a goodbye alone nobody waits long for a collector that was never there.
+  const Clock::time_point patience = std::min(deadline, Clock::now() + kPatienceForGoodbye);
+  const auto in_vain = [&] { return nothing_to_send_ && !uplink_.ever_connected() && Clock::now() > patience; };
+  while (drained && !summary.delivered && !uplink_.refused() && !in_vain() && Clock::now() < deadline)
     summary.delivered = outbox_.wait_until_empty(std::min(deadline, Clock::now() + milliseconds(20)));
   if (!summary.delivered) {
     summary.problem = uplink_.trouble();

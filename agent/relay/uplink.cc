@@ -36,6 +36,11 @@ bool Uplink::refused() const {
   return refused_;
 }
 
+bool Uplink::ever_connected() const {
+  const std::lock_guard lock(mutex_);
+  return ever_connected_;
+}
+
 bool Uplink::stopping() const {
   const std::lock_guard lock(mutex_);
   return stopping_;
@@ -49,6 +54,7 @@ std::string Uplink::trouble() const {
 void Uplink::set_trouble(const std::string& sentence, bool refused) {
   const std::lock_guard lock(mutex_);
   if (!refused_) trouble_ = sentence;
+  ever_connected_ = ever_connected_ || sentence.empty();
   refused_ = refused_ || refused;
   changed_.notify_all();
 }

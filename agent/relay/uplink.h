@@ -25,6 +25,7 @@ class Uplink {
 
   // The collector will not have us: trying again is of no use.
   bool refused() const;
+  bool ever_connected() const;
   // "" while connected; else a sentence.
   std::string trouble() const;
 
@@ -45,7 +46,7 @@ class Uplink {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::unique_ptr<grpc::ClientContext> context_;
-  bool stopping_ = false, refused_ = false;
+  bool stopping_ = false, refused_ = false, ever_connected_ = false;
   std::string trouble_;
   std::thread thread_;
 };

@@ -69,6 +69,47 @@ class ProgressLine {
   std::thread thread_;
 };
 
+// Says soon that the collector cannot be reached, and when it can be: once each.
+class CollectorWatch {
+ public:
+  CollectorWatch(relay::Relay& relay, const std::string& address) : relay_(relay), address_(address) {
+    if (!address.empty()) thread_ = std::thread([this] { watch(); });
+  }
+  ~CollectorWatch() {
+    if (!thread_.joinable()) return;
+    {
+      std::lock_guard lock(mutex_);
+      stopped_ = true;
+    }
+    wake_.notify_one();
+    thread_.join();
+  }
+
+ private:
+  void watch() {
+    constexpr int kLooksBeforeWeSay = 10;  // a second: a collector may be starting
+    std::unique_lock lock(mutex_);
+    for (int in_trouble = 0; !wake_.wait_for(lock, std::chrono::milliseconds(100), [this] { return stopped_; });) {
+      const std::string trouble = relay_.trouble();
+      in_trouble = trouble.empty() ? 0 : in_trouble + 1;
+      if (!said_ && in_trouble == kLooksBeforeWeSay) {
+        say(absl::StrCat("the collector at ", address_, " cannot be reached (", trouble,
+                         "); the job goes on, and what it does is kept for as long as there is room"));
+        said_ = true;
+      } else if (said_ && trouble.empty()) {
+        say(absl::StrCat("the collector at ", address_, " is reached now"));
+        return;
+      }
+    }
+  }
+  relay::Relay& relay_;
+  const std::string address_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopped_ = false, said_ = false;
+  std::thread thread_;
+};
+
 absl::StatusOr<Output> place_of_output(const RunOptions& options, const std::string& when) {
   if (!options.collector.address.empty()) {  // the collector has the files; a name is all it gets
     std::string wish = std::filesystem::path(options.output).stem().string();
@@ -127,7 +168,11 @@ std::string about(const std::vector<pid_t>& left) {
 void report_end(const RunOptions& options, const RunDirectory& directory, const Output& output,
                 const RecordingResult& result) {
   const std::string& collector = options.collector.address;
-  if (!result.relay.delivered || (!result.problem.empty() && !result.data)) {
+  if (!collector.empty() && !result.relay.delivered && !directory.has_segments()) {
+    say(absl::StrCat("the collector at ", collector, " has no account of this run (", result.problem,
+                     "), in which nothing was cast"));
+    directory.discard();
+  } else if (!result.relay.delivered || (!result.problem.empty() && !result.data)) {
     std::string where = collector.empty() ? output.run_file() : absl::StrCat("the collector at ", collector);
     say(absl::StrCat("not everything reached ", where, result.problem.empty() ? "" : ": ", result.problem,
                      "; what is left lies in ", directory.path(), ": `castscope recover` goes on with it"));
@@ -191,6 +236,7 @@ int run(RunOptions options) {
   std::vector<pid_t> left;
   {
     ProgressLine line((*recording)->relay(), options.progress);
+    CollectorWatch watch((*recording)->relay(), options.collector.address);
     end = signals.wait();
     (*recording)->relay().job_ended(end.exit_status, end.signal);
     left = wait_for_others((*recording)->relay(), *directory);

@@ -308,6 +308,30 @@ def test_bare_preload_to_a_collector(castscope, python, collector):
     assert_worked(eventually(folder / "*.json"), 3)
 
 
+@pytest.fixture
+def nobody():
+    """An address on which nobody listens, and nobody will: the port is taken."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{taken.getsockname()[1]}"
+
+
+def test_a_missing_collector_is_said_while_the_job_runs(castscope, nobody):
+    job = subprocess.Popen([str(castscope.program), "run", "--collector", nobody, "--", "cat"], cwd=castscope.folder,
+                           env=clean_environment(), stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert f"the collector at {nobody} cannot be reached".encode() in job.stderr.readline()
+    job.communicate(timeout=60)
+    assert job.returncode == 0
+
+
+def test_nothing_to_send_waits_for_no_collector(castscope, nobody):
+    begin = time.monotonic()
+    done = castscope("run", "--collector", nobody, "--", "sh", "-c", "echo $CASTSCOPE_RUN")
+    assert time.monotonic() - begin < 8  # a run with something to send waits ten seconds
+    assert f"the collector at {nobody} has no account of this run".encode() in done.stderr
+    assert not os.path.exists(done.stdout.decode().strip())
+
+
 def test_run_to_a_collector(castscope, python, collector):
     address, folder = collector
     done = castscope("run", "--collector", address, "-o", "named", "--", python, "-c", WORK + "work(3)\nsys.exit(2)")
