@@ -57,7 +57,10 @@ class RunShelf {
       open_.erase(found);
     }
     for (const std::string& notice : closing.notices) (void)entry.store->notice(notice);
-    store::RunEnd end{.end_ns = realtime_ns(), .exit_status = {}, .signal = {}, .complete = closing.farewell && closing.still_running == 0};
+    store::RunEnd end{.end_ns = realtime_ns(),
+                      .exit_status = {},
+                      .signal = {},
+                      .complete = closing.farewell && closing.still_running == 0};
     if (closing.exit_status >= 0) end.exit_status = closing.exit_status;
     if (closing.signal > 0) end.signal = closing.signal;
     if (end.complete) end.complete = every_process_ended(*entry.store);

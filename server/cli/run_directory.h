@@ -48,7 +48,7 @@ class RunDirectory {
   // Attached, or with a segment, and still the program with the agent: not what exec put in its place.
   std::vector<pid_t> living_processes() const;
   bool has_living_process() const { return !living_processes().empty(); }
-  bool is_recorded() const;         // by a castscope that lives
+  bool is_recorded() const;  // by a castscope that lives
   // Whatever is not a segment, and the directory itself when no segment is left.
   void remove() const;
   void discard() const;  // segments too

@@ -1,0 +1,119 @@
+"""A bare LD_PRELOAD, and collectors elsewhere."""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+from program import clean_environment
+from work import WORK, assert_worked, eventually
+
+
+def test_bare_preload_leaves_a_run_file(castscope, python):
+    done = castscope.bare(python, "-c", WORK + "work(3)", env={"CASTSCOPE_OUT": str(castscope.folder / "bare")})
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    report = eventually(castscope.folder / "bare.json")
+    assert_worked(report, 3)
+    assert (report["run"]["exit"], report["run"]["complete"]) == (0, True)
+
+
+def test_bare_preload_with_a_default_name(castscope, python):
+    (castscope.folder / "train.py").write_text(WORK + "work(1)\n")
+    castscope.bare(python, "train.py")
+    assert_worked(eventually(castscope.folder / "train-*.json"), 1)
+
+
+def test_bare_relay_is_not_the_jobs_child(castscope, python):
+    code = ("import signal\n"
+            "signal.signal(signal.SIGCHLD, lambda *_: print('SIGCHLD'))\n" + WORK + "work(1)\n"
+            "try: print(os.wait())\n"
+            "except ChildProcessError: print('no children')\n")
+    done = castscope.bare(python, "-c", code, env={"CASTSCOPE_OUT": str(castscope.folder / "bare")})
+    assert done.stdout == b"no children\n"
+    eventually(castscope.folder / "bare.json")
+
+
+def test_bare_relay_holds_no_pipe_of_the_job(castscope, python):
+    """The reader sees the end of file when the job ends, though the relay goes on: a grandchild sleeps."""
+    code = WORK + ("work(1)\n"
+                   "if os.fork() == 0:\n"
+                   "    for fd in range(3): os.close(fd)\n"
+                   "    work(1)\n"
+                   "    open('alive', 'w').close()\n"
+                   "    while not os.path.exists('end'): pass\n"
+                   "    os._exit(0)\n"
+                   "while not os.path.exists('alive'): pass\n"
+                   "print('done')\n")
+    done = castscope.bare(python, "-c", code, env={"CASTSCOPE_OUT": str(castscope.folder / "bare")}, timeout=60)
+    assert done.stdout == b"done\n"
+    assert not (castscope.folder / "bare.json").exists()
+    (castscope.folder / "end").touch()
+    assert_worked(eventually(castscope.folder / "bare.json"), 2)
+
+
+def test_bare_run_of_a_killed_job(castscope, python):
+    done = castscope.bare(python, "-c", WORK + "work(3)\nos.kill(os.getpid(), 9)",
+                          env={"CASTSCOPE_OUT": str(castscope.folder / "bare")})
+    assert done.returncode == -9
+    report = eventually(castscope.folder / "bare.json")
+    assert_worked(report, 3)
+    assert report["run"]["complete"] is False
+
+
+@pytest.fixture
+def collector(castscope):
+    """A `castscope serve` on a free port: (address, folder)."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    folder = castscope.folder / "collected"
+    server = subprocess.Popen([str(castscope.program), "serve", "--listen", address, "--folder", str(folder)],
+                              env=clean_environment(), stderr=subprocess.PIPE, text=True)
+    assert address in server.stderr.readline()
+    yield address, folder
+    server.send_signal(signal.SIGTERM)
+    server.communicate(timeout=30)
+    assert server.returncode == 0
+
+
+def test_bare_preload_to_a_collector(castscope, python, collector):
+    address, folder = collector
+    done = castscope.bare(python, "-c", WORK + "work(3)", env={"CASTSCOPE_COLLECTOR": address})
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert_worked(eventually(folder / "*.json"), 3)
+
+
+@pytest.fixture
+def nobody():
+    """An address on which nobody listens, and nobody will: the port is taken."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{taken.getsockname()[1]}"
+
+
+def test_a_missing_collector_is_said_while_the_job_runs(castscope, nobody):
+    job = subprocess.Popen([str(castscope.program), "run", "--collector", nobody, "--", "cat"], cwd=castscope.folder,
+                           env=clean_environment(), stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert f"the collector at {nobody} cannot be reached".encode() in job.stderr.readline()
+    job.communicate(timeout=60)
+    assert job.returncode == 0
+
+
+def test_nothing_to_send_waits_for_no_collector(castscope, nobody):
+    begin = time.monotonic()
+    done = castscope("run", "--collector", nobody, "--", "sh", "-c", "echo $CASTSCOPE_RUN")
+    assert time.monotonic() - begin < 8  # a run with something to send waits ten seconds
+    assert f"the collector at {nobody} has no account of this run".encode() in done.stderr
+    assert not os.path.exists(done.stdout.decode().strip())
+
+
+def test_run_to_a_collector(castscope, python, collector):
+    address, folder = collector
+    done = castscope("run", "--collector", address, "-o", "named", "--", python, "-c", WORK + "work(3)\nsys.exit(2)")
+    assert done.returncode == 2 and address.encode() in done.stderr
+    report = eventually(folder / "named.json")
+    assert_worked(report, 3)
+    assert report["run"]["exit"] == 2
+    assert not list(castscope.folder.glob("*.castscope"))

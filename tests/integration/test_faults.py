@@ -1,0 +1,137 @@
+"""What goes wrong around a job with PyTorch: the job runs on, one sentence says it, nothing counted is lost."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+from program import clean_environment
+from work import CASTS, HITS, WORK, assert_worked, counted
+
+
+def test_recovered_after_castscope_itself_was_killed(castscope, python):
+    code = WORK + ("work(2)\nprint(os.environ['CASTSCOPE_RUN'], flush=True)\nsys.stdin.readline()\nwork(3)\n"
+                   "print('end', flush=True)\n")
+    job = castscope.start(python, "-c", code, stdin=subprocess.PIPE)
+    directory = job.stdout.readline().decode().strip()
+    job.kill()
+    job.wait()
+    job.stdin.write(b"go on\n")
+    job.stdin.close()
+    assert job.stdout.read() == b"end\n"  # to the end of the pipe: the job is over
+    assert b"recovered" in castscope("recover", directory).stderr
+    report = castscope.report()
+    assert_worked(report, 5)
+    assert (report["run"]["exit"], report["run"]["complete"]) == (0, True)
+    assert not os.path.exists(directory)
+
+
+def test_recover_goes_on_with_a_living_job(castscope, python):
+    code = WORK + "work(2)\nprint(os.environ['CASTSCOPE_RUN'], flush=True)\nsys.stdin.readline()\nwork(3)\n"
+    job = castscope.start(python, "-c", code, stdin=subprocess.PIPE)
+    directory = job.stdout.readline().decode().strip()
+    job.kill()
+    job.wait()
+    recovering = subprocess.Popen([str(castscope.program), "recover", directory], cwd=castscope.folder,
+                                  env=clean_environment(), stderr=subprocess.PIPE)
+    assert b"still runs" in recovering.stderr.readline()
+    job.stdin.write(b"go on\n")
+    job.stdin.close()
+    assert recovering.wait(timeout=60) == 0
+    assert_worked(castscope.report(), 5)
+
+
+def test_a_run_that_is_recorded_is_not_recovered(castscope, python):
+    code = "import os, sys; print(os.environ['CASTSCOPE_RUN'], flush=True); sys.stdin.readline()"
+    job = castscope.start(python, "-c", code, stdin=subprocess.PIPE)
+    directory = job.stdout.readline().decode().strip()
+    done = castscope("recover", directory)
+    assert done.returncode == 125 and b"still being recorded" in done.stderr
+    job.communicate(b"\n", timeout=60)
+
+
+def mounts_work():
+    return os.geteuid() == 0 and subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("size", ["16k", "200k", "2500k"])
+def test_full_shared_memory_is_a_sentence(castscope, python, size):
+    if not mounts_work():
+        pytest.skip("needs root for a mount of its own")
+    script = (f'mount -t tmpfs -o size={size} none /dev/shm && exec "$@"')
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", str(castscope.program), "run", "-o", "run", "--",
+                           python, "-c", WORK + "work(3)\nprint('done')"], cwd=castscope.folder, capture_output=True,
+                          env=clean_environment(), timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (0, b"done\n"), done.stderr
+    if counted(castscope.report()) != (CASTS * 3, HITS * 3):  # a small ring may have found room
+        assert b"/dev/shm" in done.stderr, done.stderr
+
+
+@pytest.fixture
+def lonely(castscope, tmp_path):
+    """The program alone, as it was copied to another machine: nothing beside it, nothing in the cache."""
+    folder = tmp_path / "lonely"
+    folder.mkdir()
+    shutil.copy2(castscope.program, folder / "castscope")
+
+    def run(*command, **variables):
+        return subprocess.run([str(folder / "castscope"), "run", "--force", "-o", "run", "--", *command], cwd=tmp_path,
+                              env=clean_environment(XDG_CACHE_HOME=tmp_path / "cache", **variables),
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=500, check=False)
+    return run
+
+
+def test_without_an_agent_the_job_runs_and_it_is_said_once(castscope, python, lonely):
+    code = WORK + "work(1)\nimport subprocess\nsubprocess.run([sys.executable, '-c', 'import torch'])\nsys.exit(3)\n"
+    done = lonely(python, "-c", code, CXX="/bin/false")
+    assert done.returncode == 3
+    assert done.stderr.count(b"there is no agent for the PyTorch in") == 1
+    assert counted(castscope.report()) == (0, 0)
+    assert any("there is no agent" in notice for notice in castscope.report()["run"]["notices"])
+    assert b"cannot be built: the compiler fails, with the messages in" in done.stderr
+    assert b"cannot be built: the compiler failed before" in lonely(python, "-c", "", CXX="/bin/false").stderr
+
+
+def test_without_any_compiler_the_job_runs(castscope, python, lonely):
+    done = lonely(python, "-c", WORK + "work(1)\nprint('done')", CXX="/bin/false", CC="/bin/false")
+    assert (done.returncode, done.stdout) == (0, b"done\n")
+    assert b"the job runs unobserved" in done.stderr
+
+
+def test_the_program_alone_builds_what_it_needs_once(castscope, python, lonely):
+    ccache = {"CXX": "ccache g++", "CC": "ccache gcc"} if shutil.which("ccache") else {}
+    first = lonely(python, "-c", WORK + "work(2)", **ccache)
+    assert first.returncode == 0 and first.stderr.count(b"building the agent for PyTorch") == 1, first.stderr
+    assert_worked(castscope.report(), 2)
+    second = lonely(python, "-c", WORK + "work(3)", CXX="/bin/false", CC="/bin/false")
+    assert b"building" not in second.stderr
+    assert_worked(castscope.report(), 3)
+
+
+def test_unwritable_cache_falls_back(castscope, python, tmp_path):
+    """No home to build into: the folder for temporary files will do."""
+    shutil.copy2(castscope.program, tmp_path / "castscope")
+    spare = tmp_path / "spare"
+    spare.mkdir()
+    environment = clean_environment(XDG_CACHE_HOME="/proc/nowhere", HOME="/proc/nowhere", TMPDIR=spare,
+                                    CXX="/bin/false")
+    done = subprocess.run([str(tmp_path / "castscope"), "run", "-o", "run", "--", "true"], cwd=tmp_path,
+                          env=environment, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0
+    assert list(spare.glob("castscope-*/cache/*/libcastscope.so"))
+
+
+def test_script_with_a_long_interpreter_line(castscope, python):
+    """As pip writes `torchrun`: the Python is found through the script."""
+    script = castscope.folder / "tool"
+    script.write_text(f"#!{python}\n" + WORK + "work(2)\n")
+    script.chmod(0o755)
+    assert castscope.run("./tool").returncode == 0
+    assert_worked(castscope.report(), 2)
+
+
+def test_nothing_is_left_in_shared_memory(castscope, python):
+    code = WORK + "work(2)\nprint(os.environ['CASTSCOPE_RUN'])"
+    done = castscope.run(python, "-c", code)
+    assert not pathlib.Path(done.stdout.decode().strip()).exists()

@@ -1,0 +1,118 @@
+"""What a run leaves: names, folders, files that are there already or cannot be written."""
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import threading
+
+import pytest
+from program import clean_environment
+
+
+def test_leaves_both_files(castscope):
+    castscope.run("true")
+    assert castscope.report()["run"]["complete"] is True
+    assert castscope.report()["totals"]["casts"] == 0
+
+
+@pytest.mark.parametrize("wish, name", [("a.castscope", "a"), ("b.json", "b"), ("c", "c"), ("d/e", "d/e"),
+                                        ("lr0.001", "lr0.001")])
+def test_output_names(castscope, wish, name):
+    castscope.run("true", output=wish)
+    assert {str(path.relative_to(castscope.folder)) for path in castscope.folder.rglob("*.*") if path.is_file()} == \
+        {f"{name}.castscope", f"{name}.json"}
+
+
+def test_output_into_a_folder(castscope):
+    (castscope.folder / "runs").mkdir()
+    castscope.run("true", output="runs")
+    names = sorted(path.suffix for path in (castscope.folder / "runs").iterdir())
+    assert names == [".castscope", ".json"]
+
+
+def test_default_output(castscope, python):
+    (castscope.folder / "train.py").write_text("pass\n")
+    castscope("run", "--", python, "train.py")
+    castscope("run", "--", python, "train.py")
+    assert len(list(castscope.folder.glob("train-*.castscope"))) == 2
+
+
+def test_an_empty_output_name_is_refused(castscope):
+    done = castscope.run("touch", "started", output="")
+    assert done.returncode == 125 and done.stderr == (
+        b"castscope: -o is given an empty name: name the run, or leave -o out for a default name\n")
+    assert not (castscope.folder / "started").exists()
+
+
+@pytest.mark.parametrize("existing", ["run.castscope", "run.json"])
+def test_existing_output_is_not_overwritten(castscope, existing):
+    (castscope.folder / existing).write_text("precious")
+    done = castscope.run("touch", "started")
+    assert done.returncode == 125 and b"--force" in done.stderr
+    assert (castscope.folder / existing).read_text() == "precious"
+    assert not (castscope.folder / "started").exists()
+
+
+def test_force_overwrites(castscope):
+    castscope.run("true")
+    done = castscope("run", "--force", "-o", "run", "--", "sh", "-c", "exit 3")
+    assert done.returncode == 3
+    assert json.loads((castscope.folder / "run.json").read_text())["run"]["command"] == ["sh", "-c", "exit 3"]
+
+
+def test_unwritable_output_is_said_and_the_job_runs(castscope, tmp_path):
+    spare = tmp_path / "spare"
+    spare.mkdir()
+    done = castscope.run("sh", "-c", "echo out; exit 3", output="/proc/nowhere/run", env=clean_environment(TMPDIR=spare))
+    assert (done.returncode, done.stdout) == (3, b"out\n")
+    assert b"/proc/nowhere/run.castscope cannot be written" in done.stderr
+    assert len(list(spare.glob("*.castscope"))) == 1
+
+
+def test_no_place_for_a_run_directory(castscope, tmp_path):
+    """Nothing can be recorded; the job runs all the same."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root for a mount of its own")
+    probe = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False)
+    if probe.returncode != 0:
+        pytest.skip("no mount namespaces here")
+    script = f"mount -t tmpfs -o ro none /dev/shm && mount -t tmpfs -o ro none /tmp && exec {castscope.program} run -o {{}} -- sh -c 'echo out; exit 3'"
+    folder = "/var/tmp/castscope-test"
+    os.makedirs(folder, exist_ok=True)
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script.format(f"{folder}/run")], cwd="/", capture_output=True,
+                          env=clean_environment(TMPDIR="/tmp"), timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (3, b"out\n")
+    assert b"runs unobserved" in done.stderr
+    os.rmdir(folder)
+
+
+def test_paths_with_blanks_and_colons(castscope, tmp_path):
+    """LD_PRELOAD cannot name a library there; the job is observed all the same."""
+    import shutil
+    folder = tmp_path / "a folder: with all"
+    folder.mkdir()
+    for name in ("castscope", "libcastscope.so", "castscope.sources"):
+        shutil.copy2(castscope.program.parent / name, folder / name)
+    done = subprocess.run([str(folder / "castscope"), "run", "-o", "run", "--", "sh", "-c", "echo $LD_PRELOAD; true"],
+                          cwd=castscope.folder, env=clean_environment(), capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0 and b"ERROR: ld.so" not in done.stderr
+    assert done.stdout.decode().strip().endswith("/libcastscope.so") and " " not in done.stdout.decode().strip()
+
+
+def test_two_runs_side_by_side(castscope):
+    jobs = [castscope.start("sh", "-c", "read x; exit 0", output=f"run{i}", stdin=subprocess.PIPE) for i in range(3)]
+    threads = [threading.Thread(target=job.communicate, args=(b"go\n",)) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [job.returncode for job in jobs] == [0, 0, 0]
+    assert all((castscope.folder / f"run{i}.json").exists() for i in range(3))
+
+
+def test_output_files_are_ordinary(castscope):
+    castscope.run("true")
+    mode = (castscope.folder / "run.json").stat().st_mode
+    assert stat.S_ISREG(mode) and mode & stat.S_IRUSR
