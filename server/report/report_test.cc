@@ -175,7 +175,7 @@ TEST_F(ReportTest, AKilledJob) {
   EXPECT_EQ(json["totals"]["cache_hits"], 4);
   EXPECT_EQ(json["totals"]["beyond_sites"]["cache_hits"], 4);
   expect_golden("killed.json", json_text(data));
-  EXPECT_THAT(summary(data, {}), HasSubstr("end of the run was not seen"));
+  EXPECT_THAT(summary(data, {}), HasSubstr("gone without an end mark"));
 }
 
 TEST_F(ReportTest, ARunWhoseProcessVanishedIsNotComplete) {

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t kCostliest = 5;
 constexpr std::size_t kFindings = 8;
+constexpr std::size_t kEndsShown = 3;
 
 std::string grouped(std::uint64_t number) {  // 1,234,567
   std::string digits = std::to_string(number);
@@ -136,7 +137,13 @@ class Page {
   void warnings() {
     if (totals_of(data_).autocast.traced > 0) wrapped("  ", "  ", std::string(kTracedNotice) + ".");
     if (data_.end && !is_complete(data_)) {
-      wrapped("  ", "  ", "The end of the run was not seen in every process: what they had published is here.");
+      std::vector<std::string> ends = unseen_ends(data_);
+      if (ends.empty()) ends.emplace_back("the end of the run was not seen");
+      const std::size_t shown = std::min(ends.size(), kEndsShown);
+      for (std::size_t i = 0; i < shown; ++i) wrapped("  ", "  ", ends[i]);
+      if (ends.size() > shown)
+        wrapped("  ", "  ", "and " + counted(ends.size() - shown, "process", "processes") + " more");
+      wrapped("  ", "  ", "What had been published until then is counted here.");
     }
     if (dropped_ > 0) {
       wrapped("  ", "  ", grouped(dropped_) + " events were dropped: totals are exact, some steps are incomplete.");

@@ -126,7 +126,7 @@ class RunSink {
   virtual absl::Status counters(const std::string& key, std::span<const CounterRow>) = 0;
   virtual absl::Status lanes(const std::string& key, std::span<const LaneRow>) = 0;
   virtual absl::Status gauges(const std::string& key, const Gauges&) = 0;
-  // exit_status: as given to exit(), -1 when not known.
+  // exit_status: 0 to 255 as a parent sees it, 128 + signal when a signal killed it, -1 when not known.
   virtual absl::Status process_end(const std::string& key, ProcessEnd, int exit_status) = 0;
   // Asked once per (process, lane), before its first events(): what an earlier life of this run made durable, so that
   // resent events are neither lost nor doubled. A process or definition of the earlier life may be handed over again.
