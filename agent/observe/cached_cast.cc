@@ -62,8 +62,8 @@ void note_in_cache(lanes::SegmentHeader& h, std::uint64_t bytes) {
 [[gnu::cold, gnu::noinline]] at::Tensor traced(ThreadState& t, ScalarType to, const at::Tensor& arg,
                                                c10::DeviceType device, std::uint64_t call_site, const void* caller) {
   const auto dev = static_cast<std::uint8_t>(device);
-  lanes::Counter* counter =
-      find_pass(t, call_site, region_in_force(t, dev), true, dev, caller, arg.unsafeGetTensorImpl());
+  lanes::Counter* counter = find_pass(t, call_site, region_in_force(t, dev, static_cast<std::uint8_t>(to)), true, dev,
+                                      caller, arg.unsafeGetTensorImpl());
   InsideCachedCast inside(t);
   at::Tensor result = original<CachedCast>(CASTSCOPE_HOOK_CACHED_CAST)(to, arg, device);
   lanes::LaneWriter::add(counter->traced, 1);
@@ -94,7 +94,7 @@ at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType dev
     return traced(t, to, arg, device, call_site, caller);
 
   const auto dev = static_cast<std::uint8_t>(device);
-  const std::uint32_t region = region_in_force(t, dev);
+  const std::uint32_t region = region_in_force(t, dev, static_cast<std::uint8_t>(to));
   const ScalarType from = dtype_of(source);
   if (from == to || !may_autocast(from)) {
     // Returned as it is, unless PyTorch thinks otherwise than autocast_mode.cpp does today: checked below.
@@ -107,8 +107,7 @@ at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType dev
   const auto python = python_summary<PythonMinor>(t);
   const auto& autograd = *static_cast<const c10::AutogradState*>(t.autograd);
   const Standing standing = standing_of(source);
-  const auto region_dtype =
-      t.region_followed ? static_cast<ScalarType>(t.region_dtype) : at::autocast::get_autocast_dtype(device);
+  const auto region_dtype = static_cast<ScalarType>(t.region_dtype);  // of `dev`, since region_in_force
   const lanes::WhyNotCached why =
       why_not_cached(to, from, region_dtype, standing, arg, device, t.cache_enabled, autograd.get_inference_mode());
   const CallFacts facts{.from = static_cast<std::uint8_t>(from),

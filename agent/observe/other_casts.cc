@@ -43,7 +43,8 @@ at::Tensor counted_to_copy(ThreadState& t, const void* caller, const at::Tensor&
   const TensorImpl* source = self.unsafeGetTensorImpl();
   const auto python = python_summary<PythonMinor>(t);
   const auto dev = static_cast<std::uint8_t>(source->device_type());
-  const std::uint32_t region = t.open.empty() && t.enabled_by_raw[dev % 32] != 1 ? 0 : region_in_force(t, dev);
+  const std::uint32_t region =
+      t.open.empty() && t.enabled_by_raw[dev % 32] != 1 ? 0 : region_in_force(t, dev, kNotAutocasts);
   const Standing standing = standing_of(source);
   const lanes::Phase phase = phase_of(region == 0 ? lanes::Phase::kOther : lanes::Phase::kForward);
   const CallFacts facts{.from = static_cast<std::uint8_t>(dtype_of(source)),

@@ -83,11 +83,9 @@ std::uint32_t name_region(ThreadState& t, std::uint8_t device) {
   for (std::size_t i = t.open.size(); i-- > 0;) {
     if (t.open[i].device != device) continue;
     announce(t, t.open[i]);
-    t.region_followed = true;
     return t.region = t.open[i].definition;
   }
   const bool raw = t.enabled_by_raw[device % 32] == 1;
-  t.region_followed = raw;
   return t.region = define(t, device, raw ? lanes::RegionKind::kRaw : lanes::RegionKind::kInherited,
                            raw ? t.raw_stack : 0, 0, 0);
 }
@@ -101,8 +99,6 @@ std::uint32_t find_region(ThreadState& t, std::uint8_t device) {
     return 0;
   }
 }
-
-void region_changed(ThreadState& t) { t.region_known = false; }
 
 void region_device_switched(ThreadState& t, std::uint8_t device, bool enabled) {
   t.entering_device = device;

@@ -4,18 +4,26 @@
 // nesting alone: tracing calls the setters at other times too.
 #pragma once
 
+#include "agent/observe/autocast_state.h"
 #include "agent/observe/process.h"
 
 namespace castscope::observe {
 
-// The definition of the region that is in force for `device` in this thread.
+// The definition of the region that is in force for `device` in this thread, for a conversion to `to`
+// (c10::ScalarType). set_autocast_dtype is not hooked: the autograd engine calls it for every device type around each
+// node that it runs (setThreadLocalState in aten/src/ATen/ThreadLocalState.cpp), thousands of times a step. An operator
+// that casts to the dtype last seen shows that it still holds; for any other, and for a conversion that is not
+// autocast's (kNotAutocasts), PyTorch is asked.
+inline constexpr std::uint8_t kNotAutocasts = 0xfe;
 std::uint32_t find_region(ThreadState& t, std::uint8_t device);
-inline std::uint32_t region_in_force(ThreadState& t, std::uint8_t device) {
-  return t.region_known && t.region_device == device ? t.region : find_region(t, device);
+inline std::uint32_t region_in_force(ThreadState& t, std::uint8_t device, std::uint8_t to) {
+  if (t.region_known && t.region_device == device && (to == t.region_dtype || t.region_dtype == autocast_dtype(device)))
+      [[likely]]
+    return t.region;
+  return find_region(t, device);
 }
 
 void region_device_switched(ThreadState& t, std::uint8_t device, bool enabled);
-void region_changed(ThreadState& t);
 void region_cache_switched(ThreadState& t, bool enabled);
 void region_entered(ThreadState& t);
 void region_left(ThreadState& t);

@@ -25,11 +25,6 @@ void set_autocast_enabled(c10::DeviceType device, bool enabled) {
     note([&] { region_device_switched(*t, static_cast<std::uint8_t>(device), enabled); });
 }
 
-void set_autocast_dtype(c10::DeviceType device, ScalarType dtype) {
-  original<void (*)(c10::DeviceType, ScalarType)>(CASTSCOPE_HOOK_SET_AUTOCAST_DTYPE)(device, dtype);
-  if (ThreadState* t = thread_slot()) note([&] { region_changed(*t); });
-}
-
 void set_autocast_cache_enabled(bool enabled) {
   original<void (*)(bool)>(CASTSCOPE_HOOK_SET_AUTOCAST_CACHE_ENABLED)(enabled);
   if (ThreadState* t = thread_state()) note([&] { region_cache_switched(*t, enabled); });
@@ -81,8 +76,6 @@ void* state_hook(castscope_hook hook) {
   switch (hook) {
     case CASTSCOPE_HOOK_SET_AUTOCAST_ENABLED:
       return reinterpret_cast<void*>(&set_autocast_enabled);
-    case CASTSCOPE_HOOK_SET_AUTOCAST_DTYPE:
-      return reinterpret_cast<void*>(&set_autocast_dtype);
     case CASTSCOPE_HOOK_SET_AUTOCAST_CACHE_ENABLED:
       return reinterpret_cast<void*>(&set_autocast_cache_enabled);
     case CASTSCOPE_HOOK_INCREMENT_NESTING:

@@ -102,7 +102,6 @@ struct ThreadState {
   bool cache_enabled = true;
   std::uint8_t region_device = 0;
   std::uint8_t region_dtype = 0;     // what autocast casts to there
-  bool region_followed = false;      // its dtype changes only through calls that are seen (not in autograd's threads)
   std::uint8_t entering_device = 0;  // of the last set_autocast_enabled
   std::uint32_t region = 0;          // definition of the region in force for region_device
   std::uint32_t region_serial = 0;

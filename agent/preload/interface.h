@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define CASTSCOPE_PRELOAD_ABI 1
+#define CASTSCOPE_PRELOAD_ABI 2
 
 /* X(enumerator, mangled name, may it load the agent in a process that never calls initModule?)
  * Every name is exported by libtorch_cpu and reached through the PLT, from inside libtorch_cpu too (checked on 1.13.1,
@@ -16,7 +16,6 @@
   X(INCREMENT_NESTING, _ZN2at8autocast17increment_nestingEv, 1)                                                                                       \
   X(DECREMENT_NESTING, _ZN2at8autocast17decrement_nestingEv, 0)                                                                                       \
   X(SET_AUTOCAST_ENABLED, _ZN2at8autocast20set_autocast_enabledEN3c1010DeviceTypeEb, 1)                                                               \
-  X(SET_AUTOCAST_DTYPE, _ZN2at8autocast18set_autocast_dtypeEN3c1010DeviceTypeENS1_10ScalarTypeE, 0)                                                   \
   X(SET_AUTOCAST_CACHE_ENABLED, _ZN2at8autocast26set_autocast_cache_enabledEb, 0)                                                                     \
   X(TO_COPY,                                                                                                                                          \
     _ZN2at4_ops8_to_copy4callERKNS_6TensorESt8optionalIN3c1010ScalarTypeEES5_INS6_6LayoutEES5_INS6_6DeviceEES5_IbEbS5_INS6_12MemoryFormatEE,          \
