@@ -21,7 +21,7 @@ import runs  # noqa: E402
 OBSERVERS = ["nothing", "castscope", "profiler", "profiler-stacks", "dispatch-mode"]
 STEPS = {"tiny": 400, "mid": 20}
 # Steps before the first one measured: past the 20,000 operators that castscope records to learn from.
-WARM_UP = {"tiny": 200, "mid": 75}
+WARM_UP = {"tiny": 60, "mid": 30}
 WARM_UP_OF_PEERS = {"tiny": 30, "mid": 3}
 # glibc gives big tensors back to the kernel and takes them anew, or not, as the heap happens to lie in this run: up to
 # 3,000 page faults more or less in each mid-size step, far more than what is to be seen. Switched off for all alike.
