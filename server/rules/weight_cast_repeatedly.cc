@@ -1,5 +1,6 @@
 // weight-cast-repeatedly: within one stay in an outermost autocast region the same weight is cast more than once,
-// because PyTorch did not keep the copy. A weight used once per region is cast once per region: nothing to mend.
+// because PyTorch did not keep the copy. A weight used once per region is cast once per region: nothing to mend. Nor is
+// there when it was written to in place meanwhile: its cast is needed.
 //
 // The same weight: the same tensor in the same argument of the same module, whatever the line; where tensors are made
 // anew for each use (`w.t()`, `w.data`, w.detach()), the same data in the same shape. A weight that is computed for

@@ -44,6 +44,28 @@ TEST_F(WeightCastRepeatedlyTest, C08_FrozenWeightsUsedOncePerRegion) {
   }));
 }
 
+TEST_F(WeightCastRepeatedlyTest, AFrozenWeightChangedInPlaceNeedsItsCasts) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto weight = run.weight("train.py", 8, "base", WhyNotCached::kNoRequiresGrad);
+    run.enter(region);
+    for (std::uint32_t i = 0; i < 5; ++i) run.cast_data(weight, kWeight).version(i);
+    run.exit();
+  }));
+}
+
+TEST_F(WeightCastRepeatedlyTest, CastsBetweenTwoChangesOfAFrozenWeightAreOneTooMany) {
+  const auto findings = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto weight = run.weight("train.py", 8, "base", WhyNotCached::kNoRequiresGrad);
+    run.enter(region);
+    for (std::uint32_t i = 0; i < 10; ++i) run.cast_data(weight, kWeight).version(i / 2);
+    run.exit();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_THAT(findings[0].evidence_number, testing::Contains(testing::Pair("casts_beyond_the_first_in_a_region", 5)));
+}
+
 TEST_F(WeightCastRepeatedlyTest, AListOfFrozenWeightsEachUsedOnce) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);

@@ -70,11 +70,14 @@ void EvidenceTracker::cast(std::uint32_t lane_id, const lanes::Event& event, con
   if (!is_kept && !facts.watch_repeats) return;
 
   if (sources_.size() >= kMostSources) sources_.clear();
-  const auto [source, new_source] = sources_.try_emplace(source_of(event), stay);
+  const LastCast now{.stay = stay, .version = event.entries};
+  const auto [source, new_source] = sources_.try_emplace(source_of(event), now);
   const auto [consumer, new_consumer] = consumers_.try_emplace(facts.consumer, stay);
-  const bool seen_before = !new_source && source->second != stay;
-  const bool seen_in_stay = !new_source && !new_consumer && source->second == stay && consumer->second == stay;
-  source->second = consumer->second = stay;
+  const bool seen_before = !new_source && source->second.stay != stay;
+  const bool seen_in_stay = !new_source && !new_consumer && source->second.stay == stay && consumer->second == stay &&
+                            source->second.version == now.version;
+  source->second = now;
+  consumer->second = stay;
   if (is_kept) {
     kept(lane, state, event, facts, seen_before);
   } else {

@@ -92,9 +92,13 @@ class EvidenceTracker {
   std::vector<std::uint32_t> changed_sites_;
   absl::flat_hash_map<std::uint32_t, RegionUse> regions_;
   std::vector<std::uint32_t> changed_regions_;
+  struct LastCast {
+    std::uint32_t stay = 0, version = 0;
+  };
   // The stay in which a source, or a consumer, last had a cast. Both are asked: weights made anew for each use
-  // (w.data, functional_call) take each other's addresses, and modules of one name may have different weights.
-  absl::flat_hash_map<std::uint64_t, std::uint32_t> sources_;
+  // (w.data, functional_call) take each other's addresses, and modules of one name may have different weights. A source
+  // of another version has been written to since: its copy would have been stale.
+  absl::flat_hash_map<std::uint64_t, LastCast> sources_;
   absl::flat_hash_map<std::uint32_t, std::uint32_t> consumers_;
 };
 

@@ -189,6 +189,11 @@ class TestRun {
     }
     return *this;
   }
+  // The source of the cast before this had been written to in place so many times.
+  TestRun& version(std::uint32_t version) {
+    lanes_[lane_].events.back().entries = version;
+    return *this;
+  }
   TestRun& hit(std::uint32_t site, std::uint64_t tensor) {
     emit(lanes::EventKind::kHit, site).tensor = tensor;
     ++counter(site).hits;
