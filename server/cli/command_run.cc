@@ -19,6 +19,7 @@
 #include "server/cli/commands.h"
 #include "server/cli/job.h"
 #include "server/cli/job_environment.h"
+#include "server/cli/last_resort.h"
 #include "server/cli/proc.h"
 #include "server/cli/recording.h"
 #include "server/cli/summary.h"
@@ -126,15 +127,21 @@ absl::StatusOr<Output> place_of_output(const RunOptions& options, const std::str
   return fallback;
 }
 
+int could_not_start(SignalForwarding& signals, const RunOptions& options, const SignalForwarding::StartError& error) {
+  if (error.no_process_left) {  // as `exec` would: the job gets the one that we are
+    say("the limits allow no process beside castscope (ulimit -u, -v); the job runs unobserved, in its place");
+    signals.become(options.command, environment_with({}));
+  }
+  say(error.sentence);
+  return error.shell_status;
+}
+
 // Without a recording: the user's job matters more than our account of it.
 int run_unobserved(const RunOptions& options, const std::string& why) {
   say(absl::StrCat(why, "; the job runs unobserved"));
   SignalForwarding signals;
   SignalForwarding::StartError error;
-  if (signals.start(options.command, environment_with({}), error) < 0) {
-    say(error.sentence);
-    return error.shell_status;
-  }
+  if (signals.start(options.command, environment_with({}), error) < 0) return could_not_start(signals, options, error);
   leave_as(signals.wait());
 }
 
@@ -185,6 +192,7 @@ void report_end(const RunOptions& options, const RunDirectory& directory, const 
 }
 
 int run(RunOptions options) {
+  if (const std::string lack = what_recording_lacks(); !lack.empty()) return run_unobserved(options, lack);
   std::string when = local_time_for_names();
   absl::StatusOr<Output> output = place_of_output(options, when);
   if (absl::IsAlreadyExists(output.status())) {
@@ -211,9 +219,12 @@ int run(RunOptions options) {
   SignalForwarding::StartError error;
   const pid_t job = signals.start(options.command, environment, error);
   if (job < 0) {
-    say(error.sentence);
-    return error.shell_status;
+    directory->discard();
+    return could_not_start(signals, options, error);
   }
+  guard_sentence(
+      absl::StrCat("castscope itself has failed; the job goes on, and what was seen of it until now lies in ",
+                   directory->path(), ": `castscope recover` makes the run file"));
   // Only now: the job does not wait for gRPC and SQLite, and inherits nothing of them.
   auto recording = Recording::begin({.directory = *directory,
                                      .record = record,

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -11,17 +10,32 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "server/cli/child.h"
+#include "server/cli/last_resort.h"
 
 namespace castscope::cli {
 namespace {
 
-constexpr int kForwarded[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH};
+// What a fault of our own raises, and kill() rarely: last_resort.h has them.
+constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+// The kernel sends these to the whole foreground group (or to whom it meant alone).
+constexpr int kStops[] = {SIGTSTP, SIGTTIN, SIGTTOU};
+
+bool is_one_of(int signal, const auto& list) {
+  return std::find(std::begin(list), std::end(list), signal) != std::end(list);
+}
+
+bool inherited_ignored_child = false, changed_file_size = false;
+
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
 
 // A member of our process group that tells which signals the whole group got. castscope cannot see it from its own:
 // kill(pid) must be passed on to the job, while after kill(-group), or `timeout`, the job has got it already and a
@@ -41,20 +55,35 @@ constexpr int kForwarded[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2
   }
 }
 
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  for (const auto& text : texts) result.push_back(const_cast<char*>(text.c_str()));
+  result.push_back(nullptr);
+  return result;
+}
+
 }  // namespace
 
+void put_aside_inherited_signals() {
+  inherited_ignored_child = is_ignored(SIGCHLD);
+  if (inherited_ignored_child) signal(SIGCHLD, SIG_DFL);
+  changed_file_size = !is_ignored(SIGXFSZ);
+  if (changed_file_size) signal(SIGXFSZ, SIG_IGN);
+}
+
+// Blocked rather than caught: a blocked SIGPIPE or SIGXFSZ of our own writing stays with the thread that wrote, while
+// one that somebody sends us comes by sigwaitinfo() with all the others.
 SignalForwarding::SignalForwarding() {
-  sigemptyset(&taken_);
-  for (int signal : kForwarded) {
-    struct sigaction action {};
-    sigaction(signal, nullptr, &action);
-    if (action.sa_handler != SIG_IGN) sigaddset(&taken_, signal);  // nohup's SIGHUP stays ignored, by the job too
+  sigfillset(&taken_);
+  for (int signal : kFaults) sigdelset(&taken_, signal);
+  for (int signal = 1; signal <= SIGRTMAX; signal++) {
+    const bool by_us = signal == SIGXFSZ && changed_file_size;
+    if (is_ignored(signal) && !by_us) sigdelset(&taken_, signal);  // nohup's SIGHUP stays ignored, by the job too
   }
-  sigprocmask(SIG_BLOCK, &taken_, &before_);
-  struct sigaction pipe_action {};
-  sigaction(SIGPIPE, nullptr, &pipe_action);
-  pipe_was_default_ = pipe_action.sa_handler == SIG_DFL;
-  signal(SIGPIPE, SIG_IGN);
+  sigdelset(&taken_, SIGCHLD);
+  sigset_t blocked = taken_;
+  sigaddset(&blocked, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &blocked, &before_);
 
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return;
@@ -65,41 +94,61 @@ SignalForwarding::SignalForwarding() {
   witness_says_ = ends[0];
 }
 
-pid_t SignalForwarding::start(const std::vector<std::string>& command, const std::vector<std::string>& environment,
-                              StartError& error) {
-  std::vector<char*> arguments, variables;
-  for (const auto& text : command) arguments.push_back(const_cast<char*>(text.c_str()));
-  for (const auto& text : environment) variables.push_back(const_cast<char*>(text.c_str()));
-  arguments.push_back(nullptr);
-  variables.push_back(nullptr);
+void SignalForwarding::give_back_signal_state() const {
+  if (inherited_ignored_child) signal(SIGCHLD, SIG_IGN);
+  if (changed_file_size) signal(SIGXFSZ, SIG_DFL);
+  sigprocmask(SIG_SETMASK, &before_, nullptr);
+}
 
-  // Not posix_spawn, which leaves two of the C library's own signals ignored in the child.
-  volatile int code = 0;
-  job_ = vfork();
-  if (job_ == 0) {
-    if (pipe_was_default_) signal(SIGPIPE, SIG_DFL);
-    sigprocmask(SIG_SETMASK, &before_, nullptr);
-    execvpe(command[0].c_str(), arguments.data(), variables.data());
+// Not posix_spawn, which leaves two of the C library's own signals ignored in the child.
+pid_t SignalForwarding::launch(char* const* arguments, char* const* environment, volatile int& code) {
+  const pid_t job = vfork();
+  if (job == 0) {
+    give_back_signal_state();
+    execvpe(arguments[0], arguments, environment);
     code = errno;
     _exit(126);
   }
-  if (job_ < 0) code = errno;
-  if (code != 0) {
-    if (job_ > 0) waitpid(job_, nullptr, 0);
-    job_ = -1;
-    bool not_found = code == ENOENT && find_in_path(command[0]).empty();
-    error = {not_found ? 127 : 126, not_found ? absl::StrCat(command[0], ": command not found")
-                                              : absl::StrCat(command[0], " cannot be started: ", strerror(code))};
-    return -1;
+  if (job < 0) code = errno;
+  return job;
+}
+
+pid_t SignalForwarding::start(const std::vector<std::string>& command, const std::vector<std::string>& environment,
+                              StartError& error) {
+  const std::vector<char*> arguments = pointers(command), variables = pointers(environment);
+  volatile int code = 0;
+  job_ = launch(arguments.data(), variables.data(), code);
+  if (job_ < 0 && witness_ > 0) {  // where processes are counted, ours make way
+    end_witness();
+    code = 0;
+    job_ = launch(arguments.data(), variables.data(), code);
   }
-  return job_;
+  if (code == 0) {
+    guard_job(job_);
+    return job_;
+  }
+  const bool no_process_left = job_ < 0;
+  if (job_ > 0) waitpid(job_, nullptr, 0);
+  job_ = -1;
+  bool not_found = code == ENOENT && find_in_path(command[0]).empty();
+  error = {not_found ? 127 : 126,
+           not_found ? absl::StrCat(command[0], ": command not found")
+                     : absl::StrCat(command[0], " cannot be started: ", strerror(code)),
+           no_process_left};
+  return -1;
+}
+
+void SignalForwarding::become(const std::vector<std::string>& command, const std::vector<std::string>& environment) {
+  const std::vector<char*> arguments = pointers(command), variables = pointers(environment);
+  give_back_signal_state();
+  execvpe(arguments[0], arguments.data(), variables.data());
 }
 
 bool SignalForwarding::whole_group_got(int signal) {
   // The kernel signals a group in one go, so that the witness needs only its turn on a processor.
   constexpr int kPatienceMs = 100;
   pollfd end{witness_says_, POLLIN, 0};
-  while (poll(&end, 1, kPatienceMs) > 0) {
+  while (witness_ > 0 && poll(&end, 1, kPatienceMs) > 0) {
     unsigned char told = 0;
     if (read(witness_says_, &told, 1) != 1) return false;
     if (told == signal) return true;
@@ -107,41 +156,73 @@ bool SignalForwarding::whole_group_got(int signal) {
   return false;
 }
 
-void SignalForwarding::forward_loop() {
-  for (;;) {
-    siginfo_t info;
-    int signal = sigwaitinfo(&taken_, &info);
-    if (signal <= 0) continue;
-    // From the terminal (Ctrl-C, its closing, its size): to the whole foreground group, the job included.
-    bool from_kernel = info.si_code == SI_KERNEL;
-    bool whole_group = whole_group_got(signal);  // asked in any case: what the witness says must not be left over
-    if (!from_kernel && !whole_group) pass_on(signal);
+void SignalForwarding::forward(const siginfo_t& info) {
+  if (info.si_code <= 0 && info.si_pid == getpid()) return;  // of our own writing: nobody reads, or a file is too large
+  // What the terminal does (Ctrl-C, its size) goes to the whole foreground group, the job included; but its hang-up to
+  // the leader of the session alone, which without castscope would be the job.
+  const bool leads_session = getsid(0) == getpid();
+  const bool hang_up = leads_session && (info.si_signo == SIGHUP || info.si_signo == SIGCONT);
+  const bool from_terminal = info.si_code == SI_KERNEL && !hang_up;
+  const bool whole_group = whole_group_got(info.si_signo);  // asked in any case: nothing must be left over
+  if (!from_terminal && !whole_group) pass_on(info);
+  // Whoever started us sees a job that stops.
+  if (is_one_of(info.si_signo, kStops) && (from_terminal || whole_group || job_has_stopped())) stop_as(info.si_signo);
+}
+
+void SignalForwarding::pass_on(const siginfo_t& info) const {
+  if (info.si_code == SI_QUEUE) {
+    sigqueue(job_, info.si_signo, info.si_value);
+  } else {
+    kill(job_, info.si_signo);
   }
 }
 
-void SignalForwarding::pass_on(int signal) {
-  std::lock_guard lock(mutex_);
-  if (job_ > 0) kill(job_, signal);
+// A moment after it was told to.
+bool SignalForwarding::job_has_stopped() const {
+  siginfo_t state{};
+  for (int look = 0; look < 20; look++) {
+    if (waitid(P_PID, static_cast<id_t>(job_), &state, WSTOPPED | WNOHANG | WNOWAIT) == 0 && state.si_pid == job_)
+      return true;
+    usleep(5'000);
+  }
+  return false;
 }
 
+void SignalForwarding::stop_as(int signal) {
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, signal);
+  raise(signal);  // it waits until it is let through
+  pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+  pthread_sigmask(SIG_BLOCK, &only, nullptr);
+}
+
+// By one thread, since there may be none to spare.
 JobEnd SignalForwarding::wait() {
-  std::thread([this] { forward_loop(); }).detach();  // for the rest of the process
-  siginfo_t ended;
-  while (waitid(P_PID, static_cast<id_t>(job_), &ended, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
+  sigset_t signals = taken_;
+  sigaddset(&signals, SIGCHLD);
+  siginfo_t ended{};
+  // SIGCHLD tells of the end; the look once a second is for a system that loses one.
+  constexpr timespec kLook{1, 0};
+  while (waitid(P_PID, static_cast<id_t>(job_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid == 0) {
+    siginfo_t info{};
+    if (sigtimedwait(&signals, &info, &kLook) > 0 && info.si_signo != SIGCHLD) forward(info);
   }
   int status = 0;
-  {
-    std::lock_guard lock(mutex_);
-    while (waitpid(job_, &status, 0) < 0 && errno == EINTR) {
-    }
-    job_ = -1;
+  while (waitpid(job_, &status, 0) < 0 && errno == EINTR) {
   }
-  if (witness_ > 0) {
-    kill(witness_, SIGKILL);
-    waitpid(witness_, nullptr, 0);
-  }
-  if (WIFSIGNALED(status)) return {-1, WTERMSIG(status)};
-  return {WEXITSTATUS(status), 0};
+  end_witness();
+  JobEnd end = WIFSIGNALED(status) ? JobEnd{-1, WTERMSIG(status)} : JobEnd{WEXITSTATUS(status), 0};
+  guard_end(end);
+  job_ = -1;
+  return end;
+}
+
+void SignalForwarding::end_witness() {
+  if (witness_ <= 0) return;
+  kill(witness_, SIGKILL);
+  waitpid(witness_, nullptr, 0);
+  witness_ = -1;
 }
 
 void leave_as(const JobEnd& end) {
@@ -153,7 +234,7 @@ void leave_as(const JobEnd& end) {
     sigemptyset(&only);
     sigaddset(&only, end.signal);
     pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
-    raise(end.signal);        // to this thread: the forwarding one would take it
+    raise(end.signal);
     _exit(128 + end.signal);  // a signal whose default is to go on
   }
   _exit(end.exit_status);

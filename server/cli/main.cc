@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "server/cli/commands.h"
+#include "server/cli/job.h"
 
 namespace castscope::cli {
 
@@ -25,6 +26,7 @@ std::vector<std::string> split_off_job(int argc, char** argv, CommandLine& line)
 }
 
 int castscope_main(int argc, char** argv) {
+  put_aside_inherited_signals();
   CommandLine line;
   line.app.name("castscope");
   line.app.require_subcommand(1);

@@ -1,0 +1,123 @@
+"""Signals and limits: what castscope was started with, and what is sent to it, is the job's."""
+
+import os
+import pty
+import resource
+import signal
+import subprocess
+
+import pytest
+from program import clean_environment
+
+
+def test_an_ignored_sigchld_hides_no_status(castscope):
+    """As cron and some supervisors leave it; the job has it ignored as without us."""
+    command = [str(castscope.program), "run", "--force", "-o", "run", "--", "env", "sh", "-c"]
+    ignoring = {"cwd": castscope.folder, "env": clean_environment(), "check": False, "timeout": 60,
+                "preexec_fn": lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)}
+    assert subprocess.run([*command, "exit 7"], **ignoring).returncode == 7
+    assert subprocess.run([*command, "kill -9 $$"], **ignoring).returncode == -9
+    done = subprocess.run([*command[:-2], "grep", "SigIgn", "/proc/self/status"], capture_output=True, **ignoring)
+    assert int(done.stdout.split()[1], 16) & 1 << (signal.SIGCHLD - 1)
+
+
+HANDLING = ("import signal, sys\n"
+            "def handler(number, frame): print(number, flush=True); sys.exit(7)\n"
+            "for number in signal.valid_signals() - {9, 19, 17}: signal.signal(number, handler)\n"
+            "print('ready', flush=True)\n"
+            "while True: signal.pause()\n")
+UNUSUAL = [signal.SIGRTMIN + 3, signal.SIGXCPU, signal.SIGXFSZ, signal.SIGIO, signal.SIGPROF, signal.SIGVTALRM,
+           signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGPIPE, signal.SIGURG, signal.SIGCONT,
+           signal.SIGABRT, signal.SIGSEGV]
+
+
+def has_defaults():
+    """Python ignores these two, and so would the job."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+
+
+@pytest.mark.parametrize("number", [int(number) for number in UNUSUAL])
+def test_every_signal_to_castscope_reaches_the_job(castscope, python, number):
+    job = castscope.start(python, "-c", HANDLING, preexec_fn=has_defaults)
+    job.stdout.readline()
+    os.kill(job.pid, number)
+    out, _ = job.communicate(timeout=60)
+    assert (job.returncode, out) == (7, b"%d\n" % number)
+
+
+@pytest.mark.parametrize("number", [int(signal.SIGXCPU), int(signal.SIGRTMIN + 3), int(signal.SIGTSTP)])
+def test_a_signal_to_the_group_does_not_end_castscope(castscope, python, number):
+    job = castscope.start(python, "-c", HANDLING, start_new_session=True)
+    job.stdout.readline()
+    os.killpg(job.pid, number)
+    out, _ = job.communicate(timeout=60)
+    assert (job.returncode, out) == (7, b"%d\n" % number)
+
+
+def test_a_job_that_is_told_to_stop_stops_and_goes_on(castscope):
+    """Through castscope, which stops too, as a shell that waits for it has to see."""
+    job = castscope.start("sh", "-c", "echo ready; read line; exit 6", stdin=subprocess.PIPE, process_group=0)
+    assert job.stdout.readline() == b"ready\n"
+    os.kill(job.pid, signal.SIGTSTP)
+    _, status = os.waitpid(job.pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status) and os.WSTOPSIG(status) == signal.SIGTSTP
+    os.kill(job.pid, signal.SIGCONT)
+    job.communicate(b"\n", timeout=60)
+    assert job.returncode == 6
+
+
+def test_a_lost_terminal_reaches_the_job_of_a_session_leader(castscope):
+    """The kernel hangs up on the leader of the session only: `ssh -t host castscope run …`."""
+    try:
+        pid, terminal = pty.fork()
+    except OSError as error:
+        pytest.skip(f"no pseudo-terminals here: {error}")
+    if pid == 0:
+        os.chdir(castscope.folder)
+        os.execve(castscope.program, [str(castscope.program), "run", "-o", "run", "--", "sh", "-c",
+                                      "echo ready; exec sleep 1000"], clean_environment())
+    seen = b""
+    while b"ready" not in seen:
+        seen += os.read(terminal, 1000)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGHUP
+    assert castscope.report()["run"]["signal"] == signal.SIGHUP
+
+
+def limited(castscope, what, limit, *command, user=None):
+    def limit_it():
+        resource.setrlimit(what, (limit, limit))
+        has_defaults()
+        if user:
+            os.setgroups([])
+            os.setresgid(user, user, user)
+            os.setresuid(user, user, user)
+    return castscope.run(*command, preexec_fn=limit_it, env=clean_environment(HOME=castscope.folder))
+
+
+def test_a_limit_on_file_sizes_is_said_and_the_job_runs(castscope):
+    done = limited(castscope, resource.RLIMIT_FSIZE, 50_000, "sh", "-c", "grep SigIgn /proc/self/status; exit 3")
+    assert done.returncode == 3 and b"run.castscope" in done.stderr and b"unrecorded" in done.stderr
+    assert int(done.stdout.split()[1], 16) & 1 << (signal.SIGXFSZ - 1) == 0
+    assert not list(castscope.folder.glob("run*"))
+
+
+def test_a_limit_on_memory_is_said_and_the_job_runs(castscope):
+    done = limited(castscope, resource.RLIMIT_AS, 100_000_000, "sh", "-c", "echo out; exit 3")
+    assert (done.returncode, done.stdout) == (3, b"out\n")
+    assert b"the job runs unobserved" in done.stderr and b"terminate" not in done.stderr
+
+
+@pytest.mark.parametrize("processes", [1, 2, 6, 12])
+def test_a_limit_on_processes_is_said_and_the_job_runs(castscope, processes):
+    if os.geteuid() != 0:
+        pytest.skip("needs root, for a user who has no other process")
+    if subprocess.run(["setpriv", "--reuid", "54321", "test", "-x", castscope.program], check=False).returncode != 0:
+        pytest.skip("the program lies where another user cannot reach it")
+    for folder in (castscope.folder, *castscope.folder.parents[:2]):
+        folder.chmod(0o755)
+    castscope.folder.chmod(0o777)
+    done = limited(castscope, resource.RLIMIT_NPROC, processes, "/bin/sh", "-c", "echo out; exit 3", user=54321)
+    assert (done.returncode, done.stdout) == (3, b"out\n"), done.stderr
+    assert b"the job runs unobserved" in done.stderr and b"terminate" not in done.stderr
