@@ -80,6 +80,8 @@ class RunStore::Impl {
 
  private:
   absl::Status open_for_writing(const StoreOptions&);
+  absl::Status fill(const RunStart&, const StoreOptions&);
+  void unlink_all() const;
   absl::Status write_names();
 };
 
@@ -129,10 +131,12 @@ absl::Status RunStore::Impl::write_names() {
   return absl::OkStatus();
 }
 
+void RunStore::Impl::unlink_all() const {
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) unlink((path + suffix).c_str());
+}
+
 absl::Status RunStore::Impl::create(const RunStart& start, const StoreOptions& options) {
-  if (options.overwrite) {
-    for (const char* suffix : {"", "-wal", "-shm", "-journal"}) unlink((path + suffix).c_str());
-  }
+  if (options.overwrite) unlink_all();
   // Made exclusively, so that two runs that chose one name cannot both get it.
   const int file = open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0644);
   if (file < 0 && errno == EEXIST) {
@@ -143,6 +147,18 @@ absl::Status RunStore::Impl::create(const RunStart& start, const StoreOptions& o
                                                     "); check the folder and its rights"));
   }
   ::close(file);
+  absl::Status status = fill(start, options);
+  if (!status.ok()) {  // a stub would only be in the way of the next run
+    closed = true;
+    for (Statement* statement : {&put_run, &add_notice, &put_process, &add_finding}) *statement = Statement();
+    tables.reset();
+    (void)database.close();
+    unlink_all();
+  }
+  return status;
+}
+
+absl::Status RunStore::Impl::fill(const RunStart& start, const StoreOptions& options) {
   auto opened = Database::open(path, SQLITE_OPEN_READWRITE);
   if (!opened.ok()) return opened.status();
   database = *std::move(opened);
