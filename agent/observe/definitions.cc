@@ -6,8 +6,6 @@ namespace castscope::observe {
 
 using lanes::DefinitionKind;
 
-namespace {
-
 std::string text_attribute(const PythonApi& api, PyObject* object, const char* name) {
   PyObject* value = api.get_attribute(object, name);
   if (value == nullptr) {
@@ -22,8 +20,19 @@ std::string text_attribute(const PythonApi& api, PyObject* object, const char* n
   return result;
 }
 
+namespace {
+
 bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+// Where the package torch lies, as the file names of its code begin: behind a link that is another path than that of
+// its libraries. GIL held.
+std::string torch_folder(const PythonApi& api) {
+  PyObject* torch = api.dict_item(api.import_modules(), "torch");
+  const std::string file = torch == nullptr ? "" : text_attribute(api, torch, "__file__");
+  const auto slash = file.rfind('/');
+  return slash == std::string::npos ? "" : file.substr(0, slash);
 }
 
 struct PinnedCode {
@@ -69,10 +78,12 @@ void Definitions::pin(const RawStack& raw) {
   }
   if (unknown.empty()) return;
   std::vector<PinnedCode> pinned;
+  std::string folder;
   {
     Gil gil(api_);
     if (!gil.held()) return;
     KeepError keep(api_);
+    if (!torch_folder_told_.load(std::memory_order_relaxed)) folder = torch_folder(api_);
     for (const void* code : unknown) {
       auto* object = static_cast<PyObject*>(const_cast<void*>(code));
       if (type_of(object) != api_.code_type) continue;
@@ -81,6 +92,8 @@ void Definitions::pin(const RawStack& raw) {
           {code, {text_attribute(api_, object, "co_filename"), text_attribute(api_, object, "co_qualname")}});
     }
   }
+  // The store judges stacks by it: it must stand before the first.
+  if (!folder.empty() && !torch_folder_told_.exchange(true)) attribute("torch_folder", folder);
   std::lock_guard lock(mutex_);
   for (PinnedCode& p : pinned) {
     auto [at, fresh] = codes_.try_emplace(p.code);

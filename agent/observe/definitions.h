@@ -5,6 +5,7 @@
 // GIL may be held when the mutex is taken.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -22,6 +23,9 @@ namespace castscope::observe {
 inline constexpr std::uint32_t kMaxCodes = 200'000;
 inline constexpr std::uint32_t kMaxStacks = 200'000;
 inline constexpr std::uint32_t kMaxSites = 500'000;
+
+// Of a code object: "" when it has none, or is no string. GIL held.
+std::string text_attribute(const PythonApi& api, PyObject* object, const char* name);
 
 class Definitions {
  public:
@@ -67,6 +71,7 @@ class Definitions {
   std::unordered_map<std::uint64_t, std::uint32_t> stacks_;  // by RawStack::hash
   std::unordered_map<std::string, std::uint32_t> modules_, operators_, regions_, sites_;
   std::uint32_t call_sites_ = 0, threads_ = 0, attributes_ = 0;
+  std::atomic<bool> torch_folder_told_{false};
 };
 
 }  // namespace castscope::observe

@@ -1,5 +1,6 @@
 #include "server/store/definitions.h"
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -48,9 +49,9 @@ bool agrees(const CallSite& known, const CallSite& more) {
          (known.code_address.empty() || known.code_address == more.code_address);
 }
 
-std::size_t user_depth(const StackInfo& stack) {
+std::size_t user_depth(const StackInfo& stack, const std::vector<std::string>& torch_folders) {
   for (std::size_t depth = 0; depth < stack.frames.size(); ++depth) {
-    if (is_users_own(stack.frames[depth])) return depth;
+    if (is_users_own(stack.frames[depth], torch_folders)) return depth;
   }
   return 0;
 }
@@ -83,6 +84,7 @@ absl::StatusOr<Definitions> Definitions::on(const Database& database) {
 }
 
 absl::Status Definitions::adopt(const Database& database, const RunData& data) {
+  torch_folders_ = data.torch_folders;
   for (std::size_t i = 0; i < data.stacks.size(); ++i) {
     stack_numbers_.emplace(content_of(data.stacks[i].frames, data.stacks[i].truncated), i + 1);
   }
@@ -111,11 +113,15 @@ absl::StatusOr<std::uint32_t> Definitions::code(const CodeLocation& location) {
   return it->second;
 }
 
+void Definitions::torch_folder(const std::string& folder) {
+  if (std::ranges::find(torch_folders_, folder) == torch_folders_.end()) torch_folders_.push_back(folder);
+}
+
 absl::StatusOr<std::uint32_t> Definitions::stack(const StackInfo& stack) {
   const auto [it, is_new] = stack_numbers_.try_emplace(content_of(stack.frames, stack.truncated));
   if (!is_new) return it->second;
   const std::uint32_t id = it->second = stack_numbers_.size();
-  CASTSCOPE_RETURN_IF_ERROR(add_stack_.run(id, stack.truncated, user_depth(stack)));
+  CASTSCOPE_RETURN_IF_ERROR(add_stack_.run(id, stack.truncated, user_depth(stack, torch_folders_)));
   for (std::size_t depth = 0; depth < stack.frames.size(); ++depth) {
     const auto of_frame = code(stack.frames[depth]);
     if (!of_frame.ok()) return of_frame.status();

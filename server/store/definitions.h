@@ -19,6 +19,8 @@ class Definitions {
   // What an earlier life of the file defined.
   absl::Status adopt(const Database&, const RunData&);
 
+  // Stacks defined from here on take code below this folder for PyTorch's own.
+  void torch_folder(const std::string& folder);
   absl::StatusOr<std::uint32_t> stack(const StackInfo&);
   absl::StatusOr<std::uint32_t> module(const Module&);
   // A call site the process has not told of yet.
@@ -39,6 +41,7 @@ class Definitions {
 
   using Numbers = absl::flat_hash_map<std::string, std::uint32_t>;  // content → number
   Numbers code_numbers_, stack_numbers_, module_numbers_, call_site_numbers_, region_numbers_, site_numbers_;
+  std::vector<std::string> torch_folders_;
   std::vector<CallSite> call_sites_;
   std::vector<Region> regions_;
   std::vector<Site> sites_;

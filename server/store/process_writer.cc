@@ -79,6 +79,7 @@ absl::Status ProcessWriter::need(const char* what, std::uint32_t local, const st
 }
 
 absl::Status ProcessWriter::attribute(const std::string& name, const std::string& value) {
+  if (name == kTorchFolder) tables_->definitions.torch_folder(value);
   return tables_->add_attribute.run(id_, name, value);
 }
 

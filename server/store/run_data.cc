@@ -29,12 +29,16 @@ std::optional<CodeLocation> RunData::user_location(std::uint32_t stack) const {
   if (stack == 0 || stacks[stack - 1].frames.empty()) return std::nullopt;
   const std::vector<CodeLocation>& frames = stacks[stack - 1].frames;
   for (const CodeLocation& frame : frames) {
-    if (is_users_own(frame)) return frame;
+    if (is_users_own(frame, torch_folders)) return frame;
   }
   return frames.front();
 }
 
-bool is_users_own(const CodeLocation& frame) {
+bool is_users_own(const CodeLocation& frame, const std::vector<std::string>& torch_folders) {
+  for (const std::string& folder : torch_folders) {
+    if (frame.file.size() > folder.size() && frame.file[folder.size()] == '/' && frame.file.starts_with(folder))
+      return false;
+  }
   for (const char* package :
        {"/site-packages/torch/", "/dist-packages/torch/", "/site-packages/castscope/", "/dist-packages/castscope/"}) {
     if (frame.file.find(package) != std::string::npos) return false;

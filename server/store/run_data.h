@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/store/run_sink.h"
@@ -75,7 +76,7 @@ struct SiteEvidence {
   // Casts that were not the first at this site in their region, of tensors that are computed for each use: whether
   // they are the same weight cannot be told from their addresses.
   std::uint64_t repeats = 0;
-  std::uint64_t same_source = 0;        // casts of a tensor that had been cast before in the same region
+  std::uint64_t same_source = 0;        // casts of a tensor that had been cast before, as it is, in the same region
   std::uint64_t most_in_region = 0;     // casts of this site in one region, at most
   std::uint64_t most_kept = 0;          // cache entries of this site in one region, at most
   std::uint64_t most_kept_bytes = 0;    // their bytes
@@ -142,6 +143,7 @@ struct RunData {
   std::vector<RegionUse> region_uses;  // ordered by (process, region)
   std::vector<StepRun> step_runs;      // ordered by (process, first)
   std::vector<BehaviourSite> behaviour_sites;
+  std::vector<std::string> torch_folders;  // where the processes' torch package lies
 
   const Site& site(std::uint32_t id) const { return sites[id - 1]; }
   const Region& region(std::uint32_t id) const { return regions[id - 1]; }
@@ -152,8 +154,10 @@ struct RunData {
   std::optional<CodeLocation> user_location(std::uint32_t stack) const;
 };
 
+// A process tells with this attribute where its torch package lies, before its first stack.
+inline constexpr std::string_view kTorchFolder = "torch_folder";
 // Not in the torch package, and not code without a file of its own that torch or Python generated.
-bool is_users_own(const CodeLocation&);
+bool is_users_own(const CodeLocation&, const std::vector<std::string>& torch_folders);
 
 // As rules found it; what the findings table holds.
 struct Finding {

@@ -173,6 +173,8 @@ absl::Status read_processes(const Database& database, RunData& data) {
       each(database, "SELECT process, name, value FROM attributes ORDER BY rowid", [&](const Statement& row) {
         if (Process* p = of(row)) p->attributes.emplace_back(row.text(1), row.text(2));
       }));
+  CASTSCOPE_RETURN_IF_ERROR(each(database, "SELECT DISTINCT value FROM attributes WHERE name = 'torch_folder'",
+                                 [&](const Statement& row) { data.torch_folders.push_back(row.text(0)); }));
   CASTSCOPE_RETURN_IF_ERROR(
       each(database, "SELECT process, lane, tid, written, dropped, received, next FROM lanes ORDER BY process, lane",
            [&](const Statement& row) {
