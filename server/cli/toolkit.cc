@@ -32,30 +32,71 @@ bool built_from_these_sources(const fs::path& folder) {
 
 fs::path beside_program() { return fs::path(program_path()).parent_path(); }
 
-std::string cache_root() {
-  const char* cache = getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && cache[0] == '/') return absl::StrCat(cache, "/castscope");
-  const char* home = getenv("HOME");
-  return home != nullptr && home[0] == '/' ? absl::StrCat(home, "/.cache/castscope") : "";
+// Folders that lie in each other: what is in the last one is loaded into the job, and so nobody else may write there.
+struct CachePlace {
+  std::string base;  // the user's, or everybody's
+  std::vector<std::string> closed;
+  std::string path() const { return absl::StrCat(base, "/", absl::StrJoin(closed, "/")); }
+};
+
+std::string variable_with_path(const char* name) {
+  const char* value = getenv(name);
+  return value != nullptr && value[0] == '/' ? value : "";
 }
 
-// For a user without a home, or with a read-only one. Others can write into /tmp: nobody else's folder is trusted,
-// since what lies here is loaded into the job.
-std::string fallback_root() {
-  const char* base = getenv("TMPDIR");
-  return absl::StrCat(base != nullptr && base[0] == '/' ? base : "/tmp", "/castscope-", getuid(), "/cache");
-}
-
-bool make_private_folder(const std::string& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  struct stat info;
-  for (fs::path path : {fs::path(folder), fs::path(folder).parent_path()}) {
-    if (lstat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != geteuid() || info.st_mode & 022) {
-      return false;
-    }
+std::vector<CachePlace> cache_places() {
+  std::vector<CachePlace> result;
+  const std::string cache = variable_with_path("XDG_CACHE_HOME"), home = variable_with_path("HOME");
+  if (!cache.empty()) {
+    result.push_back({cache, {"castscope", source_hash()}});
+  } else if (!home.empty()) {
+    result.push_back({home + "/.cache", {"castscope", source_hash()}});
   }
-  return access(folder.c_str(), W_OK) == 0;
+  // For a user without a home, or with a read-only one.
+  const std::string temporary = variable_with_path("TMPDIR");
+  result.push_back(
+      {temporary.empty() ? "/tmp" : temporary, {absl::StrCat("castscope-", getuid()), "cache", source_hash()}});
+  return result;
+}
+
+bool is_closed(const std::string& folder) {
+  struct stat info;
+  return lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
+         (info.st_mode & 022) == 0;
+}
+
+// Nobody else can put another folder in its place.
+bool stays_in_place(const std::string& folder) {
+  constexpr uid_t kRoot = 0, kOutsideOfNamespace = 65534;
+  std::error_code error;
+  for (fs::path path = fs::canonical(folder, error); !error && !path.empty(); path = path.parent_path()) {
+    struct stat info;
+    if (stat(path.c_str(), &info) != 0) return false;
+    const bool owner_is_safe = info.st_uid == geteuid() || info.st_uid == kRoot || info.st_uid == kOutsideOfNamespace;
+    if (!owner_is_safe || ((info.st_mode & 002) != 0 && (info.st_mode & S_ISVTX) == 0)) return false;
+    if (path == path.root_path()) return true;
+  }
+  return false;
+}
+
+bool is_trusted(const CachePlace& place) {
+  std::string folder = place.base;
+  for (const std::string& name : place.closed) {
+    folder += "/" + name;
+    if (!is_closed(folder)) return false;
+  }
+  return stays_in_place(place.base);
+}
+
+bool make_folders(const CachePlace& place) {
+  std::error_code error;
+  fs::create_directories(place.base, error);
+  std::string folder = place.base;
+  for (const std::string& name : place.closed) {
+    folder += "/" + name;
+    mkdir(folder.c_str(), 0700);
+  }
+  return is_trusted(place) && access(folder.c_str(), W_OK) == 0;
 }
 
 class FolderLock {
@@ -135,14 +176,15 @@ std::string program_path() {
 }
 
 absl::StatusOr<std::string> cache_folder(bool make) {
-  for (const std::string& root : {cache_root(), fallback_root()}) {
-    if (root.empty()) continue;
-    std::string folder = absl::StrCat(root, "/", source_hash());
-    if (make ? make_private_folder(folder) : access(folder.c_str(), X_OK) == 0) return folder;
+  std::vector<std::string> tried;
+  for (const CachePlace& place : cache_places()) {
+    if (make ? make_folders(place) : is_trusted(place)) return place.path();
+    tried.push_back(fs::path(place.path()).parent_path().string());
   }
   if (!make) return absl::NotFoundError("nothing has been built yet");
-  return absl::UnavailableError(
-      absl::StrCat("neither ", cache_root(), " nor ", fallback_root(), " can be written: set XDG_CACHE_HOME"));
+  return absl::UnavailableError(absl::StrCat("neither ", absl::StrJoin(tried, " nor "),
+                                             " is a folder that can be written by you, and by nobody else: set "
+                                             "XDG_CACHE_HOME to one"));
 }
 
 std::string agent_file_name(const TorchInstall& torch) { return absl::StrCat("castscope_agent-", torch.key, ".so"); }
