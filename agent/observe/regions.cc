@@ -8,7 +8,7 @@
 namespace castscope::observe {
 namespace {
 
-// Code objects of autocast.__enter__ and __exit__: known from the first region on. Set under the GIL.
+// Code objects of autocast.__enter__ and __exit__: known from their first use on. Set under the GIL, and pinned.
 std::atomic<const void*> g_enter_code{nullptr};
 std::atomic<const void*> g_exit_code{nullptr};
 
@@ -19,6 +19,27 @@ const void* running_code() {
   if (frame == nullptr) return nullptr;
   auto bits = read_at<std::uintptr_t>(frame, api.frame.code);
   return reinterpret_cast<const void*>(api.frame.tagged ? bits & ~std::uintptr_t{3} : bits);
+}
+
+// The setter is called by autocast's own __enter__ or __exit__, not by someone who does what they do.
+bool in_autocast_code() {
+  const void* code = running_code();
+  if (code == nullptr) return false;
+  const void *enter = g_enter_code.load(), *exit = g_exit_code.load();
+  if (code == enter || code == exit) return true;
+  if (enter != nullptr && exit != nullptr) return false;
+  const PythonApi& api = g_process.python;
+  Gil gil(api);
+  if (!gil.held()) return false;
+  KeepError keep(api);
+  auto* object = static_cast<PyObject*>(const_cast<void*>(code));
+  if (type_of(object) != api.code_type) return false;
+  if (!text_attribute(api, object, "co_filename").ends_with("torch/amp/autocast_mode.py")) return false;
+  const std::string function = text_attribute(api, object, "co_qualname");
+  if (function != "autocast.__enter__" && function != "autocast.__exit__") return false;
+  api.inc_ref(object);
+  (function == "autocast.__enter__" ? g_enter_code : g_exit_code).store(code);
+  return true;
 }
 
 std::uint32_t present_stack(ThreadState& t) {
@@ -85,7 +106,8 @@ std::uint32_t name_region(ThreadState& t, std::uint8_t device) {
     announce(t, t.open[i]);
     return t.region = t.open[i].definition;
   }
-  const bool raw = t.enabled_by_raw[device % 32] == 1;
+  // A thread that found autocast on and did nothing to it got it from elsewhere: TorchScript's forks do.
+  const bool raw = t.enabled_by_raw[device % 32] == 1 && (t.switched >> device % 32 & 1) != 0;
   return t.region = define(t, device, raw ? lanes::RegionKind::kRaw : lanes::RegionKind::kInherited,
                            raw ? t.raw_stack : 0, 0, 0);
 }
@@ -103,10 +125,9 @@ std::uint32_t find_region(ThreadState& t, std::uint8_t device) {
 void region_device_switched(ThreadState& t, std::uint8_t device, bool enabled) {
   t.entering_device = device;
   t.enabled_by_raw[device % 32] = enabled ? 1 : 0;
+  t.switched |= 1u << device % 32;
   t.region_known = false;
-  const void* code = running_code();
-  if (enabled && (code == nullptr || (code != g_enter_code.load() && code != g_exit_code.load())))
-    t.raw_stack = present_stack(t);
+  if (!in_autocast_code() && enabled) t.raw_stack = present_stack(t);
 }
 
 void region_cache_switched(ThreadState& t, bool enabled) {
@@ -117,7 +138,6 @@ void region_cache_switched(ThreadState& t, bool enabled) {
 
 void region_entered(ThreadState& t) {
   Recording& r = *g_process.recording.load();
-  if (g_enter_code.load() == nullptr) g_enter_code.store(running_code());
   if (t.open.empty()) {
     r.segment.update_clock_pair();
     lanes::StepReason reason{};
@@ -137,7 +157,6 @@ void region_entered(ThreadState& t) {
 
 void region_left(ThreadState& t) {
   Recording& r = *g_process.recording.load();
-  if (g_exit_code.load() == nullptr) g_exit_code.store(running_code());
   if (t.open.empty()) return;
   if (!t.open.back().announced) announce(t, t.open.back());
   mark(t, lanes::EventKind::kRegionExit, t.open.back().definition);

@@ -12,11 +12,12 @@ namespace castscope::observe {
 // The definition of the region that is in force for `device` in this thread, for a conversion to `to`
 // (c10::ScalarType). set_autocast_dtype is not hooked: the autograd engine calls it for every device type around each
 // node that it runs (setThreadLocalState in aten/src/ATen/ThreadLocalState.cpp), thousands of times a step. An operator
-// that casts to the dtype last seen shows that it still holds; for any other, and for a conversion that is not
-// autocast's (kNotAutocasts), PyTorch is asked.
+// that casts to the dtype last seen shows that it still holds; for any other PyTorch is asked. A conversion that is not
+// autocast's (kNotAutocasts) belongs to the innermost open region, whatever its device and the tensor's.
 inline constexpr std::uint8_t kNotAutocasts = 0xfe;
 std::uint32_t find_region(ThreadState& t, std::uint8_t device);
 inline std::uint32_t region_in_force(ThreadState& t, std::uint8_t device, std::uint8_t to) {
+  if (to == kNotAutocasts && !t.open.empty()) device = t.open.back().device;
   if (t.region_known && t.region_device == device && (to == t.region_dtype || t.region_dtype == autocast_dtype(device)))
       [[likely]]
     return t.region;

@@ -107,6 +107,7 @@ struct ThreadState {
   std::uint32_t region_serial = 0;
   std::uint32_t raw_stack = 0;                   // where autocast was last switched without a context manager
   std::array<std::int8_t, 32> enabled_by_raw{};  // per device type: 1 on, 0 off, as the setters said
+  std::uint32_t switched = 0;                    // device types that this thread itself switched: a bit each
   std::vector<OpenRegion> open;
   // tables
   std::array<ReturnAddressEntry, 256> return_addresses{};

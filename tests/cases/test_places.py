@@ -43,3 +43,52 @@ def test_pytorch_in_another_folder_is_not_the_users_code(run, tmp_path):
         """, PYTHONPATH=str(tmp_path / "elsewhere"))
     assert {line(site["location"]) for site in report["sites"]} == {4}
     assert regions(report) == [("context", 3)]
+
+
+def test_a_switch_that_does_what_a_region_does_is_still_raw(run):
+    report = run("""\
+        net = torch.nn.Linear(4, 4)
+        x = torch.randn(3, 4)
+        torch.set_autocast_enabled("cpu", True)
+        torch.autocast_increment_nesting()
+        net(x)
+        torch.autocast_decrement_nesting()
+        torch.set_autocast_enabled("cpu", False)
+        torch.clear_autocast_cache()
+        torch.set_autocast_enabled("cpu", True)
+        net(x)
+        torch.set_autocast_enabled("cpu", False)
+        """)
+    assert regions(report) == [("context", 5), ("raw", 10)]
+    assert [(found["rule"], line(found["location"])) for found in report["findings"]] == [("cache-never-cleared", 10)]
+
+
+def test_a_conversion_belongs_to_the_region_around_it_whatever_its_device(run):
+    report = run("""\
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            torch.randn(2, 2, device="meta").half()
+            torch.randn(2, 2).half()
+        """)
+    assert regions(report) == [("context", 2)]
+    assert {(site["device"], site["cause"], site["region"]) for site in report["sites"]} == {
+        ("meta", "user_to", report["regions"][0]["id"]), ("cpu", "user_to", report["regions"][0]["id"])}
+
+
+def test_a_forked_task_inherits_its_region(run):
+    report = run("""\
+        import pathlib, sys
+        sys.path.insert(0, str(pathlib.Path(__file__).parent))
+        pathlib.Path(__file__).with_name("task.py").write_text('''
+        import torch
+        @torch.jit.script
+        def both(x, w):
+            task = torch.jit.fork(torch.mm, x, w)
+            return torch.mm(x, w) + torch.jit.wait(task)
+        '''.replace("\\n        ", "\\n"))
+        from task import both
+        x, w = torch.randn(4, 4), torch.randn(4, 4)
+        for _ in range(20):
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                both(x, w)
+        """)
+    assert "raw" not in {kind for kind, _ in regions(report)}
