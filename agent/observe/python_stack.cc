@@ -13,19 +13,19 @@ void PythonStack::capture(const PythonApi& api, RawStack& out) {
   std::uint64_t h = 0x243f6a8885a308d3;
   for (const void* frame = top(api); frame != nullptr; frame = read_at<const void*>(frame, f.previous)) {
     if (read_at<std::uint8_t>(frame, f.owner) >= f.first_foreign_owner) continue;
-    if (out.depth == kMaxDepth) {
-      out.truncated = true;
-      break;
-    }
     auto bits = read_at<std::uintptr_t>(frame, f.code);
     if (f.tagged) bits &= ~std::uintptr_t{3};
-    const auto instruction = read_at<std::uintptr_t>(frame, f.instruction);
-    h = add_frame(h, bits, instruction);
     const auto* code = reinterpret_cast<const void*>(bits);
     if (code == module_code && code != nullptr) {
       if (out.module_frame == nullptr) out.module_frame = frame;
       out.root_module_frame = frame;
     }
+    if (out.depth == kMaxDepth) {  // the frames beyond are not kept, but the outermost module may be among them
+      out.truncated = true;
+      continue;
+    }
+    const auto instruction = read_at<std::uintptr_t>(frame, f.instruction);
+    h = add_frame(h, bits, instruction);
     out.frames[out.depth++] = {code, reinterpret_cast<const void*>(instruction)};
   }
   out.hash = h;

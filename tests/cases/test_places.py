@@ -92,3 +92,23 @@ def test_a_forked_task_inherits_its_region(run):
                 both(x, w)
         """)
     assert "raw" not in {kind for kind, _ in regions(report)}
+
+
+def test_the_outermost_module_is_known_however_deep_it_stands(run):
+    report = run("""\
+        class Wrap(torch.nn.Module):
+            def __init__(self, inner):
+                super().__init__()
+                self.inner = inner
+            def forward(self, x):
+                return self.inner(x)
+        class Net(Wrap):
+            pass
+        net = torch.nn.Linear(4, 4)
+        for _ in range(90):
+            net = Wrap(net)
+        net = Net(net)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            net(torch.randn(2, 4))
+        """)
+    assert {(site["model"], site["module"]) for site in report["sites"]} == {("Net", ".".join(["inner"] * 91))}
