@@ -12,6 +12,7 @@
 #include "agent/observe/module_names.h"
 #include "agent/observe/steps.h"
 #include "agent/observe/thread_state.h"
+#include "agent/observe/weight_versions.h"
 #include "agent/preload/interface.h"
 
 namespace castscope::observe {
@@ -25,6 +26,7 @@ struct Recording {
   ModuleNames modules;
   CallSites call_sites;
   Steps steps;
+  WeightVersions weights;
   std::atomic<std::uint32_t> region_serial{0};
 };
 

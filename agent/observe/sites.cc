@@ -41,6 +41,7 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
     if (!knew_modules) PythonStack::capture(g_process.python, raw);
     module = r.modules.find(raw);
   }
+  if (facts.parameter && facts.requires_grad && facts.leaf) r.weights.watch(tensor);
   d.module = module.id;
   d.region = key.region;
   d.cause = facts.cause;

@@ -30,10 +30,9 @@ bool any_hooked(const PythonApi& api, PyObject* optimizer_class, int depth) {
 
 bool Steps::optimizer_exists(const PythonApi& api) {
   if (has_optimizer_.load(std::memory_order_relaxed)) return true;
-  // A loop without an optimizer asks at every region: less and less often.
-  if (api.gil_check == nullptr || ++asked_ < ask_at_) return false;
-  ask_at_ *= 2;
-  if (api.gil_check() == 0) return false;
+  // A loop without an optimizer asks at every region, which takes some microseconds: an optimizer made after many of
+  // them must still be seen at the next.
+  if (api.gil_check == nullptr || api.gil_check() == 0) return false;
   KeepError keep(api);
   PyObject* module = api.dict_item(api.import_modules(), "torch.optim.optimizer");
   PyObject* base = module == nullptr ? nullptr : api.get_attribute(module, "Optimizer");
@@ -43,21 +42,28 @@ bool Steps::optimizer_exists(const PythonApi& api) {
   return found;
 }
 
-bool Steps::outermost_enter(const PythonApi& api, bool grad_mode, bool in_backward, lanes::StepReason& reason) {
+bool Steps::outermost_enter(const PythonApi& api, bool grad_mode, bool in_backward, bool weights_changed,
+                            lanes::StepReason& reason) {
   const bool alone = open_.fetch_add(1, std::memory_order_relaxed) == 0;
-  if (!alone || in_backward || explicit_.load(std::memory_order_relaxed)) return false;
+  if (!alone || in_backward || explicit_.load(std::memory_order_relaxed)) {
+    if (weights_changed) weights_changed_.store(true, std::memory_order_relaxed);
+    return false;
+  }
   const bool first = !region_seen_.exchange(true, std::memory_order_relaxed);
-  const bool stepped = stepped_.exchange(false, std::memory_order_relaxed);
+  // Asked at each: a region that was entered before there was an optimizer is a step of its own.
+  const bool makes_graph = grad_mode && optimizer_exists(api);
+  const bool written = weights_changed_.exchange(false, std::memory_order_relaxed) || weights_changed;
+  const bool pending = graph_pending_.load(std::memory_order_relaxed);
+  const bool stepped = stepped_.exchange(false, std::memory_order_relaxed) || (pending && written);
   if (!first && !stepped) {
-    const bool graph_pending = graph_pending_.load(std::memory_order_relaxed) && optimizer_exists(api);
     const bool teacher = grad_mode && lone_pass_.load(std::memory_order_relaxed);
-    if (graph_pending || teacher) {
-      if (grad_mode) graph_pending_.store(true, std::memory_order_relaxed);
+    if (pending || teacher) {
+      if (makes_graph) graph_pending_.store(true, std::memory_order_relaxed);
       lone_pass_.store(false, std::memory_order_relaxed);
       return false;
     }
   }
-  graph_pending_.store(grad_mode, std::memory_order_relaxed);
+  graph_pending_.store(makes_graph, std::memory_order_relaxed);
   lone_pass_.store(!grad_mode && (first || stepped), std::memory_order_relaxed);
   if (first) return false;
   reason = stepped ? lanes::StepReason::kOptimizer : lanes::StepReason::kRegionEnd;

@@ -1,6 +1,9 @@
 // Where a training step ends: with the last optimizer step (taken or skipped) before the next outermost region. Where
-// there is no optimizer, with the region itself: in a process that has none, and for a region entered with grad mode
-// off (evaluation). castscope.step() overrides all of that from its first call on.
+// there is no optimizer, with the region itself: in a process that has none when the region is entered, and for a
+// region entered with grad mode off (evaluation). castscope.step() overrides all of that from its first call on.
+//
+// An optimizer step is seen by the record_function range that torch.optim puts around it, or by GradScaler's operators;
+// one that torch.compile compiled has no range: it is told by weights that were written to (weight_versions.h).
 //
 // So regions entered with grad mode on belong together until an optimizer steps: gradient accumulation, a loss in a
 // region of its own. A single region without grad mode that follows an optimizer step (a teacher's pass) belongs to the
@@ -20,7 +23,8 @@ class Steps {
   std::uint32_t current() const { return current_.load(std::memory_order_relaxed); }
 
   // A thread enters its outermost region; GIL held. Returns true, and the reason, when a new step begins here.
-  bool outermost_enter(const PythonApi& api, bool grad_mode, bool in_backward, lanes::StepReason& reason);
+  bool outermost_enter(const PythonApi& api, bool grad_mode, bool in_backward, bool weights_changed,
+                       lanes::StepReason& reason);
   void outermost_exit() { open_.fetch_sub(1, std::memory_order_relaxed); }
   void optimizer_stepped() {
     has_optimizer_.store(true, std::memory_order_relaxed);
@@ -35,11 +39,11 @@ class Steps {
   std::atomic<std::int32_t> open_{0};  // outermost regions open in all threads
   std::atomic<bool> region_seen_{false};
   std::atomic<bool> stepped_{false};
-  std::atomic<bool> graph_pending_{false};  // a region since the step began may have made a graph
-  std::atomic<bool> lone_pass_{false};      // the step so far is one region without grad mode, after an optimizer step
+  std::atomic<bool> graph_pending_{false};    // a region since the step began may have made a graph for an optimizer
+  std::atomic<bool> weights_changed_{false};  // written to, as a region showed that ends no step by itself
+  std::atomic<bool> lone_pass_{false};  // the step so far is one region without grad mode, after an optimizer step
   std::atomic<bool> has_optimizer_{false};
   std::atomic<bool> explicit_{false};
-  std::uint32_t asked_ = 0, ask_at_ = 1;  // under the GIL
 };
 
 }  // namespace castscope::observe

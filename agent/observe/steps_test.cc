@@ -11,13 +11,16 @@ class Loop {
   // One outermost region; returns the number of the step that it belongs to.
   std::uint32_t region(bool grad_mode, bool in_backward = false) {
     lanes::StepReason reason{};
-    began_ = steps_.outermost_enter(api_, grad_mode, in_backward, reason) ? reason : lanes::StepReason{};
+    began_ = steps_.outermost_enter(api_, grad_mode, in_backward, written_, reason) ? reason : lanes::StepReason{};
+    written_ = false;
     steps_.outermost_exit();
     return steps_.current();
   }
   std::uint32_t train_region() { return region(true); }
   std::uint32_t no_grad_region() { return region(false); }
   void optimizer() { steps_.optimizer_stepped(); }
+  // One that has no range of its own: all there is of it are weights of other versions.
+  void compiled_optimizer() { written_ = true; }
   lanes::StepReason began() const { return began_; }
   Steps& steps() { return steps_; }
   const PythonApi& api() const { return api_; }
@@ -26,6 +29,7 @@ class Loop {
   PythonApi api_{};
   Steps steps_;
   lanes::StepReason began_{};
+  bool written_ = false;
 };
 
 TEST(StepsTest, AnOptimizerStepEndsTheStep) {
@@ -52,6 +56,38 @@ TEST(StepsTest, AccumulationGoesOn) {
   for (std::uint32_t step = 1; step < 4; ++step) {
     for (int micro = 0; micro < 3; ++micro) EXPECT_EQ(loop.train_region(), step);
     loop.optimizer();
+  }
+}
+
+TEST(StepsTest, WrittenWeightsAreAnOptimizerStep) {
+  Loop loop;
+  loop.train_region();
+  loop.optimizer();
+  for (std::uint32_t step = 1; step < 4; ++step) {
+    for (int micro = 0; micro < 3; ++micro) EXPECT_EQ(loop.train_region(), step);
+    EXPECT_EQ(loop.region(true, true), step);
+    loop.compiled_optimizer();
+  }
+  EXPECT_EQ(loop.no_grad_region(), 4u);
+  EXPECT_EQ(loop.began(), lanes::StepReason::kOptimizer);
+}
+
+TEST(StepsTest, WeightsSeenWrittenInBackwardEndTheStepAtTheNextRegion) {
+  Loop loop;
+  loop.train_region();
+  loop.optimizer();
+  EXPECT_EQ(loop.train_region(), 1u);
+  loop.compiled_optimizer();
+  EXPECT_EQ(loop.region(true, true), 1u);
+  EXPECT_EQ(loop.train_region(), 2u);
+}
+
+TEST(StepsTest, WeightsWrittenWithoutAnOptimizerChangeNothing) {
+  Loop loop;
+  for (std::uint32_t step = 0; step < 4; ++step) {
+    EXPECT_EQ(loop.train_region(), step);
+    EXPECT_TRUE(step == 0 || loop.began() == lanes::StepReason::kRegionEnd);
+    loop.compiled_optimizer();
   }
 }
 
@@ -109,8 +145,8 @@ TEST(StepsTest, RegionsOfOtherThreadsWithinOneStepDoNotEndIt) {
   loop.train_region();
   loop.optimizer();
   lanes::StepReason reason{};
-  EXPECT_TRUE(loop.steps().outermost_enter(loop.api(), true, false, reason));   // main thread
-  EXPECT_FALSE(loop.steps().outermost_enter(loop.api(), true, false, reason));  // a replica's thread, meanwhile
+  EXPECT_TRUE(loop.steps().outermost_enter(loop.api(), true, false, false, reason));   // main thread
+  EXPECT_FALSE(loop.steps().outermost_enter(loop.api(), true, false, false, reason));  // a replica's thread, meanwhile
   loop.steps().outermost_exit();
   loop.steps().outermost_exit();
   EXPECT_EQ(loop.steps().current(), 1u);

@@ -112,3 +112,37 @@ def test_the_outermost_module_is_known_however_deep_it_stands(run):
             net(torch.randn(2, 4))
         """)
     assert {(site["model"], site["module"]) for site in report["sites"]} == {("Net", ".".join(["inner"] * 91))}
+
+
+def test_an_optimizer_made_late_is_seen_at_the_next_region(run):
+    report = run("""\
+        net, x = torch.nn.Linear(4, 4), torch.randn(3, 4)
+        def micro():
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                loss = net(x).sum()
+            loss.backward()
+        for _ in range(100):  # steps of their own: there is no optimizer
+            micro()
+        optimizer = torch.optim.SGD(net.parameters(), 0.1)
+        for _ in range(3):
+            for _ in range(8):
+                micro()
+            optimizer.step()
+        """)
+    assert report["steps"]["count"] == 103
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+def test_a_compiled_optimizer_step_ends_the_step(run, backend):
+    report = run(f"""\
+        net, x = torch.nn.Linear(4, 4), torch.randn(3, 4)
+        optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+        step = torch.compile(optimizer.step, backend="{backend}")
+        for _ in range(6):
+            for _ in range(2):
+                with torch.autocast("cpu", dtype=torch.bfloat16):
+                    loss = net(x).float().sum()
+                loss.backward()
+            step()
+        """)
+    assert report["steps"]["count"] == 6
