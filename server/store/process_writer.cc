@@ -32,7 +32,7 @@ bool watch_repeats(const SiteInfo& site) {
 absl::Status ProcessWriter::adopt(const Database& database, const RunData& data) {
   for (const LaneRow& lane : data.process(id_).lanes) {
     lanes_[lane.lane] = lane;
-    steps_.dropped(lane.lane);  // the step that was open when the earlier life ended is in the file in part
+    steps_.gap(lane.lane);  // the step that was open when the earlier life ended is in the file in part
   }
   for (const RegionUse& use : data.region_uses) {
     if (use.process == id_) evidence_.adopt(use);
@@ -192,6 +192,11 @@ absl::Status ProcessWriter::events(const EventBlock& block) {
     switch (event.kind) {
       case lanes::EventKind::kCast:
       case lanes::EventKind::kHit:
+        if (event.site == 0) [[unlikely]] {  // its site had no room in the process: of that step not all is known
+          step.other(event);
+          steps_.dropped(block.lane);
+          break;
+        }
         if (event.site >= facts_.size() || facts_[event.site].site == 0) [[unlikely]] {
           return absl::FailedPreconditionError(
               absl::StrCat("process ", key_, ": an event is of site ", event.site, ", which was never defined"));

@@ -82,6 +82,28 @@ TEST_F(RunStoreTest, CallsBeyondSitesStandApart) {
   EXPECT_EQ(query("SELECT casts FROM v_totals"), 7);
 }
 
+// Their site had no room in the process: they are counted, and their step is known in part.
+TEST_F(RunStoreTest, EventsBeyondSitesMakeTheirStepIncomplete) {
+  auto store = create();
+  TestRun run(*store);
+  const std::uint32_t weight = run.weight("train.py", 10, "fc");
+  for (int i = 1; i <= 20; ++i) {
+    run.step().cast(weight, kTensor);
+    if (i > 10) run.cast(0, kTensor).hit(0, kTensor);
+    run.flush();
+  }
+  run.end();
+  ASSERT_TRUE(store->close().ok());
+  const RunData data = read();
+  EXPECT_EQ(data.process(1).beyond_sites.casts, 10u);
+  EXPECT_EQ(data.process(1).beyond_sites.hits, 10u);
+  EXPECT_EQ(query("SELECT casts FROM v_totals"), 30);
+  ASSERT_GE(data.step_runs.size(), 2u);
+  EXPECT_FALSE(data.step_runs.front().incomplete);
+  EXPECT_TRUE(data.step_runs.back().incomplete);
+  EXPECT_EQ(query("SELECT count(*) FROM behaviour_sites WHERE site = 0"), 0);
+}
+
 TEST_F(RunStoreTest, RanksWithTheSameCodeShareItsRows) {
   auto store = create();
   for (std::int64_t pid : {100, 101, 102}) {

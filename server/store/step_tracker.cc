@@ -127,13 +127,14 @@ void StepTracker::mark_incomplete(std::uint32_t step) {
 
 void StepTracker::dropped(std::uint32_t lane) {
   LaneSteps& steps = lane_steps(lane);
-  steps.gap_ = true;  // the next step this lane is seen in
-  if (!steps.seen_) return;
-  // From the last step this lane was seen in to the newest: any of them may lack events.
+  gap(lane);
+  // From the last step this lane was seen in to the newest: any of them may lack events. A lane without a ring is never
+  // seen: from the last step it was heard of.
   const std::uint32_t from = std::max<std::int64_t>(steps.step_, settled_ + 1);
   if (steps.open_) steps.work_.incomplete = true;
   for (auto it = open_.lower_bound(from); it != open_.end(); ++it) it->second.incomplete = true;
-  mark_incomplete(steps.step_);
+  mark_incomplete(steps.seen_ ? steps.step_ : newest_);
+  if (!steps.seen_) steps.step_ = newest_;
 }
 
 void StepTracker::settle(bool all, const std::function<void(std::uint32_t, StepWork&&)>& take) {

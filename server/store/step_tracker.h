@@ -93,6 +93,8 @@ class StepTracker {
   }
   // More events of the lane were dropped since the last time.
   void dropped(std::uint32_t lane);
+  // The next step the lane is seen in lacks what came before.
+  void gap(std::uint32_t lane) { lane_steps(lane).gap_ = true; }
   // Settled steps, in order, each once, not yet ordered inside. `all` at the end of the process: a last step in which
   // nothing was begun is none (castscope.step() after the last one of n steps makes no n + 1).
   void settle(bool all, const std::function<void(std::uint32_t step, StepWork&&)>& take);

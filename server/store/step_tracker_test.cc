@@ -117,6 +117,19 @@ TEST_F(StepTrackerTest, AGapTouchesTheStepsAroundItOnly) {
   EXPECT_EQ(incomplete, (std::vector<std::uint32_t>{2, 5}));
 }
 
+// A lane without a ring: all it did is dropped, so no step it may have worked in is whole.
+TEST_F(StepTrackerTest, DropsOfALaneThatIsNeverSeenTouchTheStepsOfTheOthers) {
+  for (std::uint32_t step = 0; step < 3; ++step) cast(1, step);
+  tracker_.dropped(2);
+  for (std::uint32_t step = 3; step < 6; ++step) cast(1, step);
+  settle(true);
+  std::vector<std::uint32_t> incomplete;
+  for (const auto& [step, work] : settled_) {
+    if (work.incomplete) incomplete.push_back(step);
+  }
+  EXPECT_EQ(incomplete, (std::vector<std::uint32_t>{0, 1, 2}));
+}
+
 TEST_F(StepTrackerTest, FingerprintsDependOnWhatWasDoneNotOnOrderOrTime) {
   cast(1, 0, 7);
   cast(1, 0, 3);
