@@ -4,8 +4,8 @@
 //
 //   offset 0      SegmentHeader (one page)
 //   then, in any order, blocks from a bump allocator, each 64-byte aligned:
-//     Lane           one per thread at a time: its cursor words, its overflow counter
-//     Event[]        the lane's ring, capacity a power of two
+//     Lane           one per thread at a time: its cursor words, its two overflow counters
+//     Event[]        the lane's ring, capacity a power of two; a late lane may have none
 //     CounterBlock   127 counters, chained; counters are appended, never moved or removed
 //     DefinitionBlock  chained; records appended, never changed
 //
@@ -23,7 +23,7 @@
 namespace castscope::lanes {
 
 inline constexpr std::uint64_t kMagic = 0x454e414c54534143;  // "CASTLANE" in little-endian order
-inline constexpr std::uint32_t kVersion = 2;
+inline constexpr std::uint32_t kVersion = 3;
 inline constexpr std::uint64_t kPage = 4096;
 inline constexpr std::uint64_t kAlignment = 64;
 
@@ -33,6 +33,14 @@ inline constexpr std::uint64_t kMaxSegmentBytes = 48ull << 20;
 // 2^15 events * 64 B = 2 MB per thread: at 1 M events/s the reader may be away for 32 ms.
 inline constexpr std::uint32_t kDefaultRingEvents = 1u << 15;
 inline constexpr std::uint32_t kSmallestRingEvents = 1u << 8;
+
+// Rings get smaller as lanes are added, so that counters have room: a ring takes at most an eighth of what is left of
+// two thirds of the segment, and the smallest one beyond that. Past five sixths a lane has no ring.
+constexpr std::uint64_t ring_share(std::uint64_t segment) { return segment / 6 * 4; }
+constexpr std::uint64_t most_ring_bytes(std::uint64_t segment) { return segment / 6 * 5; }
+// Room that only lanes without a ring may take: each thread has its counts when nothing else fits any more.
+inline constexpr std::uint32_t kSpareLanes = 48;
+inline constexpr std::uint32_t kMostLanes = 1u << 15;
 
 // ---------------------------------------------------------------------------------------------------------------
 // Closed lists. The numbers are those of proto/castscope/v1/castscope.proto, which documents each value
@@ -87,7 +95,7 @@ template <typename T>
 using Shared = std::atomic<T>;  // lock-free and of T's size: asserted below
 
 struct alignas(64) Counter {
-  Shared<std::uint32_t> site;  // definition number; 0 in Lane::overflow
+  Shared<std::uint32_t> site;  // definition number; 0 = calls of cached_cast whose site has no counter
   std::uint32_t reserved;
   Shared<std::uint64_t> casts;   // conversions made
   Shared<std::uint64_t> hits;    // served from the autocast cache
@@ -139,8 +147,8 @@ struct alignas(64) Lane {
   std::uint32_t id;                      // 1, 2, …
   Shared<std::uint32_t> tid;             // kernel thread id of the present (or last) holder
   Shared<std::uint32_t> held;            // 1 while a thread holds it; a free lane may be taken by a new thread
-  std::uint32_t ring_capacity;           // events, a power of two
-  std::uint64_t ring;                    // offset of Event[ring_capacity]
+  std::uint32_t ring_capacity;           // events, a power of two; 0 = no ring, every event is dropped
+  std::uint64_t ring;                    // offset of Event[ring_capacity]; 0 = no ring
   Shared<std::uint64_t> first_counters;  // offset of the first CounterBlock; 0 = none yet
   std::uint64_t reserved[3];
   // the writer's line
@@ -148,7 +156,8 @@ struct alignas(64) Lane {
   Shared<std::uint64_t> dropped;           // events not written because the ring was full
   Shared<std::uint64_t> n_counters;        // counters ever begun
   // calls whose site could not be given a counter: exact all the same
-  Counter overflow;
+  Counter overflow;  // of cached_cast
+  Counter other;     // of other causes; its site is a definition that says no more than that
   // the reader's line: the only words that the reader writes
   alignas(64) Shared<std::uint64_t> tail;  // events taken
 };
@@ -287,15 +296,16 @@ struct SegmentHeader {
   Shared<std::uint64_t> clock1, monotonic1_ns;
   // process-wide; written by any thread with atomic adds, off the hot path
   Shared<std::uint64_t> cache_bytes, cache_entries, cache_peak_bytes, cache_peak_entries, cache_clears;
-  Shared<std::uint64_t> steps;                                            // number of the present step
-  Shared<std::uint64_t> lost_casts, lost_hits, lost_passes, lost_traced;  // by threads that could get no lane
-  Shared<std::uint64_t> lost_definitions;                                 // definitions that did not fit
-  Shared<std::uint64_t> lost_bytes, lost_ticks;
-  Shared<std::uint64_t> exit_status;  // with kExited: status given to exit(), + 1; 0 = not known
+  Shared<std::uint64_t> steps;             // number of the present step
+  Shared<std::uint64_t> lost_definitions;  // definitions that did not fit
+  Shared<std::uint64_t> lost_events;       // dropped by threads that could get no lane
+  Shared<std::uint64_t> exit_status;       // with kExited: status given to exit(), + 1; 0 = not known
+  // what threads counted that could get no lane: as Lane::overflow and Lane::other, added to atomically
+  Counter lost, lost_other;
 };
 
 static_assert(sizeof(Counter) == 64 && sizeof(Event) == 64);
-static_assert(sizeof(Lane) == 64 * 4 && offsetof(Lane, head) == 64 && offsetof(Lane, overflow) == 128);
+static_assert(sizeof(Lane) == 64 * 5 && offsetof(Lane, head) == 64 && offsetof(Lane, overflow) == 128);
 static_assert(sizeof(CounterBlock) == 64 * (kCountersPerBlock + 1));
 static_assert(sizeof(DefinitionBlock) == 64 && sizeof(DefinitionHeader) == 16);
 static_assert(sizeof(SegmentHeader) <= kPage);

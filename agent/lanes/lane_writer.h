@@ -19,8 +19,9 @@ class LaneWriter {
   LaneWriter(SegmentWriter& segment, Lane& lane)
       : lane_(&lane),
         ring_(segment.at<Event>(lane.ring)),
-        mask_(lane.ring_capacity - 1),
-        head_(lane.head.load(std::memory_order_relaxed)),
+        // A lane without a ring is one of a single place that is taken for good.
+        mask_(lane.ring_capacity == 0 ? 0 : lane.ring_capacity - 1),
+        head_(lane.ring_capacity == 0 ? 1 : lane.head.load(std::memory_order_relaxed)),
         tail_(lane.tail.load(std::memory_order_acquire)),
         tsc_(segment.header().clock == Clock::kTsc) {}
 
@@ -32,7 +33,7 @@ class LaneWriter {
     if (head_ - tail_ > mask_) [[unlikely]] {
       tail_ = lane_->tail.load(std::memory_order_acquire);
       if (head_ - tail_ > mask_) {
-        add(lane_->dropped, 1);
+        SegmentWriter::drop_event(*lane_);
         return nullptr;
       }
     }

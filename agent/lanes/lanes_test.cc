@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <thread>
@@ -179,10 +180,152 @@ TEST_F(LanesTest, AFullSegmentRefusesAndCounts) {
   while (w->define(DefinitionKind::kString, 1, text.data(), static_cast<std::uint32_t>(text.size()))) {
   }
   EXPECT_GT(w->header().lost_definitions.load(), 0u);
-  while (w->acquire_lane(2) != nullptr) {
-  }
   auto r = reader(*w);
   EXPECT_TRUE(r->refresh()) << r->error();
+}
+
+// What the reader finds of all lanes and of the threads that got none.
+struct Sum {
+  std::uint64_t casts = 0, others = 0, bytes = 0, kept = 0, written = 0, dropped = 0;
+};
+Sum sum_of(SegmentReader& r, std::uint32_t other_site) {
+  Sum sum;
+  const auto add = [&](const CounterValues& c) {
+    (c.site == other_site ? sum.others : sum.casts) += c.casts;
+    sum.bytes += c.bytes;
+    sum.kept += c.kept;
+  };
+  EXPECT_TRUE(r.refresh()) << r.error();
+  for (std::size_t i = 0; i < r.lane_count(); ++i) {
+    for (const CounterValues& c : r.counters(i)) add(c);
+    sum.written += r.lane_state(i).written;
+    sum.dropped += r.lane_state(i).dropped;
+  }
+  const ProcessState process = r.process_state();
+  add(process.lost);
+  add(process.lost_other);
+  sum.dropped += process.lost_events;
+  return sum;
+}
+
+// As an agent counts: a site that has no counter goes to the lane's overflow.
+void count(SegmentWriter& w, Lane& lane, std::uint32_t site) {
+  LaneWriter out(w, lane);
+  Counter* counter = w.new_counter(&lane, site);
+  if (counter == nullptr) counter = &lane.overflow;
+  for (int i = 0; i < 100; ++i) {
+    LaneWriter::add(counter->casts, 1);
+    LaneWriter::add(counter->bytes, 7);
+    LaneWriter::add(counter->kept, 1);
+    LaneWriter::add(lane.other.casts, 2);
+    if (Event* e = out.begin_event()) {
+      *e = Event{};
+      out.publish();
+    }
+  }
+}
+
+constexpr std::uint32_t kOtherSite = 1;
+
+TEST_F(LanesTest, TheFirstLanesHaveFullRingsAndLaterOnesSmaller) {
+  auto w = writer(kDefaultRingEvents);
+  std::vector<std::uint32_t> rings;
+  for (std::uint32_t i = 0; i < 1500; ++i) rings.push_back(w->acquire_lane(i)->ring_capacity);
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(rings[static_cast<std::size_t>(i)], kDefaultRingEvents);
+  EXPECT_TRUE(std::is_sorted(rings.rbegin(), rings.rend()));
+  EXPECT_GE(rings[400], kSmallestRingEvents);
+  EXPECT_EQ(rings.back(), 0u);
+}
+
+// Each has a lane of its own and counters in it, and there is room left for definitions.
+TEST_F(LanesTest, FourHundredThreadsAtOnceAreCountedSiteBySite) {
+  auto w = writer(kDefaultRingEvents);
+  w->set_other_site(kOtherSite);
+  std::vector<Lane*> lanes;
+  for (std::uint32_t i = 0; i < 400; ++i) {
+    Lane* lane = w->acquire_lane(i);
+    ASSERT_NE(lane->id, 0u);
+    ASSERT_NE(w->new_counter(lane, 2), nullptr);
+    lanes.push_back(lane);
+    count(*w, *lane, i + 10);
+  }
+  EXPECT_TRUE(w->define(DefinitionKind::kString, 1, "text", 4));
+  auto r = reader(*w);
+  const Sum sum = sum_of(*r, kOtherSite);
+  EXPECT_EQ(sum.casts, 40'000u);
+  EXPECT_EQ(sum.others, 80'000u);
+  EXPECT_EQ(sum.written + sum.dropped, 40'000u);
+  for (std::size_t i = 0; i < 400; ++i) EXPECT_EQ(r->counters(i)[0].casts, 0u) << "nothing is beyond its site";
+}
+
+// A segment with next to no room: lanes without a ring, then private ones. Nothing goes uncounted.
+TEST_F(LanesTest, WithoutAnyRoomCountsAreExact) {
+  auto w = writer(256, 128 << 10);
+  w->set_other_site(kOtherSite);
+  const std::string text(60'000, 'x');
+  while (w->define(DefinitionKind::kString, 1, text.data(), 60'000)) {
+  }
+  while (w->define(DefinitionKind::kString, 1, text.data(), 100)) {
+  }
+  std::vector<std::thread> threads;
+  std::atomic<std::uint32_t> with_lane{0}, privately{0}, counted{0};
+  for (std::uint32_t i = 0; i < 200; ++i)
+    threads.emplace_back([&, i] {
+      Lane* lane = w->acquire_lane(i);
+      (lane->id == 0 ? privately : with_lane).fetch_add(1);
+      count(*w, *lane, i + 10);
+      counted.fetch_add(1);
+      while (counted.load() < 200) std::this_thread::yield();  // all alive at once
+      w->release_lane(lane);
+    });
+  auto r = reader(*w);
+  for (auto& thread : threads) thread.join();
+  EXPECT_GE(with_lane.load(), kSpareLanes);
+  EXPECT_GT(privately.load(), 0u);
+  const Sum sum = sum_of(*r, kOtherSite);
+  EXPECT_EQ(sum.casts, 20'000u);
+  EXPECT_EQ(sum.others, 40'000u);
+  EXPECT_EQ(sum.bytes, 140'000u);
+  EXPECT_EQ(sum.kept, 20'000u);
+  EXPECT_EQ(sum.written + sum.dropped, 20'000u);
+}
+
+// What is not followed by an event (pass-throughs) is told when its thread ends, or when the process does.
+TEST_F(LanesTest, APrivateLaneIsToldAtTheEnd) {
+  auto w = writer(256, 64 << 10);
+  Lane* lane = nullptr;
+  while ((lane = w->acquire_lane(1))->id != 0) {
+  }
+  Lane* other = w->acquire_lane(2);
+  auto r = reader(*w);
+  LaneWriter::add(lane->overflow.passes, 3);
+  EXPECT_EQ(r->process_state().lost.passes, 0u);
+  w->release_lane(lane);
+  EXPECT_EQ(r->process_state().lost.passes, 3u);
+  EXPECT_EQ(w->acquire_lane(3), lane) << "it serves again";
+  LaneWriter::add(lane->overflow.passes, 1);
+  LaneWriter::add(other->overflow.hits, 5);
+  w->mark_end(EndMark::kExited, 1);
+  w->release_lane(lane);
+  EXPECT_EQ(r->process_state().lost.passes, 4u);
+  EXPECT_EQ(r->process_state().lost.hits, 5u);
+}
+
+TEST_F(LanesTest, ThreadsThatComeAndGoShareOneLane) {
+  auto w = writer(1024);
+  w->set_other_site(kOtherSite);
+  for (std::uint32_t i = 0; i < 1000; ++i)
+    std::thread([&] {
+      Lane* lane = w->acquire_lane(i);
+      count(*w, *lane, i + 10);
+      w->release_lane(lane);
+    }).join();
+  auto r = reader(*w);
+  const Sum sum = sum_of(*r, kOtherSite);
+  EXPECT_EQ(r->lane_count(), 1u);
+  EXPECT_EQ(sum.casts, 100'000u);
+  EXPECT_EQ(sum.others, 200'000u);
+  EXPECT_EQ(sum.written + sum.dropped, 100'000u);
 }
 
 // What a full /dev/shm is like: the file cannot grow. A sentence, no signal, nothing left behind.

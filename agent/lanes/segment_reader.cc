@@ -144,12 +144,11 @@ ProcessState SegmentReader::process_state() {
   s.cache_clears = h.cache_clears.load(std::memory_order_relaxed);
   s.steps = h.steps.load(std::memory_order_relaxed);
   s.lost_definitions = h.lost_definitions.load(std::memory_order_relaxed);
-  s.lost.casts = h.lost_casts.load(std::memory_order_relaxed);
-  s.lost.hits = h.lost_hits.load(std::memory_order_relaxed);
-  s.lost.passes = h.lost_passes.load(std::memory_order_relaxed);
-  s.lost.traced = h.lost_traced.load(std::memory_order_relaxed);
-  s.lost.bytes = h.lost_bytes.load(std::memory_order_relaxed);
-  s.lost.ticks = h.lost_ticks.load(std::memory_order_relaxed);
+  s.lost_events = h.lost_events.load(std::memory_order_relaxed);
+  s.lost = {};
+  add(s.lost, h.lost);
+  s.lost_other = {.site = h.lost_other.site.load(std::memory_order_relaxed)};
+  add(s.lost_other, h.lost_other);
   return s;
 }
 
@@ -214,15 +213,18 @@ bool SegmentReader::add_lane(std::uint64_t offset, const Lane& lane) {
   LaneView view;
   view.offset = offset;
   view.capacity = lane.ring_capacity;
-  if (view.capacity == 0 || (view.capacity & (view.capacity - 1)) != 0)
-    return fail("a ring's capacity is not a power of two");
-  view.ring = at<Event>(lane.ring, view.capacity);
-  if (view.ring == nullptr) return fail("a ring lies outside the file");
+  if ((view.capacity & (view.capacity - 1)) != 0) return fail("a ring's capacity is not a power of two");
+  if (view.capacity != 0) view.ring = at<Event>(lane.ring, view.capacity);
+  if (view.capacity != 0 && view.ring == nullptr) return fail("a ring lies outside the file");
   const std::uint64_t tail = lane.tail.load(std::memory_order_relaxed);
   const std::uint64_t head = lane.head.load(std::memory_order_acquire);
   if (tail > head || head - tail > view.capacity) return fail("a ring holds more events than it has room for");
   view.taken = view.released = tail;
   view.values.emplace_back();  // the overflow counter
+  if (const std::uint32_t other = lane.other.site.load(std::memory_order_relaxed); other != 0) {
+    view.row_of_site[other] = view.other = static_cast<std::uint32_t>(view.values.size());
+    view.values.emplace_back().site = other;
+  }
   lanes_.push_back(std::move(view));
   return true;
 }
@@ -303,6 +305,7 @@ const std::vector<CounterValues>& SegmentReader::counters(std::size_t index) {
   if (n > view.rows.size() && (!update_limit() || !find_counters(view, n))) return view.values;
   for (CounterValues& v : view.values) v = CounterValues{.site = v.site};
   add(view.values[0], lane.overflow);
+  add(view.values[view.other], lane.other);
   for (std::size_t i = 0; i < view.rows.size(); ++i)
     add(view.values[view.rows[i]],
         at<CounterBlock>(view.blocks[i / kCountersPerBlock])->counters[i % kCountersPerBlock]);

@@ -43,7 +43,7 @@ struct LaneState {
   bool operator==(const LaneState&) const = default;
 };
 
-// Ticks are in the segment's clock. site 0 = calls whose site could not be given a counter.
+// Ticks are in the segment's clock. site 0 = calls of cached_cast whose site could not be given a counter.
 struct CounterValues {
   std::uint32_t site = 0;
   std::uint64_t casts = 0, hits = 0, passes = 0, traced = 0, bytes = 0, ticks = 0, kept = 0;
@@ -53,7 +53,9 @@ struct CounterValues {
 struct ProcessState {
   std::uint64_t cache_bytes = 0, cache_entries = 0, cache_peak_bytes = 0, cache_peak_entries = 0, cache_clears = 0;
   std::uint64_t steps = 0, lost_definitions = 0;
-  CounterValues lost;  // by threads that could get no lane
+  // by threads that could get no lane
+  std::uint64_t lost_events = 0;
+  CounterValues lost, lost_other;
   bool operator==(const ProcessState&) const = default;
 };
 
@@ -120,6 +122,7 @@ class SegmentReader {
     LaneState state;                    // as last read
     std::vector<std::uint64_t> blocks;  // offsets of the counter blocks
     std::vector<std::uint32_t> rows;    // counter i belongs to values[rows[i]]
+    std::uint32_t other = 0;            // Lane::other to values[other]
     std::unordered_map<std::uint32_t, std::uint32_t> row_of_site;
     std::vector<CounterValues> values;
   };

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 #include <x86intrin.h>
@@ -18,6 +19,8 @@ namespace castscope::lanes {
 namespace {
 
 constexpr std::uint64_t kReserveStep = 256 << 10;  // the file grows by this much at a time
+constexpr std::uint64_t kSpareBytes = kSpareLanes * sizeof(Lane);
+constexpr std::uint64_t kSmallDefinitionBlock = 4 << 10;
 
 std::uint64_t align(std::uint64_t bytes) { return (bytes + kAlignment - 1) & ~(kAlignment - 1); }
 
@@ -31,7 +34,20 @@ std::string sentence(const std::string& what, const std::string& path, int error
   return what + " " + path + ": " + std::strerror(error);
 }
 
+constexpr Shared<std::uint64_t> Counter::*kCounts[] = {&Counter::casts,  &Counter::hits,  &Counter::passes,
+                                                       &Counter::traced, &Counter::bytes, &Counter::ticks,
+                                                       &Counter::kept};
+
 }  // namespace
+
+// A lane that the relay does not see. `told` is what of it is in the header already; under `publishing`.
+struct SegmentWriter::PrivateLane : Lane {
+  explicit PrivateLane(SegmentWriter& owner) : Lane(), segment(owner) {}
+  SegmentWriter& segment;
+  std::mutex publishing;
+  std::uint64_t told[2][std::size(kCounts)] = {};
+  std::uint64_t told_dropped = 0;
+};
 
 bool has_invariant_tsc() {
   unsigned a = 0, b = 0, c = 0, d = 0;
@@ -77,14 +93,18 @@ SegmentWriter* SegmentWriter::create(const Options& options, std::string* error)
   }
   self->base_ = static_cast<char*>(base);
 
-  // Room for one lane with its ring, a counter block and definitions: a segment that cannot hold that is of no use.
+  // Room for one lane with its ring, a counter block and definitions; where that is too much for what the lanes need
+  // to count by outcome alone.
   self->ring_events_ = options.ring_events;
-  const std::uint64_t rest = 4 * kPage + sizeof(CounterBlock) + kDefinitionBlockBytes;
-  while (!self->reserve(rest + self->ring_events_ * sizeof(Event)) && self->ring_events_ > kSmallestRingEvents)
+  while (self->ring_events_ > kSmallestRingEvents && self->ring_events_ * sizeof(Event) > self->free_bytes() / 4)
     self->ring_events_ /= 2;
-  if (!self->reserve(rest + self->ring_events_ * sizeof(Event))) {
-    *error = sentence("no room for " + std::to_string((rest + self->ring_events_ * sizeof(Event)) >> 10) + " KB in",
-                      options.directory, ENOSPC);
+  while (!self->reserve_first(self->ring_events_, kDefinitionBlockBytes) && self->ring_events_ > 0)
+    self->ring_events_ = self->ring_events_ > kSmallestRingEvents ? self->ring_events_ / 2 : 0;
+  if (self->ring_events_ == 0 && !self->reserve_first(0, kDefinitionBlockBytes) &&
+      !self->reserve_first(0, kSmallDefinitionBlock)) {
+    *error =
+        sentence("no room for " + std::to_string((3 * kPage + kSpareBytes + kSmallDefinitionBlock) >> 10) + " KB in",
+                 options.directory, ENOSPC);
     unlink(self->path_.c_str());
     delete self;
     return nullptr;
@@ -147,9 +167,21 @@ bool SegmentWriter::reserve(std::uint64_t end) {
   return true;
 }
 
-std::uint64_t SegmentWriter::allocate(std::uint64_t bytes) {
+bool SegmentWriter::reserve_first(std::uint32_t ring_events, std::uint64_t definition_bytes) {
+  return reserve(3 * kPage + kSpareBytes + definition_bytes + (ring_events == 0 ? 0 : sizeof(CounterBlock)) +
+                 ring_events * sizeof(Event));
+}
+
+std::uint64_t SegmentWriter::free_bytes() const {
+  struct statvfs fs {};
+  if (fstatvfs(fd_, &fs) != 0 || fs.f_blocks == 0) return ~std::uint64_t{0};  // a tmpfs without a limit
+  return std::uint64_t{fs.f_bavail} * fs.f_frsize;
+}
+
+std::uint64_t SegmentWriter::allocate(std::uint64_t bytes, bool spare) {
   bytes = align(bytes);
-  if (used_ + bytes > header_->allocated.load(std::memory_order_relaxed) && !reserve(used_ + bytes)) return 0;
+  const std::uint64_t end = used_ + bytes + (spare ? 0 : kSpareBytes);
+  if (end > header_->allocated.load(std::memory_order_relaxed) && !reserve(end)) return 0;
   const std::uint64_t offset = used_;
   used_ += bytes;
   return offset;
@@ -166,31 +198,84 @@ Lane* SegmentWriter::acquire_lane(std::uint32_t tid) {
     }
     o = lane->next.load(std::memory_order_relaxed);
   }
-  const std::uint64_t used_before = used_;
-  const std::uint64_t offset = allocate(sizeof(Lane));
-  std::uint64_t ring = 0;
-  std::uint32_t capacity = ring_events_;
-  if (offset != 0)
-    while ((ring = allocate(capacity * sizeof(Event))) == 0 && capacity > kSmallestRingEvents) capacity /= 2;
-  if (ring == 0) {
-    used_ = used_before;
-    return nullptr;
-  }
-  Lane* lane = at<Lane>(offset);
-  lane->id = ++lanes_made_;
-  lane->ring_capacity = capacity;
-  lane->ring = ring;
+  Lane* lane = new_lane();
+  if (lane == nullptr) lane = private_lane();
+  lane->other.site.store(header_->lost_other.site.load(std::memory_order_relaxed), std::memory_order_relaxed);
   lane->tid.store(tid, std::memory_order_relaxed);
   lane->held.store(1, std::memory_order_relaxed);
+  if (lane->id == 0) return lane;
   auto& link = last_lane_ == nullptr ? header_->first_lane : last_lane_->next;
-  link.store(offset, std::memory_order_release);
+  link.store(static_cast<std::uint64_t>(reinterpret_cast<char*>(lane) - base_), std::memory_order_release);
   last_lane_ = lane;
   return lane;
 }
 
-void SegmentWriter::release_lane(Lane* lane) { lane->held.store(0, std::memory_order_release); }
+std::uint32_t SegmentWriter::next_ring() const {
+  if (lanes_made_ == 0) return ring_events_;  // create() has seen to its room
+  const std::uint64_t share = ring_share(max_bytes_);
+  const std::uint64_t reserved = header_->allocated.load(std::memory_order_relaxed) - used_;
+  const std::uint64_t free = free_bytes();
+  const std::uint64_t here = free > max_bytes_ ? max_bytes_ : free + reserved;
+  const std::uint64_t left = std::min(here, share - std::min(share, ring_bytes_));
+  std::uint32_t events = ring_events_;
+  while (events > kSmallestRingEvents && events * sizeof(Event) > left / 8) events /= 2;
+  const std::uint64_t bytes = events * sizeof(Event);
+  return ring_bytes_ + bytes > most_ring_bytes(max_bytes_) || bytes > here / 8 ? 0 : events;
+}
+
+Lane* SegmentWriter::new_lane() {
+  if (lanes_made_ == kMostLanes) return nullptr;
+  std::uint32_t capacity = next_ring();
+  std::uint64_t offset = 0;
+  const auto bytes = [&] { return sizeof(Lane) + capacity * sizeof(Event); };
+  while (capacity > 0 && (offset = allocate(bytes())) == 0)
+    capacity = capacity > kSmallestRingEvents ? capacity / 2 : 0;
+  if (offset == 0) offset = allocate(sizeof(Lane), true);
+  if (offset == 0) return nullptr;
+  Lane* lane = at<Lane>(offset);
+  lane->id = ++lanes_made_;
+  lane->ring_capacity = capacity;
+  lane->ring = capacity == 0 ? 0 : offset + sizeof(Lane);
+  ring_bytes_ += capacity * sizeof(Event);
+  return lane;
+}
+
+Lane* SegmentWriter::private_lane() {
+  for (const auto& lane : private_lanes_)
+    if (lane->held.load(std::memory_order_acquire) == 0) return lane.get();
+  return private_lanes_.emplace_back(std::make_unique<PrivateLane>(*this)).get();
+}
+
+void SegmentWriter::publish(PrivateLane& lane) {
+  const auto add = [](Counter& to, const Counter& from, std::uint64_t* told) {
+    for (std::size_t i = 0; i < std::size(kCounts); ++i) {
+      const std::uint64_t now = (from.*kCounts[i]).load(std::memory_order_relaxed);
+      if (now != told[i]) (to.*kCounts[i]).fetch_add(now - told[i], std::memory_order_relaxed);
+      told[i] = now;
+    }
+  };
+  std::lock_guard lock(lane.publishing);
+  add(header_->lost, lane.overflow, lane.told[0]);
+  add(header_->lost_other, lane.other, lane.told[1]);
+  const std::uint64_t dropped = lane.dropped.load(std::memory_order_relaxed);
+  header_->lost_events.fetch_add(dropped - lane.told_dropped, std::memory_order_relaxed);
+  lane.told_dropped = dropped;
+}
+
+void SegmentWriter::drop_event(Lane& lane) {
+  lane.dropped.store(lane.dropped.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (lane.id != 0) return;
+  auto& own = static_cast<PrivateLane&>(lane);
+  own.segment.publish(own);
+}
+
+void SegmentWriter::release_lane(Lane* lane) {
+  if (lane->id == 0) publish(*static_cast<PrivateLane*>(lane));
+  lane->held.store(0, std::memory_order_release);
+}
 
 Counter* SegmentWriter::new_counter(Lane* lane, std::uint32_t site) {
+  if (lane->id == 0) return nullptr;
   const std::uint64_t n = lane->n_counters.load(std::memory_order_relaxed);
   CounterBlock* block = nullptr;
   std::uint64_t offset = lane->first_counters.load(std::memory_order_relaxed);
@@ -213,8 +298,10 @@ Counter* SegmentWriter::new_counter(Lane* lane, std::uint32_t site) {
 }
 
 std::uint64_t SegmentWriter::new_definition_block(std::uint64_t at_least) {
-  const std::uint64_t bytes = std::max(kDefinitionBlockBytes, align(at_least + sizeof(DefinitionBlock)));
-  const std::uint64_t offset = allocate(bytes);
+  const std::uint64_t needed = align(at_least + sizeof(DefinitionBlock));
+  std::uint64_t bytes = std::max(kDefinitionBlockBytes, needed);
+  std::uint64_t offset = allocate(bytes);
+  if (offset == 0) offset = allocate(bytes = std::max(kSmallDefinitionBlock, needed));
   if (offset == 0) return 0;
   auto* block = at<DefinitionBlock>(offset);
   block->size = bytes;
@@ -245,6 +332,10 @@ bool SegmentWriter::define(DefinitionKind kind, std::uint32_t id, const void* pa
 
 void SegmentWriter::mark_end(EndMark mark, std::uint64_t exit_status_plus_1) {
   update_clock_pair();
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& lane : private_lanes_) publish(*lane);
+  }
   header_->exit_status.store(exit_status_plus_1, std::memory_order_relaxed);
   header_->end_mark.store(static_cast<std::uint32_t>(mark), std::memory_order_release);
 }

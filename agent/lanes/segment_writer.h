@@ -2,12 +2,15 @@
 // appends definitions. Its sibling is segment_reader.h; lanes_test.cc tests both together.
 //
 // Thread-safety: acquire_lane, release_lane, define and new_counter may be called by any thread; a Lane and its
-// counters belong to the thread that acquired it. Nothing here throws or blocks on another process.
+// counters belong to the thread that acquired it. Nothing here blocks on another process, and only acquire_lane throws
+// (std::bad_alloc, when not even the process's own memory has room for a lane).
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "agent/lanes/format.h"
 
@@ -22,8 +25,8 @@ class SegmentWriter {
     Clock clock = Clock::kTsc;
   };
 
-  // nullptr with a sentence in `error` when the segment cannot be made; nothing is left behind then. When there is
-  // too little room for the ring asked for, a smaller one is tried down to kSmallestRingEvents.
+  // nullptr with a sentence in `error` when the segment cannot be made; nothing is left behind then. Where there is
+  // little room the ring is smaller than asked for (a quarter of what is free at most), and at last there is none.
   static SegmentWriter* create(const Options& options, std::string* error);
   ~SegmentWriter();
   SegmentWriter(const SegmentWriter&) = delete;
@@ -37,11 +40,14 @@ class SegmentWriter {
     return reinterpret_cast<T*>(base_ + offset);
   }
 
-  // A lane for the calling thread: one that an ended thread gave back, else a new one. nullptr when the segment is
-  // full: the caller then counts with count_lost.
+  // A lane for the calling thread: one that an ended thread gave back, else a new one; with a ring as large as there
+  // is room for, or with none. When not even that fits, a private one: in the process's own memory, number 0, and what
+  // it counts is added to the header's `lost` with each event dropped, when its thread ends, and when the process does.
   Lane* acquire_lane(std::uint32_t tid);
   void release_lane(Lane* lane);
-  // A fresh counter in the caller's lane, or nullptr when the segment is full (use lane->overflow then).
+  // The site of Lane::other from here on; set before the first lane is acquired.
+  void set_other_site(std::uint32_t site) { header_->lost_other.site.store(site, std::memory_order_relaxed); }
+  // A fresh counter in the caller's lane, or nullptr when the segment is full (use lane->overflow or other then).
   Counter* new_counter(Lane* lane, std::uint32_t site);
 
   // Appends a definition: `payload` followed by `more`. False (and counted) when it does not fit.
@@ -55,10 +61,21 @@ class SegmentWriter {
 
   void mark_end(EndMark mark, std::uint64_t exit_status_plus_1);
 
+  // The cold half of LaneWriter: an event of the caller's lane that its ring has no room for.
+  [[gnu::cold, gnu::noinline]] static void drop_event(Lane& lane);
+
  private:
+  struct PrivateLane;
   SegmentWriter() = default;
-  std::uint64_t allocate(std::uint64_t bytes);  // offset, 64-byte aligned, zeroed; 0 when full
-  bool reserve(std::uint64_t end);              // makes [0, end) of the file backed by memory
+  // Offset, 64-byte aligned, zeroed; 0 when full. Only what is asked for as `spare` may take the last of it.
+  std::uint64_t allocate(std::uint64_t bytes, bool spare = false);
+  bool reserve(std::uint64_t end);  // makes [0, end) of the file backed by memory
+  bool reserve_first(std::uint32_t ring_events, std::uint64_t definition_bytes);
+  std::uint64_t free_bytes() const;  // that the file may still grow by, as far as it can be told
+  std::uint32_t next_ring() const;   // events; 0 = none
+  Lane* new_lane();
+  Lane* private_lane();
+  void publish(PrivateLane& lane);
   std::uint64_t new_definition_block(std::uint64_t at_least);
 
   std::string path_;
@@ -67,10 +84,12 @@ class SegmentWriter {
   SegmentHeader* header_ = nullptr;
   std::uint64_t max_bytes_ = 0;
   std::uint64_t used_ = 0;
+  std::uint64_t ring_bytes_ = 0;  // of all rings
   std::uint32_t ring_events_ = 0;
   std::uint32_t lanes_made_ = 0;
   Lane* last_lane_ = nullptr;
   DefinitionBlock* definitions_ = nullptr;
+  std::vector<std::unique_ptr<PrivateLane>> private_lanes_;
   std::mutex mutex_;
 };
 

@@ -20,6 +20,9 @@ void* const* g_originals = nullptr;
 
 namespace {
 
+constexpr std::uint32_t kMostNamedThreads = 1u << 14;
+std::atomic<std::uint32_t> g_named_threads{0};  // of this recording
+
 pthread_key_t g_thread_key;
 std::mutex* g_make_recording = new std::mutex;  // replaced in a forked child: its holder may not exist there
 
@@ -39,6 +42,7 @@ void child_begins() {
   }
   g_process.recording.store(nullptr);
   g_process.forked = true;
+  g_named_threads = 0;
   g_make_recording = new std::mutex;
 }
 
@@ -59,6 +63,14 @@ std::string torch_version() {
   for (std::string line; std::getline(in, line);)
     if (line.rfind("__version__ = '", 0) == 0) return line.substr(15, line.rfind('\'') - 15);
   return compiled_torch_version();
+}
+
+// Where calls of other causes than autocast go that have no counter of their own: nothing is known of them but that.
+std::uint32_t define_other_site(Definitions& d) {
+  lanes::SiteDefinition site{};
+  site.why = lanes::WhyNotCached::kNotAutocast;
+  site.from = site.to = 0xff;  // no dtype
+  return d.site(site);
 }
 
 void describe_process(Recording& r) {
@@ -115,6 +127,7 @@ Recording* make_recording() {
     return nullptr;
   }
   auto* r = new Recording(g_process.python, *segment);
+  segment->set_other_site(define_other_site(r->definitions));
   describe_process(*r);
   g_process.recording.store(r, std::memory_order_release);
   return r;
@@ -129,7 +142,15 @@ std::string thread_name() {
 }  // namespace
 
 void step_aside(const std::string& sentence) {
-  if (let_go()) g_process.preload->say(sentence.c_str());
+  if (!let_go()) return;
+  g_process.preload->say(sentence.c_str());
+  Recording* r = g_process.recording.load();
+  if (r == nullptr) return;
+  try {  // the report must not speak of exact counts
+    r->definitions.attribute("notice", "process " + std::to_string(getpid()) + ": " + sentence);
+    r->definitions.attribute("stopped", "1");
+  } catch (const std::exception&) {  // then standard error alone has it
+  }
 }
 
 namespace {
@@ -139,7 +160,6 @@ ThreadState* try_make_thread_state() {
   if (r == nullptr) return nullptr;
   const auto tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
   lanes::Lane* lane = r->segment.acquire_lane(tid);
-  if (lane == nullptr) return nullptr;
   auto* t = new ThreadState(r->segment, *lane);
   // A lane taken over from an ended thread has counters already: go on with them.
   std::uint64_t left = lane->n_counters.load(std::memory_order_relaxed);
@@ -155,7 +175,9 @@ ThreadState* try_make_thread_state() {
   for (std::uint8_t device = 0; device < 21; ++device) t->enabled_by_raw[device] = autocast_enabled(device) ? 1 : 0;
   thread_slot() = t;
   pthread_setspecific(g_thread_key, t);
-  mark(*t, lanes::EventKind::kThread, r->definitions.thread(lane->id, tid, thread_name()));
+  // A job may start threads for ever: from some number on they have no names of their own.
+  const bool has_name = lane->id != 0 && g_named_threads.fetch_add(1, std::memory_order_relaxed) < kMostNamedThreads;
+  mark(*t, lanes::EventKind::kThread, has_name ? r->definitions.thread(lane->id, tid, thread_name()) : 0);
   return t;
 }
 

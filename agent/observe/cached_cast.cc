@@ -48,17 +48,6 @@ void note_in_cache(lanes::SegmentHeader& h, std::uint64_t bytes) {
   }
 }
 
-// A thread that has no lane (the segment is full): counted by outcome as far as it can be told without one.
-[[gnu::cold]] at::Tensor without_lane(ScalarType to, const at::Tensor& arg, c10::DeviceType device) {
-  at::Tensor result = original<CachedCast>(CASTSCOPE_HOOK_CACHED_CAST)(to, arg, device);
-  if (Recording* r = g_process.recording.load(std::memory_order_relaxed)) {
-    lanes::SegmentHeader& h = r->segment.header();
-    auto& word = result.is_same(arg) ? h.lost_passes : h.lost_casts;
-    word.fetch_add(1, std::memory_order_relaxed);
-  }
-  return result;
-}
-
 [[gnu::cold, gnu::noinline]] at::Tensor traced(ThreadState& t, ScalarType to, const at::Tensor& arg,
                                                c10::DeviceType device, std::uint64_t call_site, const void* caller) {
   const auto dev = static_cast<std::uint8_t>(device);
@@ -81,8 +70,8 @@ void note_in_cache(lanes::SegmentHeader& h, std::uint64_t bytes) {
 template <int PythonMinor>
 at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType device) {
   ThreadState* state = thread_state();
-  if (state == nullptr) [[unlikely]]
-    return without_lane(to, arg, device);
+  if (state == nullptr) [[unlikely]]  // castscope has stepped aside
+    return original<CachedCast>(CASTSCOPE_HOOK_CACHED_CAST)(to, arg, device);
   ThreadState& t = *state;
   Recording& r = *g_process.recording.load(std::memory_order_relaxed);
   const void* caller = __builtin_return_address(0);

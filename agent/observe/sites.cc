@@ -17,19 +17,25 @@ std::uint64_t hash_of_site(const SiteEntry& e) {
 bool is_gone(const SiteEntry& e) { return e.module != nullptr && !ModuleNames::same(e.module_weakref, e.module); }
 std::uint64_t hash_of_pass(const PassEntry& e) { return pass_hash(e.call_site, e.region, e.traced); }
 
+// For a call that can have no counter of its own. Autocast's calls stay apart from all others.
+Counted overflow_of(ThreadState& t, lanes::Cause cause) {
+  lanes::Lane& lane = t.lane.lane();
+  if (cause == lanes::Cause::kAutocast) return {&lane.overflow, 0};
+  return {&lane.other, lane.other.site.load(std::memory_order_relaxed)};
+}
+
 // Two keys may lead to one site (two instances of a module): they share its counter.
-lanes::Counter* counter_of(Recording& r, ThreadState& t, std::uint32_t site) {
-  lanes::Counter* overflow = &t.lane.lane().overflow;
-  if (site == 0) return overflow;
+Counted counter_of(Recording& r, ThreadState& t, std::uint32_t site, lanes::Cause cause) {
+  if (site == 0) return overflow_of(t, cause);
   auto [at, fresh] = t.counters.try_emplace(site, nullptr);
   if (fresh) at->second = r.segment.new_counter(&t.lane.lane(), site);
-  return at->second == nullptr ? overflow : at->second;
+  return at->second == nullptr ? overflow_of(t, cause) : Counted{at->second, site};
 }
 
 Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, const void* native_caller,
                   const void* tensor) {
   Recording& r = *g_process.recording.load();
-  if (t.sites.used() >= kMaxRows) return {&t.lane.lane().overflow, 0};
+  if (t.sites.used() >= kMaxRows) return overflow_of(t, facts.cause);
   RawStack raw;
   ModuleNames::Module module;
   lanes::SiteDefinition d{};
@@ -65,8 +71,7 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
   d.to = facts.to;
   d.device = facts.device;
   const std::uint32_t site = r.definitions.site(d);
-  lanes::Counter* counter = counter_of(r, t, site);
-  const std::uint32_t shown = counter == &t.lane.lane().overflow ? 0 : site;
+  const Counted counted = counter_of(r, t, site, facts.cause);
 
   const auto take_out = [&](const SiteEntry& e) {
     if (!is_gone(e)) return false;
@@ -79,8 +84,8 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
   SiteEntry* row = t.sites.begin(key.hash());
   while (row->counter != nullptr && !take_out(*row)) row = t.sites.next(row);
   if (row->counter == nullptr) t.sites.count_row();
-  *row = {key.stack, key.call_site, key.packed, key.module, key.region, shown, module.weakref, counter};
-  return {counter, shown};
+  *row = {key.stack, key.call_site, key.packed, key.module, key.region, counted.site, module.weakref, counted.counter};
+  return counted;
 }
 
 lanes::Counter* name_pass(ThreadState& t, std::uint64_t call_site, std::uint32_t region, bool traced,
@@ -93,7 +98,7 @@ lanes::Counter* name_pass(ThreadState& t, std::uint64_t call_site, std::uint32_t
   d.cause = lanes::Cause::kAutocast;
   d.device = device;
   d.flags = traced ? lanes::kSiteTraced : lanes::kSitePassThrough;
-  lanes::Counter* counter = counter_of(r, t, r.definitions.site(d));
+  lanes::Counter* counter = counter_of(r, t, r.definitions.site(d), d.cause).counter;
   if (t.passes.crowded()) t.passes.grow(hash_of_pass, [](const PassEntry&) { return false; });
   PassEntry* row = t.passes.begin(pass_hash(call_site, region, traced));
   while (row->counter != nullptr) row = t.passes.next(row);
@@ -111,7 +116,7 @@ Counted resolve_site(ThreadState& t, const CallKey& key, const CallFacts& facts,
   try {
     return name_site(t, key, facts, native_caller, tensor);
   } catch (const std::exception&) {
-    return {&t.lane.lane().overflow, 0};
+    return overflow_of(t, facts.cause);
   }
 }
 

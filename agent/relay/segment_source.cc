@@ -149,8 +149,16 @@ void SegmentSource::collect_states(v1::Batch* to) {
     told.set_dropped(state.dropped);
   }
   const lanes::ProcessState state = reader_->process_state();
+  totals_.casts += state.lost.casts + state.lost_other.casts;
+  totals_.hits += state.lost.hits;
+  totals_.dropped += state.lost_events;
   if (state_told_ && state == told_state_) return;
+  // Lane 0: threads that could get none.
   if (!(state.lost == told_state_.lost)) add_counter(to->mutable_counters(), 0, state.lost);
+  if (!(state.lost_other == told_state_.lost_other) &&
+      !(state.lost_other == lanes::CounterValues{.site = state.lost_other.site}))
+    add_counter(to->mutable_counters(), 0, state.lost_other);
+  if (state.lost_events != told_state_.lost_events) to->add_lanes()->set_dropped(state.lost_events);
   told_state_ = state;
   state_told_ = true;
   v1::Gauges& gauges = *to->mutable_gauges();
@@ -198,6 +206,7 @@ std::vector<SegmentSource::Made> SegmentSource::make_batches(End tell, Clock::ti
     if (batch->has_counters()) batch = add();
     if (part.lane_size() > 0) *batch->mutable_counters() = std::move(part);
   }
+  if (news.has_counters() && batch->has_counters()) batch = add();  // those may be as many as a message may have
   batch->MergeFrom(news);
   if (tell != End::kNone) {
     batch->mutable_end()->set_kind(wire_end(end_));
@@ -249,6 +258,7 @@ ProcessSummary SegmentSource::summary() {
     summary.written += state.written;
     summary.dropped += state.dropped;
   }
+  summary.dropped += reader_->process_state().lost_events;
   return summary;
 }
 

@@ -103,12 +103,53 @@ TEST_F(SegmentSourceTest, TellsOnlyCountersThatChanged) {
 TEST_F(SegmentSourceTest, CountsThreadsWithoutALane) {
   open();
   flush();
-  writer_->header().lost_casts.fetch_add(4);
+  writer_->header().lost.casts.fetch_add(4);
   const Made made = flush();
   const v1::Counters& counters = made[0].message->batch().counters();
   ASSERT_EQ(counters.lane_size(), 1);
   EXPECT_EQ(counters.lane(0) + counters.site(0), 0u);
   EXPECT_EQ(counters.casts(0), 4u);
+  EXPECT_EQ(made[0].message->batch().lanes_size(), 0);
+  writer_->set_other_site(1);
+  writer_->header().lost_other.casts.fetch_add(2);
+  writer_->header().lost_events.fetch_add(6);
+  const Made more = flush();
+  ASSERT_EQ(more[0].message->batch().counters().lane_size(), 1) << "only what changed";
+  EXPECT_EQ(more[0].message->batch().counters().site(0), 1u);
+  EXPECT_EQ(more[0].message->batch().counters().casts(0), 2u);
+  ASSERT_EQ(more[0].message->batch().lanes_size(), 1);
+  EXPECT_EQ(more[0].message->batch().lanes(0).lane(), 0u);
+  EXPECT_EQ(more[0].message->batch().lanes(0).dropped(), 6u);
+  EXPECT_EQ(source_->summary().dropped, 6u);
+  EXPECT_EQ(source_->totals().casts, 6u);
+}
+
+// Counters of full messages and those of threads without a lane do not share one.
+TEST_F(SegmentSourceTest, NoMessageHasMoreCountersThanTheCollectorTakes) {
+  open();
+  lanes::Lane& lane = new_lane();
+  for (std::uint32_t site = 1; site <= 65'536; ++site)
+    lanes::LaneWriter::add(writer_->new_counter(&lane, site)->casts, 1);
+  writer_->header().lost.casts.fetch_add(4);
+  int counters = 0;
+  for (const SegmentSource::Made& made : flush()) {
+    EXPECT_LE(made.message->batch().counters().site_size(), 65'536);
+    counters += made.message->batch().counters().site_size();
+  }
+  EXPECT_EQ(counters, 65'537);
+}
+
+TEST_F(SegmentSourceTest, ALaneWithoutARingHasItsCounters) {
+  open(256);
+  lanes::Lane* lane = &new_lane();
+  while (lane->ring_capacity != 0) lane = &new_lane();
+  emit(*lane, 10);
+  lanes::LaneWriter::add(lane->overflow.casts, 10);
+  const Made made = flush();
+  const v1::Batch& batch = made[0].message->batch();
+  EXPECT_EQ(batch.events_size(), 0);
+  EXPECT_EQ(batch.lanes(batch.lanes_size() - 1).dropped(), 10u);
+  EXPECT_EQ(batch.counters().casts(0), 10u);
 }
 
 TEST_F(SegmentSourceTest, SplitsALotOfDefinitionsAndOfCounters) {

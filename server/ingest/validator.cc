@@ -12,7 +12,7 @@ using store::CounterRow;
 
 // Far above any job, far below what would hurt the collector.
 constexpr std::size_t kMostProcesses = 1u << 16;
-constexpr std::size_t kMostLanes = 1u << 16;
+constexpr std::size_t kMostLanes = 1u << 16;     // twice what a segment has
 constexpr std::size_t kMostCounters = 1u << 20;  // a segment of 48 MB has room for 786432
 constexpr std::size_t kLongestText = 4096;
 
@@ -212,7 +212,8 @@ void ProcessValidator::count(CounterRow row) {
 
 absl::Status ProcessValidator::lanes(const v1::Batch& batch, store::RunSink& sink) {
   for (const v1::LaneState& state : batch.lanes()) {
-    if (state.lane() == 0) return nonsense("the state of lane 0");
+    // Threads that could get no lane have no ring either.
+    if (state.lane() == 0 && state.written() != 0) return nonsense("events written to lane 0");
     Lane* lane = nullptr;
     if (absl::Status status = this->lane(state.lane(), sink, &lane); !status.ok()) return status;
     lane->row.tid = state.tid();

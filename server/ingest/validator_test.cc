@@ -145,6 +145,21 @@ TEST_F(ValidatorTest, AnEventOfAnUnknownSiteKeepsItsPlace) {
   EXPECT_EQ(kept.at(1).site, 0u);
 }
 
+TEST_F(ValidatorTest, ThreadsWithoutALaneHaveCountsAndDroppedEvents) {
+  begun();
+  accept(Batch().site(1).counter(0, 0, 5).counter(0, 1, 2).lane(0, 0, 70));
+  EXPECT_EQ(casts(0, 0), 5u);
+  EXPECT_EQ(casts(0, 1), 2u);
+  EXPECT_EQ(lane(0).row.dropped, 70u);
+}
+
+TEST_F(ValidatorTest, EventsBeyondSitesArePassedOn) {
+  begun();
+  accept(Batch().casts(1, 0, 3, 0).counter(1, 0, 3));
+  EXPECT_EQ(lane().events.size(), 3u);
+  EXPECT_EQ(casts(1, 0), 3u);
+}
+
 TEST_F(ValidatorTest, CountsNeverFall) {
   begun();
   accept(Batch().site(1).counter(1, 1, 10));
@@ -268,7 +283,7 @@ INSTANTIATE_TEST_SUITE_P(
         Nonsense{"OlderEvents", older_events(), "sent events packed in format 1, this castscope reads format 2"},
         Nonsense{"ImpossibleNumbers", Batch().casts(1, ~0ull - 1, 5, 1), "impossible numbers"},
         Nonsense{"UnevenCounters", uneven_counters(), "differ in length"},
-        Nonsense{"StateOfLaneZero", Batch().lane(0, 1), "lane 0"},
+        Nonsense{"EventsWrittenToLaneZero", Batch().lane(0, 1), "lane 0"},
         Nonsense{"UnknownEnd", Batch().end(static_cast<v1::ProcessEndKind>(9), 0), "end of an unknown kind"},
         Nonsense{"ImpossibleStatus", Batch().end(v1::PROCESS_END_KIND_EXITED, 256), "exit status 256"}),
     [](const auto& info) { return info.param.name; });
