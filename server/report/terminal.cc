@@ -146,7 +146,14 @@ class Page {
       wrapped("  ", "  ", "What had been published until then is counted here.");
     }
     if (dropped_ > 0) {
-      wrapped("  ", "  ", grouped(dropped_) + " events were dropped: totals are exact, some steps are incomplete.");
+      // What was not counted to the end is told by a notice of its own.
+      const bool counted_all = data_.notices.empty() && std::none_of(data_.processes.begin(), data_.processes.end(),
+                                                                     [](const store::Process& process) {
+                                                                       return !process.attribute("stopped").empty();
+                                                                     });
+      wrapped("  ", "  ",
+              counted(dropped_, "event was", "events were") + " dropped: " +
+                  (counted_all ? "totals are exact, some steps are incomplete." : "some steps are incomplete."));
     }
   }
 
