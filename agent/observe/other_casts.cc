@@ -1,6 +1,8 @@
 // Conversions between floating dtypes that do not go through cached_cast. All of them end in at::_ops::_to_copy::call,
 // which is only called when a copy is really made; the at::_ops::to_*::call above it are hooked for their return
 // address, which tells who asked. In-kernel conversions of a GPU kernel, and copy_ between dtypes, are not seen here.
+#include <exception>
+
 #include "agent/observe/backward_node.h"
 #include "agent/observe/call_frame.h"
 #include "agent/observe/hooks.h"
@@ -35,6 +37,13 @@ class InsideToCopy {
   ThreadState& t_;
 };
 
+void remember_script_weight(Recording& r, const TensorImpl* source) {
+  try {
+    r.script_weights.remember(source);
+  } catch (const std::exception&) {  // out of memory: its later casts are an input's
+  }
+}
+
 template <int PythonMinor>
 at::Tensor counted_to_copy(ThreadState& t, const void* caller, const at::Tensor& self, ScalarType to,
                            optional<ScalarType> dtype, optional<c10::Layout> layout, optional<c10::Device> device,
@@ -46,6 +55,8 @@ at::Tensor counted_to_copy(ThreadState& t, const void* caller, const at::Tensor&
   const std::uint32_t region =
       t.open.empty() && t.enabled_by_raw[dev % 32] != 1 ? 0 : region_in_force(t, dev, kNotAutocasts);
   const Standing standing = standing_of(source);
+  const bool script_weight =
+      !standing.requires_grad && r.script_weights.calls(caller) && r.script_weights.holds(source);
   const lanes::Phase phase = phase_of(region == 0 ? lanes::Phase::kOther : lanes::Phase::kForward);
   const CallFacts facts{.from = static_cast<std::uint8_t>(dtype_of(source)),
                         .to = static_cast<std::uint8_t>(to),
@@ -56,12 +67,13 @@ at::Tensor counted_to_copy(ThreadState& t, const void* caller, const at::Tensor&
                         .requires_grad = standing.requires_grad,
                         .leaf = standing.leaf,
                         .view = standing.view,
-                        .parameter = is_parameter(source, standing),
+                        .parameter = is_parameter(source, standing) || script_weight,
                         .grad_mode = static_cast<const c10::AutogradState*>(t.autograd)->get_grad_mode()};
   const auto native = reinterpret_cast<std::uint64_t>(caller);
   const std::uint64_t place = phase == lanes::Phase::kBackward ? mix(native, backward_node_kind(), 1) : native;
   const CallKey key{python.hash, place, facts.pack(), python.module, region};
   const Counted counted = find_site(t, key, facts, caller, source);
+  if (standing.requires_grad && standing.leaf && r.script_weights.calls(caller)) remember_script_weight(r, source);
 
   const std::uint64_t begin = t.lane.now();
   InsideToCopy inside(t);

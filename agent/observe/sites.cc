@@ -61,6 +61,7 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
     const bool below_autocast = t.enabled_by_raw[facts.device % 32] == 1 && !autocast_enabled(facts.device);
     const NativePlace place = native_place(native_caller, r.definitions.innermost(raw), facts.phase, below_autocast);
     d.cause = place.cause;
+    if (d.cause == lanes::Cause::kScript) r.script_weights.called_from(native_caller);
     d.op = r.definitions.op(place.cause == lanes::Cause::kBackward ? backward_node_name() : place.op);
   }
   d.flags = facts.parameter ? lanes::kSiteParameter : 0;

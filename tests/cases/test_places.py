@@ -1,5 +1,6 @@
 """Where things stand: lines, regions, modules and steps of jobs that do not look like the usual one."""
 
+import collections
 import json
 import os
 import pathlib
@@ -146,3 +147,26 @@ def test_a_compiled_optimizer_step_ends_the_step(run, backend):
             step()
         """)
     assert report["steps"]["count"] == 6
+
+
+@pytest.mark.parametrize("make", ["torch.jit.script(net)", "torch.jit.trace(net, x)"])
+def test_weights_of_a_scripted_model_stay_weights(run, make):
+    report = run(f"""\
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first = torch.nn.Linear(4, 4)
+                self.second = torch.nn.Linear(4, 4, bias=False)
+            def forward(self, x):
+                return self.second(self.first(x))
+        net, x = Net(), torch.randn(3, 4)
+        scripted = {make}
+        for _ in range(10):
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                scripted(x)
+        """)
+    casts = collections.Counter()
+    for site in report["sites"]:
+        if site["cause"] == "script":
+            casts[site["role"]] += site["casts"]
+    assert casts == {"weight": 30, "input": 10}

@@ -1,0 +1,42 @@
+// The weights of scripted modules. TorchScript's first runs of a function cast the parameters themselves, leaves that
+// require grad; its optimized graph casts detached copies of them, which look like any input. What they share is the
+// storage: it is remembered from the first runs on.
+//
+// Storages are kept as weak references: that of a weight that is gone is no other's. Thread-safe. No torch header here.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+namespace castscope::observe {
+
+class ScriptWeights {
+ public:
+  ScriptWeights();
+  ~ScriptWeights();
+  // Where TorchScript's casts come from, in native code: two places, and nothing before the first is met.
+  void called_from(const void* caller) {
+    for (std::atomic<const void*>& known : callers_) {
+      const void* none = nullptr;
+      if (known.compare_exchange_strong(none, caller) || none == caller) return;
+    }
+  }
+  bool calls(const void* caller) const {
+    for (const std::atomic<const void*>& known : callers_)
+      if (known.load(std::memory_order_relaxed) == caller) return true;
+    return false;
+  }
+  void remember(const void* tensor);  // TensorImpl*
+  bool holds(const void* tensor) const;
+
+ private:
+  std::array<std::atomic<const void*>, 4> callers_{};
+  static constexpr std::size_t kMostStorages = 1 << 16;
+  struct Storages;
+  mutable std::mutex mutex_;
+  std::unique_ptr<Storages> storages_;
+};
+
+}  // namespace castscope::observe
