@@ -71,11 +71,13 @@ int relay_until_end(const std::string& path, CollectorAddress collector) {
   RunDirectory directory(path);
   collector.token = variable("CASTSCOPE_TOKEN");
   RunRecord record = describe(directory);
-  auto output = choose_output(variable("CASTSCOPE_OUT"), record.command, local_time_for_names(), false);
+  const std::string when = local_time_for_names();
+  OutputClaim claim;
+  auto output = choose_output(variable("CASTSCOPE_OUT"), record.command, when, false, claim);
   if (!output.ok() && absl::IsAlreadyExists(output.status())) {
-    output = choose_output("", record.command, local_time_for_names(), false);
+    output = choose_output("", record.command, when, false, claim);
   }
-  if (!output.ok() || !check_writable(*output).ok()) output = fallback_output(record.command, local_time_for_names());
+  if (!output.ok() || !check_writable(*output).ok()) output = fallback_output(record.command, when, claim);
   record.stem = output->stem;
   (void)directory.write_record(record);
   auto recording = Recording::begin({.directory = directory,
@@ -136,12 +138,14 @@ int recover(const RunDirectory& directory, const RecoverOptions& options) {
   }
   RunRecord record = directory.read_record().value_or(describe(directory));
   Output output{record.stem};
-  bool resume = options.output.empty() && !record.stem.empty() && is_file_of(output.run_file(), directory);
+  OutputClaim claim;
+  bool resume = options.output.empty() && claim.take(record.stem) && !record.stem.empty() &&
+                is_file_of(output.run_file(), directory);
   if (!resume) {
     std::string wish = options.output;
     if (wish.empty() && !record.stem.empty() && !std::filesystem::exists(output.run_file()))
       wish = record.stem + ".castscope";
-    auto chosen = choose_output(wish, record.command, local_time_for_names(), options.force);
+    auto chosen = choose_output(wish, record.command, local_time_for_names(), options.force, claim);
     absl::Status status = chosen.ok() ? check_writable(*chosen) : chosen.status();
     if (!status.ok()) {
       say(std::string(status.message()));
@@ -149,6 +153,8 @@ int recover(const RunDirectory& directory, const RecoverOptions& options) {
     }
     output = *chosen;
   }
+  std::optional<std::vector<pid_t>> expected;
+  if (!resume) expected = directory.attached();
   record.pid = getpid();
   record.pid_ticks = start_ticks(getpid());
   record.stem = output.stem;
@@ -159,6 +165,7 @@ int recover(const RunDirectory& directory, const RecoverOptions& options) {
                                      .overwrite = options.force,
                                      .resume = resume,
                                      .main_process = first_attached(directory),
+                                     .expected = expected,
                                      .collector = {}});
   if (!recording.ok()) {
     say(std::string(recording.status().message()));

@@ -111,16 +111,16 @@ class CollectorWatch {
   std::thread thread_;
 };
 
-absl::StatusOr<Output> place_of_output(const RunOptions& options, const std::string& when) {
+absl::StatusOr<Output> place_of_output(const RunOptions& options, const std::string& when, OutputClaim& claim) {
   if (!options.collector.address.empty()) {  // the collector has the files; a name is all it gets
     std::string wish = std::filesystem::path(options.output).stem().string();
     return Output{wish.empty() ? absl::StrCat(telling_name(options.command), "-", when) : wish};
   }
-  auto output = choose_output(options.output, options.command, when, options.force);
+  auto output = choose_output(options.output, options.command, when, options.force, claim);
   if (!output.ok()) return output;
   absl::Status writable = check_writable(*output);
   if (writable.ok()) return output;
-  Output fallback = fallback_output(options.command, when);
+  Output fallback = fallback_output(options.command, when, claim);
   absl::Status also = check_writable(fallback);
   if (!also.ok()) return writable;
   say(absl::StrCat(writable.message(), "; the run is recorded in ", fallback.run_file(), " instead"));
@@ -194,7 +194,8 @@ void report_end(const RunOptions& options, const RunDirectory& directory, const 
 int run(RunOptions options) {
   if (const std::string lack = what_recording_lacks(); !lack.empty()) return run_unobserved(options, lack);
   std::string when = local_time_for_names();
-  absl::StatusOr<Output> output = place_of_output(options, when);
+  OutputClaim claim;
+  absl::StatusOr<Output> output = place_of_output(options, when, claim);
   if (absl::IsAlreadyExists(output.status())) {
     say(std::string(output.status().message()));
     return kOwnFailure;
@@ -226,19 +227,30 @@ int run(RunOptions options) {
       absl::StrCat("castscope itself has failed; the job goes on, and what was seen of it until now lies in ",
                    directory->path(), ": `castscope recover` makes the run file"));
   // Only now: the job does not wait for gRPC and SQLite, and inherits nothing of them.
-  auto recording = Recording::begin({.directory = *directory,
-                                     .record = record,
-                                     .output = *output,
-                                     .overwrite = options.force,
-                                     .resume = false,
-                                     .child = job,
-                                     .collector = options.collector});
+  RecordingOptions recorded{.directory = *directory,
+                            .record = record,
+                            .output = *output,
+                            .overwrite = options.force,
+                            .resume = false,
+                            .child = job,
+                            .collector = options.collector};
+  auto recording = Recording::begin(recorded);
+  if (!recording.ok() && options.collector.address.empty()) {  // a disk that is full, or has its quota
+    const std::string problem(recording.status().message());
+    recorded.output = *output = fallback_output(options.command, when, claim);
+    recorded.overwrite = false;
+    record.stem = recorded.record.stem = output->stem;
+    (void)directory->write_record(record);
+    recording = Recording::begin(recorded);
+    if (recording.ok()) say(absl::StrCat(problem, "; the run is recorded in ", output->run_file(), " instead"));
+  }
   std::vector<std::string> notices;
   if (!recording.ok()) {
     notices.push_back(absl::StrCat(recording.status().message(), "; the job goes on unrecorded"));
     say(notices.back());
     JobEnd end = signals.wait();
     directory->discard();
+    claim.release();
     leave_as(end);
   }
   if (options.collector.address.empty()) say(absl::StrCat("recording into ", output->run_file()));
@@ -253,6 +265,12 @@ int run(RunOptions options) {
     left = wait_for_others((*recording)->relay(), *directory);
   }
   notices = directory->said();
+  if (directory->attached().empty() && !directory->has_segments() && (*recording)->relay().progress().processes == 0) {
+    notices.emplace_back(
+        "no process with PyTorch was seen: castscope sees those that are started with its LD_PRELOAD in their "
+        "environment, by programs that are no static ones");
+    say(notices.back());
+  }
   if (!left.empty()) {
     notices.push_back(about(left));
     say(notices.back());
@@ -260,6 +278,7 @@ int run(RunOptions options) {
   RecordingResult result = (*recording)->finish(end, notices, left);
   std::move(drop_directory).Cancel();
   report_end(options, *directory, *output, result);
+  claim.release();
   leave_as(end);
 }
 

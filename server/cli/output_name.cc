@@ -25,9 +25,11 @@ bool exists(const Output& output) {
          fs::exists(fs::symlink_status(output.report_file(), error));
 }
 
-Output unused(const fs::path& folder, const std::string& name) {
+Output unused(const fs::path& folder, const std::string& name, OutputClaim& claim) {
   Output output{(folder / name).string()};
-  for (int n = 2; exists(output); n++) output.stem = (folder / absl::StrCat(name, "-", n)).string();
+  // Looked at again under the claim: its last holder may have left a file.
+  for (int n = 2; exists(output) || !claim.take(output.stem) || exists(output); n++)
+    output.stem = (folder / absl::StrCat(name, "-", n)).string();
   return output;
 }
 
@@ -74,17 +76,22 @@ std::string telling_name(const std::vector<std::string>& command) {
 }
 
 absl::StatusOr<Output> choose_output(const std::string& wish, const std::vector<std::string>& command,
-                                     const std::string& when, bool force) {
+                                     const std::string& when, bool force, OutputClaim& claim) {
   std::string name = absl::StrCat(telling_name(command), "-", when);
-  if (wish.empty()) return unused(fs::current_path(), name);
+  if (wish.empty()) return unused(fs::current_path(), name, claim);
   std::error_code error;
   bool is_folder = fs::is_directory(wish, error) || absl::EndsWith(wish, "/");
   if (is_folder) {
     fs::create_directories(wish, error);
-    return unused(fs::absolute(wish), name);
+    return unused(fs::absolute(wish), name, claim);
   }
   Output output{fs::absolute(without_suffix(wish)).string()};
+  if (!claim.take(output.stem)) {
+    return absl::AlreadyExistsError(
+        absl::StrCat(output.run_file(), " is being written by another castscope: choose another -o NAME"));
+  }
   if (exists(output) && !force) {
+    claim.release();
     return absl::AlreadyExistsError(
         absl::StrCat("there is already a ", output.stem, ".castscope or .json: choose another -o NAME, or --force"));
   }
@@ -102,10 +109,10 @@ absl::Status check_writable(const Output& output) {
   return status.ok() ? check_file(output.report_file()) : status;
 }
 
-Output fallback_output(const std::vector<std::string>& command, const std::string& when) {
+Output fallback_output(const std::vector<std::string>& command, const std::string& when, OutputClaim& claim) {
   std::error_code error;
   fs::path folder = fs::temp_directory_path(error);
-  return unused(error ? fs::path("/tmp") : folder, absl::StrCat(telling_name(command), "-", when));
+  return unused(error ? fs::path("/tmp") : folder, absl::StrCat(telling_name(command), "-", when), claim);
 }
 
 std::string local_time_for_names() {

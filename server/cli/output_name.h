@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/cli/output_claim.h"
 
 namespace castscope::cli {
 
@@ -18,15 +19,16 @@ struct Output {
 std::string telling_name(const std::vector<std::string>& command);
 
 // `wish` is what the user gave with -o ("" = nothing), `when` stands in default names ("20261121-110700").
-// An existing file is an error when the user named it, and avoided ("-2", "-3", …) when the name is ours.
+// A file that exists, or that another castscope is writing, is an error when the user named it, and avoided ("-2",
+// "-3", …) when the name is ours. Nobody overwrites what is being written. `claim` holds the place.
 absl::StatusOr<Output> choose_output(const std::string& wish, const std::vector<std::string>& command,
-                                     const std::string& when, bool force);
+                                     const std::string& when, bool force, OutputClaim& claim);
 
 // Whether both files can be written there; a sentence when not.
 absl::Status check_writable(const Output& output);
 
 // For a run that cannot be written where it was wished: the folder for temporary files.
-Output fallback_output(const std::vector<std::string>& command, const std::string& when);
+Output fallback_output(const std::vector<std::string>& command, const std::string& when, OutputClaim& claim);
 
 std::string local_time_for_names();
 

@@ -26,11 +26,12 @@ class OutputName : public ::testing::Test {
     fs::remove_all(folder_);
   }
   std::string chosen(const std::string& wish, bool force = false) {
-    auto output = choose_output(wish, {"python", "train.py"}, "20261121-110700", force);
+    auto output = choose_output(wish, {"python", "train.py"}, "20261121-110700", force, claim_);
     return output.ok() ? fs::relative(output->stem, folder_).string() : std::string(output.status().message());
   }
   void touch(const std::string& name) { std::ofstream(folder_ / name) << "x"; }
   fs::path folder_, before_;
+  OutputClaim claim_;
 };
 
 TEST_F(OutputName, DefaultTellsScriptAndTime) { EXPECT_EQ(chosen(""), "train-20261121-110700"); }
@@ -60,6 +61,16 @@ TEST_F(OutputName, ExistingFileIsRefusedWithoutForce) {
   touch("a.json");
   EXPECT_THAT(chosen("a"), HasSubstr("--force"));
   EXPECT_EQ(chosen("a", true), "a");
+}
+TEST_F(OutputName, WhatIsBeingWrittenIsNotTaken) {
+  EXPECT_EQ(chosen("a"), "a");
+  OutputClaim other;
+  EXPECT_FALSE(other.take((folder_ / "a").string()));
+  claim_.release();
+  EXPECT_TRUE(other.take((folder_ / "a").string()));
+  EXPECT_THAT(chosen("a", true), HasSubstr("is being written by another castscope"));
+  EXPECT_TRUE(other.take((folder_ / "train-20261121-110700").string()));
+  EXPECT_EQ(chosen(""), "train-20261121-110700-2");
 }
 TEST_F(OutputName, UnwritableIsASentence) {
   auto status = check_writable({"/proc/nowhere/x"});

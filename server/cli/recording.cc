@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/cli/proc.h"
 #include "server/cli/version.h"
 #include "server/report/json.h"
@@ -40,6 +41,20 @@ std::optional<JobEnd> end_of(pid_t pid, const relay::Summary& summary) {
     }
   }
   return std::nullopt;
+}
+
+// A run whose record was lost with its recorder must not look as if nothing had happened in it.
+std::string what_is_missing(const std::vector<pid_t>& expected, const relay::Summary& summary) {
+  std::vector<pid_t> missing;
+  for (pid_t pid : expected) {
+    const bool found = std::any_of(summary.processes.begin(), summary.processes.end(),
+                                   [&](const relay::ProcessSummary& process) { return process.pid == pid; });
+    if (!found) missing.push_back(pid);
+  }
+  if (summary.processes.empty()) return "nothing that the recorder of this run had seen is left to recover";
+  if (missing.empty()) return "";
+  return absl::StrCat("of ", missing.size() == 1 ? "process " : "the processes ", absl::StrJoin(missing, ", "),
+                      " nothing is left to recover: what they cast, if they did, is not in this record");
 }
 
 std::string first_problem(const relay::Summary& summary) {
@@ -153,7 +168,7 @@ Recording::~Recording() {
   if (server_ != nullptr) server_->shutdown(seconds(1));
 }
 
-RecordingResult Recording::finish(std::optional<JobEnd> end, const std::vector<std::string>& notices,
+RecordingResult Recording::finish(std::optional<JobEnd> end, std::vector<std::string> notices,
                                   const std::vector<pid_t>& left) {
   RecordingResult result;
   relay::Farewell farewell;
@@ -166,7 +181,12 @@ RecordingResult Recording::finish(std::optional<JobEnd> end, const std::vector<s
   result.relay = relay_->stop(farewell, server_ != nullptr ? kLocalDeadline : kRemoteDeadline);
   relay_.reset();
   if (!end) end = end_of(options_.main_process, result.relay);
-  result.complete = result.relay.delivered && all_ended(result.relay) && left.empty();
+  result.complete =
+      result.relay.delivered && all_ended(result.relay) && left.empty() && !options_.directory.tells_of_unrecorded();
+  if (options_.expected) {
+    const std::string missing = what_is_missing(*options_.expected, result.relay);
+    if (!missing.empty()) notices.push_back(missing), result.complete = false;
+  }
   result.problem = first_problem(result.relay);
   if (server_ == nullptr) return result;
   server_->shutdown(seconds(5));

@@ -31,7 +31,9 @@ struct RecordingOptions {
   bool overwrite = false;
   bool resume = false;     // go on with the run file that is there
   pid_t main_process = 0;  // whose end is the run's, where nobody waits for the job
-  pid_t child = 0;         // the same process where it is ours: relay().job_ended() is going to be called
+  // Of a run whose earlier record is not gone on with: processes it had. What is not found of them makes it incomplete.
+  std::optional<std::vector<pid_t>> expected = {};
+  pid_t child = 0;  // the same process where it is ours: relay().job_ended() is going to be called
   CollectorAddress collector;
 };
 
@@ -50,7 +52,7 @@ class Recording {
   relay::Relay& relay() { return *relay_; }
   // The last drain, the run file closed, the report written. Without `end`, that of the main process counts.
   // `left`: processes of the job that go on unrecorded.
-  RecordingResult finish(std::optional<JobEnd> end, const std::vector<std::string>& notices,
+  RecordingResult finish(std::optional<JobEnd> end, std::vector<std::string> notices,
                          const std::vector<pid_t>& left = {});
 
  private:

@@ -55,28 +55,37 @@ pid_t leading_number(const fs::path& path) {
   return absl::SimpleAtoi(name.substr(0, name.find_first_of(".-")), &pid) ? pid : 0;
 }
 
-}  // namespace
-
-absl::StatusOr<RunDirectory> RunDirectory::create() {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
+// The first base in which `name` can be made, or which exists where there is no name.
+absl::StatusOr<std::string> make_in_base(const std::string& name) {
   std::string why = "no place";
   for (const std::string& base : bases()) {
     if (mkdir(base.c_str(), 0700) != 0 && errno != EEXIST) {
       why = absl::StrCat(base, ": ", strerror(errno));
       continue;
     }
-    std::string path = absl::StrCat(base, "/run-", now.tv_sec, "-", now.tv_nsec, "-", getpid());
+    std::string path = name.empty() ? base : absl::StrCat(base, "/", name);
     if (!is_private(base)) {
       why = absl::StrCat(base, " belongs to somebody else or is open to others");
-    } else if (mkdir(path.c_str(), 0700) != 0) {
+    } else if (!name.empty() && mkdir(path.c_str(), 0700) != 0) {
       why = absl::StrCat(path, ": ", strerror(errno));
     } else {
-      return RunDirectory(path);
+      return path;
     }
   }
   return absl::UnavailableError(absl::StrCat("no run directory can be made (", why, ")"));
 }
+
+}  // namespace
+
+absl::StatusOr<RunDirectory> RunDirectory::create() {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  auto path = make_in_base(absl::StrCat("run-", now.tv_sec, "-", now.tv_nsec, "-", getpid()));
+  if (!path.ok()) return path.status();
+  return RunDirectory(*path);
+}
+
+absl::StatusOr<std::string> RunDirectory::base() { return make_in_base(""); }
 
 std::vector<RunDirectory> RunDirectory::all() {
   std::vector<RunDirectory> result;
@@ -143,6 +152,17 @@ std::vector<std::string> RunDirectory::said() const {
     if (!text.empty()) result.push_back(text);
   }
   return result;
+}
+
+bool RunDirectory::tells_of_unrecorded() const {
+  for (const fs::path& path : files_in(path_)) {
+    std::error_code error;
+    if (absl::StartsWith(path.filename().string(), "said-") && fs::file_size(path, error) == 0) return true;
+  }
+  const std::vector<std::string> sentences = said();
+  return std::any_of(sentences.begin(), sentences.end(), [](const std::string& sentence) {
+    return absl::StrContains(sentence, "not recorded") || absl::StrContains(sentence, "unobserved");
+  });
 }
 
 bool RunDirectory::has_segments() const {

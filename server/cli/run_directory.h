@@ -33,6 +33,8 @@ class RunDirectory {
  public:
   // A fresh one, closed to other users, in shared memory where there is such.
   static absl::StatusOr<RunDirectory> create();
+  // Where they lie: a folder of this user's own.
+  static absl::StatusOr<std::string> base();
   explicit RunDirectory(std::string path) : path_(std::move(path)) {}
   // All that lie about, of this user.
   static std::vector<RunDirectory> all();
@@ -44,6 +46,8 @@ class RunDirectory {
   std::optional<RunRecord> read_record() const;
   std::vector<pid_t> attached() const;    // that ever were, the first one first
   std::vector<std::string> said() const;  // sentences
+  // Whether a sentence tells, or would have told had there been room, that something of the job was not recorded.
+  bool tells_of_unrecorded() const;
   bool has_segments() const;
   // Attached, or with a segment, and still the program with the agent: not what exec put in its place.
   std::vector<pid_t> living_processes() const;

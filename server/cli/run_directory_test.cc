@@ -107,6 +107,15 @@ TEST_F(RunDirectoryTest, WhatWasSaid) {
   touch("said-2", "second");
   EXPECT_EQ(directory_.said(), (std::vector<std::string>{"first", "second"}));
 }
+TEST_F(RunDirectoryTest, WhatWasNotRecorded) {
+  touch("said-1", "no relay can be started");
+  EXPECT_FALSE(directory_.tells_of_unrecorded());
+  touch("said-2", "no room in /dev/shm; this process is not recorded");
+  EXPECT_TRUE(directory_.tells_of_unrecorded());
+  fs::remove(directory_.path() + "/said-2");
+  touch("said-3");  // there was no room for the sentence either
+  EXPECT_TRUE(directory_.tells_of_unrecorded());
+}
 TEST_F(RunDirectoryTest, SegmentsAreNotRemovedByTheWay) {
   touch("1-0.lanes");
   directory_.remove();

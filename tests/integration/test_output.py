@@ -116,3 +116,37 @@ def test_output_files_are_ordinary(castscope):
     castscope.run("true")
     mode = (castscope.folder / "run.json").stat().st_mode
     assert stat.S_ISREG(mode) and mode & stat.S_IRUSR
+
+
+def test_a_file_that_is_being_written_is_not_overwritten(castscope):
+    job = castscope.start("sh", "-c", "echo ready; read line; exit 3", stdin=subprocess.PIPE)
+    assert job.stdout.readline() == b"ready\n"
+    done = castscope("run", "--force", "-o", "run", "--", "touch", "started")
+    assert done.returncode == 125 and b"is being written by another castscope: choose another -o NAME" in done.stderr
+    assert not (castscope.folder / "started").exists()
+    _, err = job.communicate(b"\n", timeout=60)
+    assert job.returncode == 3 and castscope.report()["run"]["exit"] == 3 and b"readonly" not in err
+
+
+def test_runs_of_the_same_second_all_get_their_names(castscope):
+    jobs = [subprocess.Popen([str(castscope.program), "run", "--", "sh", "-c", "read line; exit 3"],
+                             cwd=castscope.folder, env=clean_environment(), stdin=subprocess.PIPE,
+                             stderr=subprocess.PIPE) for _ in range(5)]
+    said = [job.communicate(b"\n", timeout=60)[1] for job in jobs]
+    assert [job.returncode for job in jobs] == [3] * 5
+    assert not any(b"unrecorded" in err for err in said)
+    assert len(list(castscope.folder.glob("*.castscope"))) == len(list(castscope.folder.glob("*.json"))) == 5
+
+
+def test_a_full_disk_leaves_no_stub_and_the_run_goes_elsewhere(castscope, tmp_path):
+    if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("needs root for a mount of its own")
+    full, spare = tmp_path / "full", tmp_path / "spare"
+    full.mkdir()
+    spare.mkdir()
+    script = (f"mount -t tmpfs -o size=32k none {full} && {castscope.program} run -o {full}/run -- sh -c 'exit 3'; "
+              f"echo $?; ls {full}")
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, timeout=60, check=False,
+                          env=clean_environment(TMPDIR=spare))
+    assert done.stdout == b"3\n", done.stderr
+    assert b"is recorded in" in done.stderr and len(list(spare.glob("*.castscope"))) == 1
