@@ -99,7 +99,10 @@ class Page {
     const store::Counts& all = totals.autocast;
     std::string text = counted(all.casts, "cast", "casts") + ", " + counted(all.hits, "cache hit", "cache hits") +
                        ", " + counted(all.passes, "pass-through", "pass-throughs");
-    if (all.casts + all.hits + all.passes + all.traced == 0) text = "autocast was never asked to cast anything";
+    if (all.casts + all.hits + all.passes + all.traced == 0) {
+      const bool all_was_seen = is_complete(data_) && data_.notices.empty();
+      text = all_was_seen ? "autocast was never asked to cast anything" : "no casts were recorded";
+    }
     if (all.traced > 0) text += ", " + grouped(all.traced) + " while tracing";
     if (all.casts > 0) {
       text += "; " + rules::readable_bytes(all.bytes) + " copied in " + duration(all.cpu_ns) + " of CPU time";
@@ -138,6 +141,7 @@ class Page {
     if (totals_of(data_).autocast.traced > 0) wrapped("  ", "  ", std::string(kTracedNotice) + ".");
     if (data_.end && !is_complete(data_)) {
       std::vector<std::string> ends = unseen_ends(data_);
+      if (ends.empty()) ends = data_.notices;
       if (ends.empty()) ends.emplace_back("the end of the run was not seen");
       const std::size_t shown = std::min(ends.size(), kEndsShown);
       for (std::size_t i = 0; i < shown; ++i) wrapped("  ", "  ", ends[i]);

@@ -4,6 +4,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import time
 
 import pytest
 from program import clean_environment
@@ -135,3 +136,45 @@ def test_nothing_is_left_in_shared_memory(castscope, python):
     code = WORK + "work(2)\nprint(os.environ['CASTSCOPE_RUN'])"
     done = castscope.run(python, "-c", code)
     assert not pathlib.Path(done.stdout.decode().strip()).exists()
+
+
+def test_a_record_that_is_lost_is_not_recovered_as_a_run_without_casts(castscope, python):
+    """The process had ended, and all of it had gone to a file that is no more."""
+    job = castscope.start("sh", "-c", "echo $CASTSCOPE_RUN; \"$0\" -c \"$1\"; echo over; read line", python,
+                          WORK + "work(2)", stdin=subprocess.PIPE)
+    directory = job.stdout.readline().decode().strip()
+    assert job.stdout.readline() == b"over\n"
+    wait_until(lambda: not list(pathlib.Path(directory).glob("*.lanes")))
+    job.kill()
+    job.communicate(timeout=60)
+    (castscope.folder / "run.castscope").unlink()
+    assert castscope("recover", directory).returncode == 0
+    report = castscope.report()
+    assert report["run"]["complete"] is False
+    assert any("nothing that the recorder of this run had seen is left" in notice for notice in report["run"]["notices"])
+
+
+def wait_until(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_job_without_the_library_is_told(castscope, python):
+    done = castscope.run("env", "-i", python, "-c", WORK + "work(1)")
+    assert done.returncode == 0 and b"no process with PyTorch was seen" in done.stderr
+    assert b"autocast was never asked" not in done.stderr
+    assert any("no process with PyTorch was seen" in notice for notice in castscope.report()["run"]["notices"])
+
+
+@pytest.mark.parametrize("size", ["8k", "100k"])
+def test_a_process_without_room_makes_the_run_incomplete(castscope, python, size):
+    if not mounts_work():
+        pytest.skip("needs root for a mount of its own")
+    script = f'mount -t tmpfs -o size={size} none /dev/shm && exec "$@"'
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", str(castscope.program), "run", "-o", "run", "--",
+                           python, "-c", WORK + "work(3)"], cwd=castscope.folder, capture_output=True,
+                          env=clean_environment(), timeout=120, check=False)
+    assert done.returncode == 0 and castscope.report()["run"]["complete"] is False
+    assert b"autocast was never asked" not in done.stderr and b"no casts were recorded" in done.stderr
