@@ -212,15 +212,16 @@ Lane* SegmentWriter::acquire_lane(std::uint32_t tid) {
 
 std::uint32_t SegmentWriter::next_ring() const {
   if (lanes_made_ == 0) return ring_events_;  // create() has seen to its room
-  const std::uint64_t share = ring_share(max_bytes_);
   const std::uint64_t reserved = header_->allocated.load(std::memory_order_relaxed) - used_;
   const std::uint64_t free = free_bytes();
   const std::uint64_t here = free > max_bytes_ ? max_bytes_ : free + reserved;
-  const std::uint64_t left = std::min(here, share - std::min(share, ring_bytes_));
+  // Where there is little, rings take half of it.
+  const std::uint64_t half = (here + ring_bytes_) / 2;
+  const std::uint64_t share = std::min(ring_share(max_bytes_), half);
+  const std::uint64_t left = share - std::min(share, ring_bytes_);
   std::uint32_t events = ring_events_;
   while (events > kSmallestRingEvents && events * sizeof(Event) > left / 8) events /= 2;
-  const std::uint64_t bytes = events * sizeof(Event);
-  return ring_bytes_ + bytes > most_ring_bytes(max_bytes_) || bytes > here / 8 ? 0 : events;
+  return ring_bytes_ + events * sizeof(Event) > std::min(most_ring_bytes(max_bytes_), half) ? 0 : events;
 }
 
 Lane* SegmentWriter::new_lane() {
