@@ -231,7 +231,16 @@ TEST_F(ReportTest, DroppedEventsAreCountedAndWrittenIsAllThatWasMade) {
   EXPECT_EQ(json["totals"]["dropped_events"], 3);
   EXPECT_EQ(json["processes"][0]["events"], (nlohmann::ordered_json{{"written", 4}, {"received", 1}, {"dropped", 3}}));
   EXPECT_EQ(json["totals"]["cache_hits"], 2);
-  EXPECT_THAT(summary(data, {}), HasSubstr("3 events were dropped"));
+  EXPECT_THAT(summary(data, {}), HasSubstr("3 events were dropped: totals are exact"));
+}
+
+TEST_F(ReportTest, TotalsOfAProcessThatStoppedCountingAreNotCalledExact) {
+  TestRun run(*store_);
+  const auto weight = run.weight("train.py", 8, "fc");
+  run.cast(weight, kWeight, true).drop().hit(weight, kWeight);
+  ASSERT_TRUE(store_->attribute(run.key(), "stopped", "1").ok());
+  run.end();
+  EXPECT_THAT(summary(finish(), {}), AllOf(HasSubstr("1 event was dropped"), Not(HasSubstr("exact"))));
 }
 
 TEST_F(ReportTest, NamesThatAreNotUtf8DoNotCostTheReport) {
