@@ -45,6 +45,8 @@ WORKLOADS = [
     workload("loader.py", "fork"),
     workload("loader.py", "spawn"),
     workload("threads.py"),
+    workload("crowd.py", "64"),
+    workload("coming_and_going.py"),
     workload("backward_inside.py"),
     workload("inference.py"),
     workload("nested.py"),
