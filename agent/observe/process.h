@@ -49,7 +49,7 @@ inline ThreadState*& thread_slot() {
 }
 
 // The calling thread's state, made at first need together with the process's segment. nullptr when castscope has
-// stepped aside, or when the segment has no room for another lane (then count with header().lost_*).
+// stepped aside.
 ThreadState* make_thread_state();
 inline ThreadState* thread_state() {
   ThreadState* t = thread_slot();
