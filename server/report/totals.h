@@ -37,9 +37,11 @@ std::uint64_t step_count(const store::RunData&);
 bool is_complete(const store::RunData&);
 // A sentence for each process that did not end by itself before the record was closed: which one, and what is known.
 std::vector<std::string> unseen_ends(const store::RunData&);
-// Of a job with traced calls: what torch.compile made of them is not seen when it runs.
+// Of a job with traced calls: what a compiler made of them is not seen when it runs. Whether one did cannot be told: a
+// graph may also run operator by operator (backend="eager", make_fx), and then its casts are counted like any other.
 inline constexpr const char* kTracedNotice =
-    "torch.compile traced calls of autocast: compiled graphs cast in their own code, and those casts are not counted";
+    "calls of autocast were traced, as torch.compile does: where a backend such as inductor then generated code, that "
+    "code casts by itself, and those casts are not counted";
 // What was said during the run, what its processes noted, and unseen_ends(); each sentence once.
 std::vector<std::string> notices(const store::RunData&);
 
