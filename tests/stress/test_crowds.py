@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+import jsonschema
 import pytest
 import runs
 
@@ -42,6 +43,7 @@ def truth(tmp_path_factory):
 
 def assert_exact(report, outcome, threads):
     counts = outcome.counts
+    jsonschema.validate(report, json.loads(runs.SCHEMA.read_text()))
     assert {key: report["totals"][key] for key in TOTALS} == {key: getattr(counts, key) for key in TOTALS}
     # .to() of its own, ten times each; never mixed with what autocast did
     assert sum(report["totals"]["by_cause"].values()) == 10 * threads
@@ -67,6 +69,9 @@ def test_little_shared_memory(truth, tmp_path, size):
     assert b"not everything reached" not in done.stderr, done.stderr.decode()
     assert_exact(json.loads((tmp_path / "run.json").read_text()), truth(threads), threads)
     assert b"totals are exact" in done.stderr
+    events = subprocess.run([str(runs.CASTSCOPE), "convert", "run.castscope", "--format", "jsonl"], cwd=tmp_path,
+                            env=runs.clean_environment(), capture_output=True, check=True).stdout.splitlines()
+    assert all(json.loads(line) for line in events)
     if size == "4m":  # rings leave room for each thread's counters
         assert json.loads((tmp_path / "run.json").read_text())["totals"]["beyond_sites"]["casts"] == 0
 
