@@ -10,6 +10,7 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <iterator>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -33,13 +34,17 @@ Output unused(const fs::path& folder, const std::string& name, OutputClaim& clai
   return output;
 }
 
-// "run.json" → "run", but "lr0.001" and "model.v2" stay: only letters make a suffix.
+// "run.json" → "run", but "lr0.001" and "model.v2" stay: only letters make a suffix. Of our own two, both go.
 std::string without_suffix(const std::string& path) {
   fs::path whole(path);
   std::string suffix = whole.extension().string();
   bool letters = suffix.size() > 1 &&
                  std::all_of(suffix.begin() + 1, suffix.end(), [](unsigned char c) { return std::isalpha(c); });
-  return letters ? whole.replace_extension().string() : path;
+  if (!letters) return path;
+  const bool ours = suffix == ".json" || suffix == ".castscope";
+  whole.replace_extension();
+  return ours && (whole.extension() == ".castscope" || whole.extension() == ".json") ? without_suffix(whole.string())
+                                                                                     : whole.string();
 }
 
 std::string printable(std::string name) {
@@ -49,6 +54,19 @@ std::string printable(std::string name) {
   while (!name.empty() && (name[0] == '.' || name[0] == '-')) name.erase(0, 1);
   name.resize(std::min<std::size_t>(name.size(), 64));
   return name.empty() ? "run" : name;
+}
+
+// Modules that run a script or module of the user's.
+bool starts_others(const std::string& module) {
+  constexpr const char* kLaunchers[] = {"torch.distributed.run",
+                                        "torch.distributed.launch",
+                                        "torch.utils.bottleneck",
+                                        "accelerate.commands.launch",
+                                        "cProfile",
+                                        "pdb",
+                                        "trace",
+                                        "coverage"};
+  return std::find(std::begin(kLaunchers), std::end(kLaunchers), module) != std::end(kLaunchers);
 }
 
 absl::Status check_file(const std::string& path) {
@@ -64,14 +82,24 @@ absl::Status check_file(const std::string& path) {
 }  // namespace
 
 std::string telling_name(const std::vector<std::string>& command) {
+  std::string launcher;
   for (std::size_t i = 1; i < command.size(); i++) {
-    if (absl::EndsWith(command[i], ".py")) return printable(fs::path(command[i]).stem().string());
-    if (command[i] == "-m" && i + 1 < command.size()) {
-      const std::string& module = command[i + 1];
-      return printable(module.substr(module.rfind('.') + 1));
+    const std::string& word = command[i];
+    if (absl::EndsWith(word, ".py") || absl::EndsWith(word, ".pyz")) return printable(fs::path(word).stem().string());
+    if (word == "-m" && i + 1 < command.size()) {
+      const std::string& module = command[++i];
+      const std::string name = printable(module.substr(module.rfind('.') + 1));
+      if (!starts_others(module)) return name;
+      launcher = name;
+      continue;
     }
-    if (command[i] == "-c") break;
+    if (word == "-c") break;
+    std::error_code error;
+    if (i == 1 && word[0] != '-' && fs::exists(fs::path(word) / "__main__.py", error)) {
+      return printable(fs::path(word.substr(0, word.find_last_not_of('/') + 1)).filename().string());
+    }
   }
+  if (!launcher.empty()) return launcher;
   return command.empty() ? "run" : printable(fs::path(command[0]).stem().string());
 }
 

@@ -43,6 +43,13 @@ TEST_F(OutputName, SuffixIsDropped) {
   EXPECT_EQ(chosen("a.castscope"), "a");
   EXPECT_EQ(chosen("a.json"), "a");
   EXPECT_EQ(chosen("a"), "a");
+  EXPECT_EQ(chosen("a.castscope.json"), "a");
+}
+TEST_F(OutputName, AFolderThatIsRunNamesTheRun) {
+  fs::create_directory(folder_ / "tool");
+  EXPECT_EQ(telling_name({"python", "tool/"}), "python");
+  touch("tool/__main__.py");
+  EXPECT_EQ(telling_name({"python", "tool/"}), "tool");
 }
 TEST_F(OutputName, NumbersAreNoSuffix) {
   EXPECT_EQ(chosen("lr0.001"), "lr0.001");
@@ -94,6 +101,10 @@ TEST(TellingName, OfManyCommands) {
   EXPECT_EQ(telling_name({"/usr/bin/make", "all"}), "make");
   EXPECT_EQ(telling_name({"python", "näch ste.py"}), "n__ch_ste");
   EXPECT_EQ(telling_name({}), "run");
+  EXPECT_EQ(telling_name({"python", "za.pyz"}), "za");
+  EXPECT_EQ(telling_name({"python", "-m", "torch.distributed.run", "--nproc-per-node", "2", "j.py"}), "j");
+  EXPECT_EQ(telling_name({"python", "-m", "torch.distributed.run", "-m", "pkg.trainer"}), "trainer");
+  EXPECT_EQ(telling_name({"python", "-m", "torch.distributed.run", "--help"}), "run");
 }
 TEST(TellingName, TimeIsFitForAFileName) { EXPECT_THAT(local_time_for_names(), MatchesRegex("[0-9]{8}-[0-9]{6}")); }
 
