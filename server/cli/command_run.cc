@@ -1,4 +1,5 @@
 // castscope run: the main job, end to end.
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -49,24 +50,34 @@ class ProgressLine {
     }
     wake_.notify_one();
     thread_.join();
-    std::fputs("\r\033[K", stderr);
+    draw("");
   }
 
  private:
+  // As much of it as fits into the line: one that is broken scrolls.
+  void draw(const std::string& text) {
+    winsize size{};
+    const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+    const std::string line = text.substr(0, known ? size.ws_col - 1u : text.size());
+    const std::size_t blanks = drawn_ > line.size() ? drawn_ - line.size() : 0;  // no codes: not every terminal has any
+    absl::FPrintF(stderr, "\r%s%s\r%s", line, std::string(blanks, ' '), line);
+    std::fflush(stderr);
+    drawn_ = line.size();
+  }
   void draw_until_stopped() {
     std::unique_lock lock(mutex_);
     while (!wake_.wait_for(lock, std::chrono::milliseconds(500), [this] { return stopped_; })) {
       relay::Progress now = relay_.progress();
-      absl::FPrintF(stderr, "\r\033[Kcastscope: %d processes, %d casts, %d cache hits, %d events%s", now.processes,
-                    now.casts, now.hits, now.events,
-                    now.dropped > 0 ? absl::StrCat(", ", now.dropped, " dropped") : "");
-      std::fflush(stderr);
+      draw(absl::StrCat("castscope: ", now.processes, now.processes == 1 ? " process, " : " processes, ", now.casts,
+                        " casts, ", now.hits, " cache hits, ", now.events, " events",
+                        now.dropped > 0 ? absl::StrCat(", ", now.dropped, " dropped") : ""));
     }
   }
   relay::Relay& relay_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopped_ = false;
+  std::size_t drawn_ = 0;
   std::thread thread_;
 };
 
@@ -137,9 +148,8 @@ int could_not_start(SignalForwarding& signals, const RunOptions& options, const 
 }
 
 // Without a recording: the user's job matters more than our account of it.
-int run_unobserved(const RunOptions& options, const std::string& why) {
+int run_unobserved(SignalForwarding& signals, const RunOptions& options, const std::string& why) {
   say(absl::StrCat(why, "; the job runs unobserved"));
-  SignalForwarding signals;
   SignalForwarding::StartError error;
   if (signals.start(options.command, environment_with({}), error) < 0) return could_not_start(signals, options, error);
   leave_as(signals.wait());
@@ -192,7 +202,10 @@ void report_end(const RunOptions& options, const RunDirectory& directory, const 
 }
 
 int run(RunOptions options) {
-  if (const std::string lack = what_recording_lacks(); !lack.empty()) return run_unobserved(options, lack);
+  if (const std::string lack = what_recording_lacks(); !lack.empty()) {
+    SignalForwarding signals;
+    return run_unobserved(signals, options, lack);
+  }
   std::string when = local_time_for_names();
   OutputClaim claim;
   absl::StatusOr<Output> output = place_of_output(options, when, claim);
@@ -200,12 +213,15 @@ int run(RunOptions options) {
     say(std::string(output.status().message()));
     return kOwnFailure;
   }
-  if (!output.ok()) return run_unobserved(options, std::string(output.status().message()));
+  Preparation prepared = output.ok() ? prepare_job(options.command, say) : Preparation();
+  // Beyond this point signals belong to the job: nothing here ends before it and leaves something behind.
+  SignalForwarding signals;
+  if (!output.ok()) return run_unobserved(signals, options, std::string(output.status().message()));
   absl::StatusOr<RunDirectory> directory = RunDirectory::create();
-  if (!directory.ok()) return run_unobserved(options, std::string(directory.status().message()));
+  if (!directory.ok()) return run_unobserved(signals, options, std::string(directory.status().message()));
   auto drop_directory = absl::MakeCleanup([&] { directory->remove(); });
 
-  std::vector<std::string> environment = job_environment(options.command, *directory, say);
+  std::vector<std::string> environment = job_environment(std::move(prepared), *directory, say);
   RunRecord record{.command = options.command,
                    .cwd = std::filesystem::current_path().string(),
                    .stem = output->stem,
@@ -215,8 +231,6 @@ int run(RunOptions options) {
                    .keep_all = options.keep == "all"};
   if (absl::Status status = directory->write_record(record); !status.ok()) say(std::string(status.message()));
 
-  // Beyond this point signals belong to the job.
-  SignalForwarding signals;
   SignalForwarding::StartError error;
   const pid_t job = signals.start(options.command, environment, error);
   if (job < 0) {
@@ -241,8 +255,11 @@ int run(RunOptions options) {
     recorded.overwrite = false;
     record.stem = recorded.record.stem = output->stem;
     (void)directory->write_record(record);
-    recording = Recording::begin(recorded);
-    if (recording.ok()) say(absl::StrCat(problem, "; the run is recorded in ", output->run_file(), " instead"));
+    auto elsewhere = Recording::begin(recorded);
+    if (elsewhere.ok()) {
+      recording = std::move(elsewhere);
+      say(absl::StrCat(problem, "; the run is recorded in ", output->run_file(), " instead"));
+    }
   }
   std::vector<std::string> notices;
   if (!recording.ok()) {
@@ -253,7 +270,7 @@ int run(RunOptions options) {
     claim.release();
     leave_as(end);
   }
-  if (options.collector.address.empty()) say(absl::StrCat("recording into ", output->run_file()));
+  if (options.collector.address.empty()) say(one_line(absl::StrCat("recording into ", output->run_file()), 4096));
 
   JobEnd end;
   std::vector<pid_t> left;

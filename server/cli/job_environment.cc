@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/cli/child.h"
 
@@ -15,6 +16,13 @@ namespace {
 std::string variable(const char* name) {
   const char* value = getenv(name);
   return value != nullptr ? value : "";
+}
+
+// After what is there; once, where an `eval "$(castscope env)"` is repeated.
+std::string ld_preload_with(const std::string& library) {
+  const std::string before = variable("LD_PRELOAD");
+  const bool known = absl::StrContains(absl::StrCat(":", before, ":"), absl::StrCat(":", library, ":"));
+  return absl::StrCat("LD_PRELOAD=", before, before.empty() || known ? "" : ":", known ? "" : library);
 }
 
 // Builds the agent, and tells of the Python that was found.
@@ -39,9 +47,8 @@ bool fits_into_ld_preload(const std::string& path) { return path.find_first_of("
 std::vector<std::string> observing_variables(const std::vector<std::string>& command, const std::string& preload,
                                              const Say& say) {
   PythonInstall python = prepare_python(command, say);
-  std::string before = variable("LD_PRELOAD");
   std::vector<std::string> result = {
-      absl::StrCat("LD_PRELOAD=", before, before.empty() ? "" : ":", preload),
+      ld_preload_with(preload),
       absl::StrCat("CASTSCOPE_BIN=", program_path()),
       absl::StrCat("CASTSCOPE_AGENTS=", agent_search_path()),
   };
@@ -49,30 +56,35 @@ std::vector<std::string> observing_variables(const std::vector<std::string>& com
     auto package = obtain_python_package();
     std::string path = variable("PYTHONPATH");
     // First, so that no other sitecustomize hides ours; it takes itself off and makes way for the other.
-    if (package.ok()) result.push_back(absl::StrCat("PYTHONPATH=", *package, path.empty() ? "" : ":", path));
+    const bool known = package.ok() && absl::StartsWith(absl::StrCat(path, ":"), absl::StrCat(*package, ":"));
+    if (package.ok() && !known) result.push_back(absl::StrCat("PYTHONPATH=", *package, path.empty() ? "" : ":", path));
   }
   return result;
 }
 
-std::vector<std::string> job_environment(const std::vector<std::string>& command, const RunDirectory& directory,
-                                         const Say& say) {
+Preparation prepare_job(const std::vector<std::string>& command, const Say& say) {
   if (!variable("CASTSCOPE_OFF").empty() && variable("CASTSCOPE_OFF") != "0") {
     say("CASTSCOPE_OFF is set: the job runs unobserved");
-    return environment_with({});
+    return {};
   }
   absl::StatusOr<std::string> preload = obtain_preload(say);
   if (!preload.ok()) {
     say(absl::StrCat("the preload library cannot be built: ", preload.status().message(), "; the job runs unobserved"));
-    return environment_with({});
+    return {};
   }
-  std::string path = *preload;
-  if (!fits_into_ld_preload(path)) {
-    path = directory.path() + "/libcastscope.so";
-    if (symlink(preload->c_str(), path.c_str()) != 0) say(absl::StrCat(path, ": ", strerror(errno)));
+  return {true, *preload, observing_variables(command, *preload, say)};
+}
+
+std::vector<std::string> job_environment(Preparation prepared, const RunDirectory& directory, const Say& say) {
+  if (!prepared.observed) return environment_with({});
+  if (!fits_into_ld_preload(prepared.preload)) {
+    const std::string path = directory.path() + "/libcastscope.so";
+    if (symlink(prepared.preload.c_str(), path.c_str()) != 0) say(absl::StrCat(path, ": ", strerror(errno)));
+    prepared.variables.push_back(ld_preload_with(path));  // instead of the one that is there
+    prepared.variables.erase(prepared.variables.begin());
   }
-  std::vector<std::string> changes = observing_variables(command, path, say);
-  changes.push_back(absl::StrCat("CASTSCOPE_RUN=", directory.path()));
-  return environment_with(changes);
+  prepared.variables.push_back(absl::StrCat("CASTSCOPE_RUN=", directory.path()));
+  return environment_with(prepared.variables);
 }
 
 }  // namespace castscope::cli

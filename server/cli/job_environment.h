@@ -14,9 +14,16 @@ namespace castscope::cli {
 std::vector<std::string> observing_variables(const std::vector<std::string>& command, const std::string& preload,
                                              const Say& say);
 
+// What a job of `castscope run` gets, but for its run directory. May take a minute, where an agent has to be built.
+struct Preparation {
+  bool observed = false;
+  std::string preload;
+  std::vector<std::string> variables;
+};
+Preparation prepare_job(const std::vector<std::string>& command, const Say& say);
+
 // The whole environment of a job of `castscope run`.
-std::vector<std::string> job_environment(const std::vector<std::string>& command, const RunDirectory& directory,
-                                         const Say& say);
+std::vector<std::string> job_environment(Preparation prepared, const RunDirectory& directory, const Say& say);
 
 // LD_PRELOAD parts paths at colons and blanks and knows no quotes.
 bool fits_into_ld_preload(const std::string& path);

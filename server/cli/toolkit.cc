@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -244,7 +245,8 @@ std::string agent_search_path() {
   const char* given = getenv("CASTSCOPE_AGENTS");
   std::string path = given != nullptr ? given : "";
   auto add = [&](const std::string& folder) {
-    if (!folder.empty()) absl::StrAppend(&path, path.empty() ? "" : ":", folder);
+    const bool known = absl::StrContains(absl::StrCat(":", path, ":"), absl::StrCat(":", folder, ":"));
+    if (!folder.empty() && !known) absl::StrAppend(&path, path.empty() ? "" : ":", folder);
   };
   fs::path agents = beside_program() / "agents";
   if (built_from_these_sources(agents)) add(agents.string());

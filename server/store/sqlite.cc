@@ -1,7 +1,5 @@
 #include "server/store/sqlite.h"
 
-#include <cstring>
-
 #include "absl/strings/str_cat.h"
 
 namespace castscope::store {
@@ -38,10 +36,7 @@ absl::Status Database::close() {
 }
 
 absl::Status Database::error(int code) const {
-  std::string reason = printable(handle_ ? sqlite3_errmsg(handle_.get()) : sqlite3_errstr(code));
-  // "disk I/O error" may be a limit on file sizes (ulimit -f).
-  const int cause = handle_ ? sqlite3_system_errno(handle_.get()) : 0;
-  if ((code & 0xff) == SQLITE_IOERR && cause != 0) reason += absl::StrCat(": ", std::strerror(cause));
+  const std::string reason = printable(handle_ ? sqlite3_errmsg(handle_.get()) : sqlite3_errstr(code));
   switch (code & 0xff) {
     case SQLITE_FULL:
       return absl::ResourceExhaustedError(

@@ -198,8 +198,8 @@ def test_signal_to_the_group_reaches_the_job_once(castscope, python, name):
 
 def test_ctrl_c_at_the_terminal(castscope, python):
     code = ("import signal\n"
-            "print('ready', flush=True)\n"
             "try:\n"
+            "    print('ready', flush=True)\n"
             "    while True: signal.pause()\n"
             "except KeyboardInterrupt: print('interrupted', flush=True)\n"
             "raise SystemExit(9)\n")
