@@ -89,6 +89,14 @@ Check check_attaching(const PythonInstall& python, const std::string& preload) {
 
 void check_python(const DoctorOptions& options, std::vector<Check>& checks) {
   std::string executable = python_of(options.command);
+  if (!options.command.empty() && named_python(options.command).empty()) {
+    const std::string& named = options.command[0];
+    checks.push_back(
+        {"python", "problem",
+         absl::StrCat(named, find_in_path(named).empty() ? ": there is no such program" : " is not a Python"),
+         "name one: castscope doctor -- /path/to/python"});
+    return;
+  }
   if (executable.empty()) {
     checks.push_back({"python", "problem", "no python3 on PATH", "name one: castscope doctor -- /path/to/python"});
     return;

@@ -5,8 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "agent/relay/relay.h"
 #include "server/cli/commands.h"
 #include "server/cli/job_environment.h"
+#include "server/cli/proc.h"
 
 namespace castscope::cli {
 namespace {
@@ -22,6 +24,12 @@ std::string shell_quoted(const std::string& value) {
 }
 
 int print_environment(const EnvOptions& options) {
+  if (!options.collector.empty()) {
+    if (auto channel = relay::connect(options.collector); !channel.ok()) {
+      say(std::string(channel.status().message()));
+      return kOwnFailure;
+    }
+  }
   auto preload = obtain_preload(say);
   if (!preload.ok()) {
     say(absl::StrCat("the preload library cannot be built: ", preload.status().message()));
@@ -38,6 +46,12 @@ int print_environment(const EnvOptions& options) {
     variables.push_back(absl::StrCat("CASTSCOPE_OUT=", std::filesystem::absolute(options.output).string()));
   }
   if (!options.collector.empty()) variables.push_back(absl::StrCat("CASTSCOPE_COLLECTOR=", options.collector));
+  for (const std::string& variable : variables) {
+    if (!options.plain || variable.find_first_of(" \t\n*?[") == std::string::npos) continue;
+    say(absl::StrCat("a shell would part or change ", one_line(variable, 200),
+                     ", which --plain does not quote: leave --plain out, and use `eval`"));
+    return kOwnFailure;
+  }
   for (const std::string& variable : variables) {
     std::size_t equals = variable.find('=');
     std::string name = variable.substr(0, equals), value = variable.substr(equals + 1);

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -190,7 +191,7 @@ int recover_all(const RecoverOptions& options) {
   int status = 0;
   for (const RunDirectory& directory : directories) {
     if (options.list) {
-      say(title(directory));
+      std::printf("%s\n", title(directory).c_str());
     } else if (options.discard) {
       if (directory.has_living_process()) {
         say(absl::StrCat(directory.path(), " belongs to a job that still runs: left alone"));

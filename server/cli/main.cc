@@ -3,8 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "server/cli/commands.h"
 #include "server/cli/job.h"
+#include "server/cli/version.h"
 
 namespace castscope::cli {
 
@@ -25,11 +27,23 @@ std::vector<std::string> split_off_job(int argc, char** argv, CommandLine& line)
   return words;
 }
 
+std::string what_is_wrong(const CLI::ParseError& error, int argc, char** argv, const CommandLine& line) {
+  std::string first = argc > 1 ? argv[1] : "--";
+  const auto& commands = line.app.get_subcommands([](const CLI::App*) { return true; });
+  const bool known =
+      std::any_of(commands.begin(), commands.end(), [&](const CLI::App* c) { return c->get_name() == first; });
+  if (known) return absl::StrCat(error.what(), ": `castscope ", first, " --help` tells more");
+  if (first == "--") return "a command is missing: `castscope --help` lists them";
+  return absl::StrCat("there is no ", first[0] == '-' ? "option " : "command ", first,
+                      ": `castscope --help` lists all");
+}
+
 int castscope_main(int argc, char** argv) {
   put_aside_inherited_signals();
   CommandLine line;
   line.app.name("castscope");
   line.app.require_subcommand(1);
+  line.app.set_version_flag("--version", absl::StrCat("castscope ", kVersion));
   line.app.footer("Begin with:  castscope run -- python train.py");
   add_run(line);
   add_report(line);
@@ -47,8 +61,9 @@ int castscope_main(int argc, char** argv) {
   try {
     line.app.parse(words);
   } catch (const CLI::ParseError& error) {
-    int status = line.app.exit(error);
-    return status == 0 ? 0 : kOwnFailure;
+    if (error.get_exit_code() == 0) return line.app.exit(error);  // --help, --version
+    say(what_is_wrong(error, argc, argv, line));
+    return kOwnFailure;
   }
   return line.run();
 }

@@ -109,17 +109,22 @@ absl::StatusOr<TorchInstall> describe(const std::string& folder) {
 
 }  // namespace
 
-std::string python_of(const std::vector<std::string>& command) {
-  if (!command.empty()) {
-    std::string program = find_in_path(command[0]);
-    if (looks_like_python(command[0])) return program;
-    std::string python = program.empty() ? "" : python_of_script(program);
-    if (!python.empty()) return python;
-    for (const std::string& argument : command) {  // env X=1 python …, numactl python …
-      if (looks_like_python(argument) && !find_in_path(argument).empty()) return find_in_path(argument);
-    }
+std::string named_python(const std::vector<std::string>& command) {
+  if (command.empty()) return "";
+  std::string program = find_in_path(command[0]);
+  if (looks_like_python(command[0])) return program;
+  std::string python = program.empty() ? "" : python_of_script(program);
+  if (!python.empty()) return python;
+  for (const std::string& argument : command) {  // env X=1 python …, numactl python …
+    if (looks_like_python(argument) && !find_in_path(argument).empty()) return find_in_path(argument);
   }
-  std::string python = find_in_path("python3");
+  return "";
+}
+
+std::string python_of(const std::vector<std::string>& command) {
+  std::string python = named_python(command);
+  if (!python.empty() || (!command.empty() && looks_like_python(command[0]))) return python;
+  python = find_in_path("python3");
   return python.empty() ? find_in_path("python") : python;
 }
 

@@ -27,6 +27,9 @@ struct PythonInstall {
   std::string torch_problem;  // torch is there, but not as it should be
 };
 
+// The Python that this command names: itself, by its #! line, or among its arguments. "" when it names none.
+std::string named_python(const std::vector<std::string>& command);
+
 // The Python that this command runs: itself, by its #! line, among its arguments, or else python3 of PATH.
 // "" when there is none.
 std::string python_of(const std::vector<std::string>& command);

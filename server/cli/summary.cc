@@ -17,7 +17,7 @@ void print_summary(const store::RunData& data, const Output& output) {
   winsize size{};
   bool terminal = isatty(STDERR_FILENO) != 0;
   if (terminal && ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-    options.width = std::clamp<int>(size.ws_col, 40, 160);
+    options.width = std::clamp<int>(size.ws_col, 20, 160);
   }
   const char* kind = getenv("TERM");
   options.colour = terminal && getenv("NO_COLOR") == nullptr && kind != nullptr && std::strcmp(kind, "dumb") != 0;

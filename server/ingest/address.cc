@@ -53,7 +53,7 @@ absl::Status check_listener(const Options& options) {
   std::uint32_t number = 0;
   if (!split(options.address, &host, &port) || !absl::SimpleAtoi(port, &number) || number > 65535)
     return absl::InvalidArgumentError(
-        absl::StrCat("cannot listen on \"", options.address, "\": give HOST:PORT, such as 127.0.0.1:7117"));
+        absl::StrCat("cannot listen on \"", options.address, "\": give HOST:PORT, such as 127.0.0.1:7390"));
   if (is_loopback(options.address) || (certificate && !options.token.empty())) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrCat("will not listen on ", options.address,
                                                   ", which other machines can reach, without ",

@@ -47,7 +47,7 @@ std::size_t columns(std::string_view text) {
 class Page {
  public:
   Page(const store::RunData& data, const TerminalOptions& options)
-      : data_(data), options_(options), width_(std::clamp(options.width, 40, 160)) {}
+      : data_(data), options_(options), width_(std::clamp(options.width, 20, 160)) {}
 
   std::string text() {
     headline();
@@ -63,6 +63,11 @@ class Page {
     return options_.colour ? std::string("\033[") + code + "m" + text + "\033[0m" : text;
   }
   void line(const std::string& text) { text_ += text + "\n"; }
+  // The names of files may hold anything, and a terminal obeys.
+  static std::string on_one_line(std::string path) {
+    for (char& c : path) c = static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? '?' : c;
+    return path;
+  }
 
   // Breaks at spaces; lines after the first are indented as deep.
   void wrapped(const std::string& first_indent, const std::string& indent, const std::string& text) {
@@ -91,7 +96,7 @@ class Page {
     return file;
   }
   std::string place(const std::optional<store::CodeLocation>& at) const {
-    return at ? short_path(at->file) + ":" + std::to_string(at->line) : "no Python line";
+    return at ? on_one_line(short_path(at->file)) + ":" + std::to_string(at->line) : "no Python line";
   }
 
   void headline() {
@@ -248,8 +253,8 @@ class Page {
   void files() {
     if (options_.report_file.empty() && options_.run_file.empty()) return;
     line("");
-    if (!options_.report_file.empty()) line("report:   " + options_.report_file);
-    if (!options_.run_file.empty()) line("run file: " + options_.run_file);
+    if (!options_.report_file.empty()) line("report:   " + on_one_line(options_.report_file));
+    if (!options_.run_file.empty()) line("run file: " + on_one_line(options_.run_file));
   }
 
   const store::RunData& data_;

@@ -103,3 +103,56 @@ def test_nothing_to_recover(castscope, tmp_path):
 def test_serve_refuses_to_be_open_to_others(castscope, address):
     done = castscope("serve", "--listen", address)
     assert done.returncode == 125 and done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("words, sentence", [(["bogus"], b"there is no command bogus"),
+                                             (["--bogus"], b"there is no option --bogus"),
+                                             ([], b"a command is missing"),
+                                             (["report", "--bogus", "x"], b"`castscope report --help` tells more")])
+def test_what_is_wrong_with_a_command_line_is_one_sentence(castscope, words, sentence):
+    done = castscope(*words)
+    assert done.returncode == 125 and done.stdout == b""
+    assert done.stderr.startswith(b"castscope: ") and sentence in done.stderr and done.stderr.count(b"\n") == 1
+
+
+def test_version_as_an_option(castscope):
+    assert castscope("--version").stdout == castscope("version").stdout
+
+
+@pytest.mark.parametrize("named, sentence", [("/nonexist", b"/nonexist: there is no such program"),
+                                             ("/bin/ls", b"/bin/ls is not a Python")])
+def test_doctor_examines_no_other_python_than_the_one_named(castscope, named, sentence):
+    done = castscope("doctor", "--", named)
+    assert done.returncode == 1 and sentence in done.stdout
+
+
+def test_env_refuses_what_cannot_work(castscope, python):
+    refused = castscope("env", "--collector", "nonsense", "--", python)
+    assert refused.returncode == 125 and b'"nonsense" is no collector\'s address' in refused.stderr
+    assert b"7390" in refused.stderr
+    refused = castscope("env", "--plain", "-o", "a b", "--", python)
+    assert refused.returncode == 125 and refused.stdout == b"" and b"CASTSCOPE_OUT" in refused.stderr
+
+
+def test_env_in_an_environment_of_its_own_repeats_nothing(castscope, python):
+    once = f'eval "$({castscope.program} env -- {python})"'
+
+    def environment_after(command):
+        out = subprocess.run(["sh", "-c", f"{command}; env"], env=clean_environment(), capture_output=True, text=True,
+                             check=True).stdout
+        ours = ("CASTSCOPE_AGENTS=", "CASTSCOPE_BIN=", "LD_PRELOAD=", "PYTHONPATH=")
+        return [line for line in out.splitlines() if line.startswith(ours)]
+
+    assert len(environment_after(once)) == 4
+    assert sorted(environment_after(f"{once}; {once}")) == sorted(environment_after(once))
+
+
+
+def test_what_is_left_over_is_listed_on_stdout(castscope):
+    job = castscope.start("sh", "-c", "echo $CASTSCOPE_RUN; read line", stdin=subprocess.PIPE)
+    directory = job.stdout.readline().strip()
+    job.kill()
+    job.communicate(timeout=60)
+    listed = castscope("recover", "--list")
+    assert any(line.split(b": ")[0] == directory for line in listed.stdout.splitlines()), listed
+    castscope("recover", "--discard", directory.decode())

@@ -1,10 +1,15 @@
 """What a run leaves: names, folders, files that are there already or cannot be written."""
 
+import contextlib
+import fcntl
 import json
 import os
+import pty
 import shutil
 import stat
+import struct
 import subprocess
+import termios
 import threading
 
 import pytest
@@ -150,3 +155,28 @@ def test_a_full_disk_leaves_no_stub_and_the_run_goes_elsewhere(castscope, tmp_pa
                           env=clean_environment(TMPDIR=spare))
     assert done.stdout == b"3\n", done.stderr
     assert b"is recorded in" in done.stderr and len(list(spare.glob("*.castscope"))) == 1
+
+
+def test_progress_fits_into_a_narrow_terminal_that_knows_no_codes(castscope):
+    terminal, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 30, 0, 0))
+    job = subprocess.Popen([str(castscope.program), "run", "--progress", "-o", "run", "--", "cat"], stderr=theirs,
+                           cwd=castscope.folder, env=clean_environment(TERM="dumb"), stdin=subprocess.PIPE)
+    os.close(theirs)
+    seen = b""
+    while b" 0 processes" not in seen:
+        seen += os.read(terminal, 1000)
+    job.stdin.close()
+    assert job.wait(timeout=60) == 0
+    with contextlib.suppress(OSError):
+        while more := os.read(terminal, 1000):
+            seen += more
+    os.close(terminal)
+    drawn = [line for line in seen.replace(b"\n", b"\r").split(b"\r") if b"processes" in line]
+    assert drawn and max(map(len, drawn)) < 30 and b"\x1b" not in seen
+
+
+def test_a_name_with_a_line_end_is_shown_on_one_line(castscope):
+    done = castscope.run("true", output="a\nb")
+    assert (castscope.folder / "a\nb.json").exists()
+    assert b"a?b.json\n" in done.stderr and b"a\nb" not in done.stderr
