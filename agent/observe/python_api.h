@@ -87,6 +87,13 @@ inline PyObject* type_of(const PyObject* o) { return read_at<PyObject*>(o, 8); }
 // PyTypeObject::tp_name: PyObject_VAR_HEAD is 24 bytes.
 inline const char* type_name(const PyObject* type) { return read_at<const char*>(type, 24); }
 inline PyObject* type_base(const PyObject* type) { return read_at<PyObject*>(type, 256); }  // tp_base
+// tp_version_tag: another number after each change of the class or of one above it, 0 until an attribute is asked for.
+inline std::uint32_t type_version(const PyObject* type) { return read_at<std::uint32_t>(type, 384); }
+// How many classes derive from this one: PyDictObject::ma_used of tp_subclasses.
+inline std::ptrdiff_t type_children(const PyObject* type) {
+  const void* children = read_at<const void*>(type, 360);
+  return children == nullptr ? 0 : read_at<std::ptrdiff_t>(children, 16);
+}
 // PyWeakReference::wr_object follows PyObject_HEAD; it becomes None when the referent dies, before its memory is freed.
 inline void* weakref_target(const PyObject* weakref) { return read_at<void*>(weakref, 16); }
 

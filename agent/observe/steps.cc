@@ -1,11 +1,10 @@
 #include "agent/observe/steps.h"
 
 namespace castscope::observe {
-namespace {
 
 // torch.optim.Optimizer marks a class by `step.hooked = True` when its first instance is made (_patch_step_function
 // in torch/optim/optimizer.py).
-bool any_hooked(const PythonApi& api, PyObject* optimizer_class, int depth) {
+bool Steps::any_hooked(const PythonApi& api, PyObject* optimizer_class, int depth) {
   if (depth > 16) return false;
   PyObject* step = api.get_attribute(optimizer_class, "step");
   PyObject* hooked = step == nullptr ? nullptr : api.get_attribute(step, "hooked");
@@ -14,6 +13,8 @@ bool any_hooked(const PythonApi& api, PyObject* optimizer_class, int depth) {
   if (hooked != nullptr) api.dec_ref(hooked);
   if (step != nullptr) api.dec_ref(step);
   if (found) return true;
+  api.inc_ref(optimizer_class);
+  unused_.push_back({optimizer_class, type_version(optimizer_class), type_children(optimizer_class)});
   PyObject* children = api.call_method(optimizer_class, "__subclasses__", nullptr);
   if (children == nullptr) {
     api.clear_error();
@@ -26,14 +27,20 @@ bool any_hooked(const PythonApi& api, PyObject* optimizer_class, int depth) {
   return any;
 }
 
-}  // namespace
+bool Steps::still_unused() const {
+  for (const OptimizerClass& known : unused_)
+    if (known.version == 0 || type_version(known.type) != known.version || type_children(known.type) != known.children)
+      return false;
+  return !unused_.empty();
+}
 
 bool Steps::optimizer_exists(const PythonApi& api) {
   if (has_optimizer_.load(std::memory_order_relaxed)) return true;
-  // A loop without an optimizer asks at every region, which takes some microseconds: an optimizer made after many of
-  // them must still be seen at the next.
-  if (api.gil_check == nullptr || api.gil_check() == 0) return false;
+  // A loop without an optimizer asks at every region: one made after many of them must be seen at the next.
+  if (api.gil_check == nullptr || api.gil_check() == 0 || still_unused()) return false;
   KeepError keep(api);
+  for (const OptimizerClass& known : unused_) api.dec_ref(known.type);
+  unused_.clear();
   PyObject* module = api.dict_item(api.import_modules(), "torch.optim.optimizer");
   PyObject* base = module == nullptr ? nullptr : api.get_attribute(module, "Optimizer");
   const bool found = base != nullptr && any_hooked(api, base, 0);

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
 #include "agent/lanes/format.h"
 #include "agent/observe/python_api.h"
@@ -33,7 +34,14 @@ class Steps {
   void explicit_step();
 
  private:
+  struct OptimizerClass {
+    PyObject* type;
+    std::uint32_t version;
+    std::ptrdiff_t children;
+  };
   bool optimizer_exists(const PythonApi& api);
+  bool any_hooked(const PythonApi& api, PyObject* optimizer_class, int depth);
+  bool still_unused() const;
 
   std::atomic<std::uint32_t> current_{0};
   std::atomic<std::int32_t> open_{0};  // outermost regions open in all threads
@@ -44,6 +52,7 @@ class Steps {
   std::atomic<bool> lone_pass_{false};  // the step so far is one region without grad mode, after an optimizer step
   std::atomic<bool> has_optimizer_{false};
   std::atomic<bool> explicit_{false};
+  std::vector<OptimizerClass> unused_;  // as they were when they had no instance yet; under the GIL
 };
 
 }  // namespace castscope::observe

@@ -115,8 +115,11 @@ def test_the_outermost_module_is_known_however_deep_it_stands(run):
     assert {(site["model"], site["module"]) for site in report["sites"]} == {("Net", ".".join(["inner"] * 91))}
 
 
-def test_an_optimizer_made_late_is_seen_at_the_next_region(run):
-    report = run("""\
+@pytest.mark.parametrize("optimizer", ["torch.optim.SGD", "torch.optim.AdamW",
+                                       "type('Own', (torch.optim.SGD,), {})",
+                                       "type('Own', (torch.optim.SGD,), {'step': lambda self: None})"])
+def test_an_optimizer_made_late_is_seen_at_the_next_region(run, optimizer):
+    report = run(f"""\
         net, x = torch.nn.Linear(4, 4), torch.randn(3, 4)
         def micro():
             with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -124,7 +127,7 @@ def test_an_optimizer_made_late_is_seen_at_the_next_region(run):
             loss.backward()
         for _ in range(100):  # steps of their own: there is no optimizer
             micro()
-        optimizer = torch.optim.SGD(net.parameters(), 0.1)
+        optimizer = {optimizer}(net.parameters(), 0.1)
         for _ in range(3):
             for _ in range(8):
                 micro()
