@@ -84,6 +84,8 @@ Role role_of(const CallFacts& f, lanes::Cause cause, std::string_view op, std::s
   if (is_weight_argument(argument)) return Role::kWeight;
   if (f.requires_grad && !f.leaf) return Role::kActivation;
   if (f.requires_grad) return is_weight_place(op, argument) ? Role::kWeight : Role::kInput;
+  // What an operator converts inside itself and Python never had is its own interim result.
+  if (cause == lanes::Cause::kOperator && raw.depth > 0 && tensor_object == nullptr) return Role::kActivation;
   if (f.grad_mode || raw.module_frame == nullptr) return Role::kInput;
   return root_argument ? Role::kInput : Role::kActivation;
 }

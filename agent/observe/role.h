@@ -9,9 +9,10 @@
 //   6. a leaf that requires grad and is no parameter → weight where the operator has its weights: the second factor of
 //   a
 //      matrix product (x @ w), and what is added to the product (addmm's self); else input (an adversarial input)
-//   7. without history, in grad mode or outside any module → input: data that came into the computation. (What comes
+//   7. converted by an operator inside itself, and never a Python object → activation: its own interim result
+//   8. without history, in grad mode or outside any module → input: data that came into the computation. (What comes
 //      out of frozen layers has no history either and counts as input here.)
-//   8. without history, grad mode off, inside a module → input if the tensor is itself an argument of the outermost
+//   9. without history, grad mode off, inside a module → input if the tensor is itself an argument of the outermost
 //      module's call, else activation: autograd cannot tell them apart there.
 // Decided once per site, at its first sight.
 #pragma once

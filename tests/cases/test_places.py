@@ -173,3 +173,13 @@ def test_weights_of_a_scripted_model_stay_weights(run, make):
         if site["cause"] == "script":
             casts[site["role"]] += site["casts"]
     assert casts == {"weight": 30, "input": 10}
+
+
+def test_what_an_operator_converts_of_its_own_is_no_input(run):
+    report = run("""\
+        half = torch.randn(3, 4).half()
+        half.mean(dim=1)
+        """)
+    roles = {(line(site["location"]), site["operator"]): site["role"] for site in report["sites"]}
+    assert roles[3, "aten::mean.dim"] == "activation"
+    assert roles[2, "aten::to"] == "input"
