@@ -20,18 +20,13 @@ inline lanes::Phase phase_of(lanes::Phase elsewhere) {
   return torch::autograd::get_current_graph_task_id() < 0 ? elsewhere : lanes::Phase::kBackward;
 }
 
-// Sizes without asking a subclass that computes them in Python, and without symbols.
-inline bool has_plain_sizes(const TensorImpl* t) {
-  return !t->key_set().has(c10::DispatchKey::Python) && !t->has_symbolic_sizes_strides();
-}
-
 [[gnu::always_inline]] inline void describe(lanes::Event& e, const TensorImpl* source) {
   e.tensor = reinterpret_cast<std::uint64_t>(source);
   e.ndim = 0;
   e.dims[0] = e.dims[1] = e.dims[2] = e.dims[3] = 0;
   e.entries = 0;
   if (!has_plain_sizes(source)) return;
-  const c10::IntArrayRef sizes = source->sizes();
+  const c10::IntArrayRef sizes = source->sizes_default();
   const std::size_t n = sizes.size();
   e.ndim = static_cast<std::uint8_t>(n < 255 ? n : 255);
   const std::size_t folded = n > 4 ? n - 4 : 0;
@@ -40,7 +35,8 @@ inline bool has_plain_sizes(const TensorImpl* t) {
   if (n > 0) e.dims[0] = lanes::LaneWriter::saturate(first);
   for (std::size_t i = folded + 1; i < n; ++i)
     e.dims[i - folded] = lanes::LaneWriter::saturate(static_cast<std::uint64_t>(sizes[i]));
-  if (!const_cast<TensorImpl*>(source)->is_inference()) e.entries = source->version_counter().current_version();
+  const c10::VariableVersion& version = source->version_counter();
+  if (version.enabled()) e.entries = version.current_version();
 }
 
 // What the tensor looks at: stays the same when the tensor is made anew for each use.
@@ -48,6 +44,7 @@ inline bool has_plain_sizes(const TensorImpl* t) {
   if (!has_plain_sizes(t) || !t->has_storage()) return reinterpret_cast<std::uint64_t>(t);
   const c10::StorageImpl* storage = t->unsafe_storage().unsafeGetStorageImpl();
   const void* data = const_cast<c10::StorageImpl*>(storage)->_mutable_data_ptr_no_checks().get();
+  if (data == nullptr) return reinterpret_cast<std::uint64_t>(t);  // a wrapper, or on the meta device
   return reinterpret_cast<std::uint64_t>(data) + static_cast<std::uint64_t>(t->storage_offset()) * t->itemsize();
 }
 
@@ -73,7 +70,9 @@ inline bool has_plain_sizes(const TensorImpl* t) {
 
 inline std::uint64_t bytes_of(const at::Tensor& tensor) {
   const TensorImpl* impl = tensor.unsafeGetTensorImpl();
-  return tensor.defined() && has_plain_sizes(impl) ? static_cast<std::uint64_t>(impl->numel()) * impl->itemsize() : 0;
+  if (impl->key_set().has_any(kOddKeys) || !has_plain_sizes(impl)) [[unlikely]]
+    return bytes_of_odd(impl);
+  return static_cast<std::uint64_t>(impl->numel_default()) * impl->itemsize();
 }
 
 }  // namespace castscope::observe

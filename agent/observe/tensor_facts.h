@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "agent/lanes/format.h"
+#include "agent/observe/odd_tensors.h"
 #include "agent/observe/python_api.h"
 
 // Declared in ATen/autocast_mode.h and ATen/CachedTensorUtils.h, which bring in every operator; these are all that is
@@ -89,14 +90,28 @@ inline const PyObject* python_object(const TensorImpl* t) {
   return object_in(const_cast<TensorImpl*>(t)->pyobj_slot());
 }
 
-// FakeTensor, or the FunctionalTensor that AOTAutograd wraps around one: the call belongs to tracing.
+// Tensors that are not plain memory: see odd_tensors.h.
+inline constexpr c10::DispatchKeySet kWrapperKeys({c10::DispatchKey::Python, c10::DispatchKey::FuncTorchGradWrapper,
+                                                   c10::DispatchKey::FuncTorchBatched,
+                                                   c10::DispatchKey::BatchedNestedTensor,
+                                                   c10::DispatchKey::Functionalize});
+inline constexpr c10::DispatchKeySet kOddKeys =
+    kWrapperKeys |
+    c10::DispatchKeySet({c10::DispatchKey::Sparse, c10::DispatchKey::SparseCsr, c10::DispatchKey::NestedTensor});
+
+// The call belongs to tracing.
 inline bool is_traced(const TensorImpl* t) {
-  if (!t->key_set().has(c10::DispatchKey::Python)) [[likely]]
-    return false;
-  const PyObject* object = python_object(t);
-  if (object == nullptr) return false;
-  const char* name = type_name(type_of(object));
-  return std::strcmp(name, "FakeTensor") == 0 || std::strcmp(name, "FunctionalTensor") == 0;
+  return t->key_set().has_any(kWrapperKeys) && [t] [[gnu::cold, gnu::noinline]] { return is_traced_wrapper(t); }();
+}
+
+// Sizes that are numbers and lie in the tensor itself. Any other may run Python to answer, or throw (a nested tensor).
+inline bool has_plain_sizes(const TensorImpl* t) {
+  struct Policy : TensorImpl {  // it is protected
+    static bool custom(const TensorImpl* t) {
+      return (t->*&Policy::matches_policy)(TensorImpl::SizesStridesPolicy::CustomSizes);
+    }
+  };
+  return !Policy::custom(t);  // so are symbols
 }
 
 // A torch.nn.Parameter by the class of its Python object, or a view whose base is one.
@@ -116,11 +131,13 @@ inline bool is_parameter_object(const TensorImpl* t) {
   }
   return false;
 }
-inline bool is_parameter(const TensorImpl* t, const Standing& s) {
-  if (is_parameter_object(t)) return true;
-  if (!s.view) return false;
+// Only of one whose Standing says view.
+inline const TensorImpl* base_of_view(const TensorImpl* t) {
   const auto* meta = static_cast<const torch::autograd::DifferentiableViewMeta*>(autograd_meta(t));
-  return is_parameter_object(meta->get_backward_view().base_.unsafeGetTensorImpl());
+  return meta->get_backward_view().base_.unsafeGetTensorImpl();
+}
+inline bool is_parameter(const TensorImpl* t, const Standing& s) {
+  return is_parameter_object(t) || (s.view && is_parameter_object(base_of_view(t)));
 }
 
 }  // namespace castscope::observe

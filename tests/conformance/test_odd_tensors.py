@@ -1,0 +1,43 @@
+"""Tensors that are not plain memory: castscope must let the job pass, and count what it sees as it is.
+
+The expected numbers follow from the workload's text: each is worked out in the comment beside it.
+"""
+
+import sys
+
+import pytest
+import runs
+
+CASES = {
+    # nn.Linear in autocast: the rows, the weight, the bias. 5 * 4 values, 4 * 4, 4.
+    "nested": {"casts": 3, "bytes": 2 * (5 * 4 + 4 * 4 + 4), "by_cause": {"user_to": 1}},
+    # 10 and 16 values of the sparse ones; 30000 and 16 of the dense ones
+    "sparse": {"casts": 4, "bytes": 2 * (10 + 30000 + 16 + 16)},
+    "meta": {"casts": 0, "by_cause": {"user_to": 1}},
+    "mkldnn": {"casts": 2, "bytes": 2 * (16 + 16)},
+    "inference": {"casts": 2, "bytes": 2 * (16 + 16)},
+    # by the size that the wrapper shows
+    "wrapper": {"casts": 2, "bytes": 2 * (16 + 16)},
+    # Python is not asked for a size
+    "sizes_from_python": {"casts": 2, "bytes": 0},
+    # The graph runs three times: both factors of the product, and the gradient that autograd casts back.
+    "functional_grad": {"casts": 3 * 2, "by_cause": {"backward": 3}, "traced": 8},
+    "functional_jvp": {"casts": 2, "bytes": 2 * (16 + 16), "traced": 10},
+    # A compiled graph makes no calls.
+    "compiled_wrapper": {"casts": 0, "bytes": 0, "traced": 8},
+    # The workload's own .to, and what the mode made of four results.
+    "watched": {"casts": 2, "by_cause": {"user_to": 1 + 4}},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_job_passes_and_the_counts_are_true(case, tmp_path):
+    command = [sys.executable, str(runs.WORKLOADS / "odd_tensors.py"), case]
+    alone = runs.plain(command, tmp_path / "alone")
+    traced = runs.under_castscope(command, tmp_path / "castscope")
+    assert alone.status == 0, alone.stderr.decode(errors="replace")
+    assert traced.status == 0, traced.stderr.decode(errors="replace")
+    assert traced.stdout == alone.stdout
+    totals = traced.report["totals"]
+    expected = {"by_cause": {}} | CASES[case]
+    assert {key: totals[key] for key in expected} == expected
