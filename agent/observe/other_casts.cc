@@ -5,6 +5,7 @@
 
 #include "agent/observe/backward_node.h"
 #include "agent/observe/call_frame.h"
+#include "agent/observe/conversion.h"
 #include "agent/observe/hooks.h"
 
 namespace castscope::observe {
@@ -25,17 +26,6 @@ bool is_precision_cast(const TensorImpl* source, ScalarType to) {
   const ScalarType from = dtype_of(source);
   return from != to && is_floating(from) && is_floating(to) && !source->is_wrapped_number();
 }
-
-class InsideToCopy {
- public:
-  explicit InsideToCopy(ThreadState& t) : t_(t) { t.in_to_copy = true; }
-  ~InsideToCopy() { t_.in_to_copy = false; }
-  InsideToCopy(const InsideToCopy&) = delete;
-  InsideToCopy& operator=(const InsideToCopy&) = delete;
-
- private:
-  ThreadState& t_;
-};
 
 void remember_script_weight(Recording& r, const TensorImpl* source) {
   try {
@@ -76,7 +66,7 @@ at::Tensor counted_to_copy(ThreadState& t, const void* caller, const at::Tensor&
   if (standing.requires_grad && standing.leaf && r.script_weights.calls(caller)) remember_script_weight(r, source);
 
   const std::uint64_t begin = t.lane.now();
-  InsideToCopy inside(t);
+  Converting now(t, source, to);
   at::Tensor result = original<ToCopy>(CASTSCOPE_HOOK_TO_COPY)(self, dtype, layout, device, pin, non_blocking, format);
   const std::uint64_t ticks = t.lane.now() - begin;
   const std::uint64_t bytes = bytes_of(result);
@@ -90,17 +80,23 @@ at::Tensor counted_to_copy(ThreadState& t, const void* caller, const at::Tensor&
 template <int PythonMinor>
 at::Tensor to_copy(const at::Tensor& self, optional<ScalarType> dtype, optional<c10::Layout> layout,
                    optional<c10::Device> device, optional<bool> pin, bool non_blocking, Format format) {
-  if (ThreadState* inside = thread_slot(); inside != nullptr && inside->in_cached_cast) {
+  ThreadState* inside = thread_slot();
+  const TensorImpl* source = self.unsafeGetTensorImpl();
+  if (inside != nullptr && inside->in_cached_cast && (!inside->converted || inside->conversion.source == nullptr)) {
     inside->converted = true;
-  } else if (dtype.has_value() && self.defined() && (inside == nullptr || !inside->in_to_copy)) {
-    const TensorImpl* source = self.unsafeGetTensorImpl();
-    if (is_precision_cast(source, *dtype) && !is_traced(source))
-      if (ThreadState* t = thread_state()) {
-        // TorchScript's casts reach _to_copy without any to_*.
-        const void* caller = t->to_caller != nullptr ? t->to_caller : __builtin_return_address(0);
-        return counted_to_copy<PythonMinor>(*t, caller, self, *dtype, dtype, layout, device, pin, non_blocking, format);
-      }
+    Converting now(*inside, source, dtype.value_or(dtype_of(source)));
+    return original<ToCopy>(CASTSCOPE_HOOK_TO_COPY)(self, dtype, layout, device, pin, non_blocking, format);
   }
+  if (dtype.has_value() && self.defined() && is_precision_cast(source, *dtype) &&
+      (inside == nullptr || Converting::begins(*inside, source, *dtype)))
+    if (ThreadState* t = thread_state()) {
+      // TorchScript's casts reach _to_copy without any to_*.
+      const void* caller = t->to_caller != nullptr ? t->to_caller : __builtin_return_address(0);
+      if (!is_traced(source) && !is_traced_on_meta(source))
+        return counted_to_copy<PythonMinor>(*t, caller, self, *dtype, dtype, layout, device, pin, non_blocking, format);
+      Converting now(*t, source, *dtype);  // what carries it out, on the meta device, belongs to tracing too
+      return original<ToCopy>(CASTSCOPE_HOOK_TO_COPY)(self, dtype, layout, device, pin, non_blocking, format);
+    }
   return original<ToCopy>(CASTSCOPE_HOOK_TO_COPY)(self, dtype, layout, device, pin, non_blocking, format);
 }
 
@@ -112,7 +108,8 @@ class Asked {
     const TensorImpl* source = self.unsafeGetTensorImpl();
     if (!is_precision_cast(source, *to)) return;
     ThreadState* t = thread_state();
-    if (t == nullptr || t->in_cached_cast || t->to_caller != nullptr) return;
+    if (t == nullptr || t->to_caller != nullptr) return;
+    if (t->in_cached_cast && t->conversion.source == nullptr) return;
     t_ = t;
     t->to_caller = caller;
   }

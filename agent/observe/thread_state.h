@@ -85,6 +85,14 @@ class CallTable {
 // Beyond this many rows in one thread the overflow counter takes what is new.
 inline constexpr std::uint32_t kMaxRows = 500'000;
 
+// What _to_copy is doing: conversion.h.
+struct Conversion {
+  const void* source = nullptr;  // TensorImpl; nullptr = nothing
+  const void* frame = nullptr;   // innermost Python frame
+  std::uint8_t to = 0;
+  bool plain = false;
+};
+
 struct ThreadState {
   explicit ThreadState(lanes::SegmentWriter& segment, lanes::Lane& lane) : lane(segment, lane) {}
 
@@ -94,7 +102,7 @@ struct ThreadState {
   // the present call
   bool in_cached_cast = false;
   bool converted = false;  // _to_copy ran inside it
-  bool in_to_copy = false;
+  Conversion conversion;
   bool ignoring = false;            // our own calls into PyTorch or Python
   const void* to_caller = nullptr;  // return address of the outermost at::_ops::to_*::call
   // regions
