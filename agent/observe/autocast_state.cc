@@ -33,6 +33,11 @@ const void* autograd_state() { return &c10::AutogradState::get_tls_state(); }
 
 const PyObject* python_object_of(const void* tensor) { return python_object(static_cast<const TensorImpl*>(tensor)); }
 
+const PyObject* python_object_of_base(const void* tensor) {
+  const auto* impl = static_cast<const TensorImpl*>(tensor);
+  return standing_of(impl).view ? python_object(base_of_view(impl)) : nullptr;
+}
+
 std::string backward_node_name() {
   const auto node = torch::autograd::get_current_node();
   return node ? node->name() : std::string();

@@ -19,5 +19,7 @@ bool in_backward();
 const void* autograd_state();
 // The Python object of a TensorImpl*, nullptr when it has none.
 const PyObject* python_object_of(const void* tensor);
+// That of the tensor that it is a view of, nullptr when it is none, or that has none.
+const PyObject* python_object_of_base(const void* tensor);
 
 }  // namespace castscope::observe

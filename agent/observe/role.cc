@@ -1,5 +1,7 @@
 #include "agent/observe/role.h"
 
+#include <cstring>
+
 #include "agent/observe/autocast_state.h"
 
 namespace castscope::observe {
@@ -42,7 +44,24 @@ bool holds(const PythonApi& api, PyObject* container, const PyObject* wanted, in
   return false;
 }
 
+// isinstance(tensor, Parameter) of a tensor whose class is no Parameter: the instance is marked, in its own dictionary.
+bool is_marked(const PythonApi& api, const PyObject* tensor) {
+  if (tensor == nullptr || std::strcmp(type_name(type_of(tensor)), "Tensor") == 0) return false;
+  Gil gil(api);
+  if (!gil.held()) return false;
+  KeepError keep(api);
+  PyObject* dict = api.generic_dict(object(tensor), nullptr);
+  if (dict == nullptr) {
+    api.clear_error();
+    return false;
+  }
+  const bool found = api.dict_item(dict, "_is_param") != nullptr;
+  api.dec_ref(dict);
+  return found;
+}
+
 bool is_buffer(const PythonApi& api, const RawStack& raw, const PyObject* tensor) {
+  if (tensor == nullptr) return false;
   PyObject* self = object(PythonStack::self_of(api, raw.module_frame));
   PyObject* dict = api.generic_dict(self, nullptr);
   if (dict == nullptr) {
@@ -56,12 +75,19 @@ bool is_buffer(const PythonApi& api, const RawStack& raw, const PyObject* tensor
 
 // Module._wrapped_call_impl(self, *args, **kwargs): locals 1 and 2.
 bool is_root_argument(const PythonApi& api, const RawStack& raw, const PyObject* tensor) {
+  if (tensor == nullptr) return false;
   constexpr int kDepth = 3;  // the tuple of arguments, a list or dict in it, tensors in that
   return holds(api, object(PythonStack::self_of(api, raw.root_module_frame, 1)), tensor, kDepth) ||
          holds(api, object(PythonStack::self_of(api, raw.root_module_frame, 2)), tensor, kDepth);
 }
 
 }  // namespace
+
+bool is_marked_parameter(const void* tensor) {
+  if (!g_process.has_python) return false;
+  const PythonApi& api = g_process.python;
+  return is_marked(api, python_object_of(tensor)) || is_marked(api, python_object_of_base(tensor));
+}
 
 Role role_of(const CallFacts& f, lanes::Cause cause, std::string_view op, std::string_view argument,
              const RawStack& raw, const void* tensor) {
@@ -70,14 +96,15 @@ Role role_of(const CallFacts& f, lanes::Cause cause, std::string_view op, std::s
   if (f.parameter || (cause == lanes::Cause::kScript && f.requires_grad && f.leaf)) return Role::kWeight;
 
   const PyObject* tensor_object = python_object_of(tensor);
-  const bool in_module = raw.module_frame != nullptr && tensor_object != nullptr;
+  const PyObject* base_object = python_object_of_base(tensor);
+  const bool in_module = raw.module_frame != nullptr && (tensor_object != nullptr || base_object != nullptr);
   bool root_argument = false;
   if (in_module && !f.requires_grad) {
     const PythonApi& api = g_process.python;
     Gil gil(api);
     if (gil.held()) {
       KeepError keep(api);
-      if (is_buffer(api, raw, tensor_object)) return Role::kBuffer;
+      if (is_buffer(api, raw, tensor_object) || is_buffer(api, raw, base_object)) return Role::kBuffer;
       root_argument = is_root_argument(api, raw, tensor_object);
     }
   }

@@ -2,7 +2,7 @@
 //   1. a conversion by the autograd engine, or in backward without grad mode and not a parameter → gradient
 //   2. a torch.nn.Parameter, or a view of one → weight; in TorchScript, which holds parameters without their Python
 //      objects, a leaf that requires grad → weight
-//   3. without history, and a registered buffer of the innermost module → buffer
+//   3. without history, and a registered buffer of the innermost module, or a view of one → buffer
 //   4. in a weight's place by the argument's name (weight, bias, w_ih, …) → weight: products of parameters
 //      (weight_norm), their .data, rows of an embedding
 //   5. with history → activation
@@ -22,6 +22,10 @@
 #include "agent/observe/sites.h"
 
 namespace castscope::observe {
+
+// A torch.nn.Parameter (or a view of one) whose own class is another subclass of Tensor: nn.Parameter(DTensor). Takes
+// the GIL for such a subclass.
+bool is_marked_parameter(const void* tensor);
 
 lanes::Role role_of(const CallFacts& facts, lanes::Cause cause, std::string_view op, std::string_view argument,
                     const RawStack& raw, const void* tensor);

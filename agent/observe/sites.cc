@@ -64,8 +64,10 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
     if (d.cause == lanes::Cause::kScript) r.script_weights.called_from(native_caller);
     d.op = r.definitions.op(place.cause == lanes::Cause::kBackward ? backward_node_name() : place.op);
   }
-  d.flags = facts.parameter ? lanes::kSiteParameter : 0;
-  d.role = role_of(facts, d.cause, op, argument, raw, tensor);
+  CallFacts known = facts;
+  known.parameter = facts.parameter || is_marked_parameter(tensor);
+  d.flags = known.parameter ? lanes::kSiteParameter : 0;
+  d.role = role_of(known, d.cause, op, argument, raw, tensor);
   d.why = facts.why;
   d.phase = facts.phase;
   d.from = facts.from;
