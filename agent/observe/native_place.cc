@@ -42,21 +42,39 @@ std::string_view operator_symbol(std::string_view mangled) {
 }
 
 bool converts(std::string_view op) {
-  return op == "to_dtype" || op == "to_dtype_layout" || op == "to_device" || op == "to_other" || op == "_to_copy";
+  return op == "to_dtype" || op == "to_dtype_layout" || op == "to_device" || op == "to_other" || op == "type_as" ||
+         op == "_to_copy";
 }
 
 struct Search {
   std::string op;
   int levels = 0;
+  bool converting = false;   // the implementation of `to` or `type_as` was passed
+  bool from_python = false;  // … and then Python, with no other operator in between
 };
+
+// The implementations of `to` and `type_as`, which call _to_copy.
+bool is_conversion_itself(const Symbol& s) {
+  return s.name.starts_with("_ZN2at6native2toE") || s.name.starts_with("_ZN2at6native7type_asE");
+}
 
 _Unwind_Reason_Code look_for_operator(_Unwind_Context* context, void* data) {
   auto& s = *static_cast<Search*>(data);
-  const std::string_view op = operator_symbol(symbol_of(reinterpret_cast<const void*>(_Unwind_GetIP(context))).name);
+  const Symbol symbol = symbol_of(reinterpret_cast<const void*>(_Unwind_GetIP(context)));
+  const std::string_view op = operator_symbol(symbol.name);
   if (!op.empty() && !converts(op)) {
     s.op = operator_of_symbol(op);
     return _URC_END_OF_STACK;
   }
+  // Through the binding of the operator, or, boxed, through torch.ops.
+  if (s.converting && symbol.library.starts_with("libtorch_python")) {
+    s.from_python = true;
+    return _URC_END_OF_STACK;
+  }
+  if (is_conversion_itself(symbol))
+    s.converting = true;
+  else if (symbol.name.starts_with("_ZN2at6native"))
+    s.converting = false;  // an operator's implementation, called boxed
   return ++s.levels > 48 ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
@@ -76,6 +94,7 @@ NativePlace native_place(const void* caller, const Definitions::Place& innermost
                                        : "aten::_autocast_to_reduced_precision"};
   Search search;
   _Unwind_Backtrace(look_for_operator, &search);
+  if (search.from_python) return {lanes::Cause::kUserTo, "aten::to"};
   if (symbol.name.find("TensorIteratorBase") != std::string_view::npos) return {lanes::Cause::kPromotion, search.op};
   if (phase == lanes::Phase::kBackward) return {lanes::Cause::kBackward, search.op};
   if (below_autocast && sets_dtype_argument(search.op)) return {lanes::Cause::kDtypeArgument, search.op};
