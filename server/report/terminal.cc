@@ -146,7 +146,7 @@ class Page {
     if (totals_of(data_).autocast.traced > 0) wrapped("  ", "  ", std::string(kTracedNotice) + ".");
     if (data_.end && !is_complete(data_)) {
       std::vector<std::string> ends = unseen_ends(data_);
-      if (ends.empty()) ends = data_.notices;
+      if (ends.empty() && !data_.notices.empty()) ends.emplace_back("not all of the run was seen: its notices tell");
       if (ends.empty()) ends.emplace_back("the end of the run was not seen");
       const std::size_t shown = std::min(ends.size(), kEndsShown);
       for (std::size_t i = 0; i < shown; ++i) wrapped("  ", "  ", ends[i]);
