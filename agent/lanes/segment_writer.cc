@@ -3,6 +3,7 @@
 #include <cpuid.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
@@ -146,6 +147,12 @@ void SegmentWriter::update_clock_pair() {
   h.pair_sequence.fetch_add(1, std::memory_order_release);
 }
 
+// Beyond the limit on file sizes (ulimit -f) the kernel would not only refuse, but kill the job by SIGXFSZ.
+static bool is_allowed(std::uint64_t file_size) {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || file_size <= limit.rlim_cur;
+}
+
 bool SegmentWriter::reserve(std::uint64_t end) {
   if (end > max_bytes_) return false;
   struct stat now {};
@@ -154,7 +161,11 @@ bool SegmentWriter::reserve(std::uint64_t end) {
   if (end > have) {
     // A page that is not reserved would be a SIGBUS at first touch when /dev/shm is full; this fails with ENOSPC.
     const std::uint64_t step = std::min(max_bytes_, (end + kReserveStep - 1) / kReserveStep * kReserveStep);
-    if (posix_fallocate(fd_, 0, static_cast<off_t>(step)) != 0 &&
+    if (!is_allowed(end)) {
+      errno = EFBIG;
+      return false;
+    }
+    if ((!is_allowed(step) || posix_fallocate(fd_, 0, static_cast<off_t>(step)) != 0) &&
         posix_fallocate(fd_, 0, static_cast<off_t>(end)) != 0) {
       // What a failed call reserved is given back, so that a smaller try has room.
       if (ftruncate(fd_, static_cast<off_t>(have)) != 0) return false;

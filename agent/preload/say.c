@@ -25,21 +25,26 @@ static bool is_first_to_say(const char* sentence) {
 }
 
 void say(const char* sentence) {
-  if (!is_first_to_say(sentence)) return;
   char line[2048];
   int n = snprintf(line, sizeof(line), "castscope: %s\n", sentence);
   if (n < 0) return;
   size_t length = (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1;
-  /* A stderr that nobody reads must not cost the job its life: hold SIGPIPE back, and take it if it was ours. */
-  sigset_t pipe_signal, before, pending;
-  sigemptyset(&pipe_signal);
-  sigaddset(&pipe_signal, SIGPIPE);
+  /* A stderr that nobody reads, or a limit on file sizes, must not cost the job its life: hold the signals of writing
+   * back, and take them if they were ours. */
+  sigset_t of_writing, before, pending;
+  sigemptyset(&of_writing);
+  sigaddset(&of_writing, SIGPIPE);
+  sigaddset(&of_writing, SIGXFSZ);
   sigpending(&pending);
-  pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
-  ssize_t written = write(STDERR_FILENO, line, length);
-  if (written < 0 && !sigismember(&pending, SIGPIPE)) {
-    struct timespec none = {0, 0};
-    sigtimedwait(&pipe_signal, NULL, &none);
+  pthread_sigmask(SIG_BLOCK, &of_writing, &before);
+  if (is_first_to_say(sentence)) {
+    ssize_t ignored = write(STDERR_FILENO, line, length);
+    (void)ignored;
+  }
+  if (sigismember(&pending, SIGPIPE)) sigdelset(&of_writing, SIGPIPE);
+  if (sigismember(&pending, SIGXFSZ)) sigdelset(&of_writing, SIGXFSZ);
+  struct timespec none = {0, 0};
+  while (sigtimedwait(&of_writing, NULL, &none) > 0) {
   }
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 from program import clean_environment
+from work import WORK
 
 
 def test_an_ignored_sigchld_hides_no_status(castscope):
@@ -121,3 +122,10 @@ def test_a_limit_on_processes_is_said_and_the_job_runs(castscope, processes):
     done = limited(castscope, resource.RLIMIT_NPROC, processes, "/bin/sh", "-c", "echo out; exit 3", user=54321)
     assert (done.returncode, done.stdout) == (3, b"out\n"), done.stderr
     assert b"the job runs unobserved" in done.stderr and b"terminate" not in done.stderr
+
+
+def test_a_limit_on_file_sizes_does_not_kill_a_job_that_casts(castscope, python):
+    """Its segment has no room then. Python ignores SIGXFSZ, other programs do not."""
+    code = "import signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_DFL)\n" + WORK + "work(2)\nprint('done')\n"
+    done = limited(castscope, resource.RLIMIT_FSIZE, 20_000, python, "-c", code)
+    assert (done.returncode, done.stdout) == (0, b"done\n"), done.stderr
