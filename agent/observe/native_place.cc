@@ -73,8 +73,8 @@ _Unwind_Reason_Code look_for_operator(_Unwind_Context* context, void* data) {
   }
   if (is_conversion_itself(symbol))
     s.converting = true;
-  else if (symbol.name.starts_with("_ZN2at6native"))
-    s.converting = false;  // an operator's implementation, called boxed
+  else if (symbol.name.starts_with("_ZN2at6native") || symbol.name.starts_with("_ZN5torch8autograd"))
+    s.converting = false;  // an operator's implementation, called boxed, or the engine, called by backward()
   return ++s.levels > 48 ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
