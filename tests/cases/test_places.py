@@ -91,6 +91,8 @@ def test_a_forked_task_inherits_its_region(run):
         for _ in range(20):
             with torch.autocast("cpu", dtype=torch.bfloat16):
                 both(x, w)
+        import os
+        os._exit(0)  # at exit PyTorch's own pool of forked tasks aborts now and then, with castscope and without
         """)
     assert "raw" not in {kind for kind, _ in regions(report)}
 
