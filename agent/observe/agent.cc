@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <utility>
 
 #include "agent/observe/autocast_state.h"
 #include "agent/observe/hooks.h"
@@ -33,12 +34,30 @@ void thread_ends(void* state) {
   delete t;
 }
 
+// PyTorch's cache is the child's as it stood when it was forked. The parent's goes on: read before.
+std::atomic<std::uint64_t> g_cache_entries{0}, g_cache_bytes{0};
+
+void fork_begins() {
+  Recording* r = g_process.recording.load();
+  if (r == nullptr) return;
+  g_cache_entries = r->segment.header().cache_entries.load();
+  g_cache_bytes = r->segment.header().cache_bytes.load();
+}
+
+void inherit_cache(lanes::SegmentHeader& h) {
+  h.cache_entries = h.cache_peak_entries = g_cache_entries.load();
+  h.cache_bytes = h.cache_peak_bytes = g_cache_bytes.load();
+}
+
+// In a forked child, its first thread: what it was in the parent. Leaked, its lane lies in the parent's segment.
+thread_local const ThreadState* t_before_fork = nullptr;
+
 // The thread that forked goes on in the child, where the parent's segment is none of its business.
 void child_begins() {
   if (ThreadState* t = thread_slot()) {
     thread_slot() = nullptr;
     pthread_setspecific(g_thread_key, nullptr);
-    (void)t;  // leaked: its lane pointer leads into the parent's segment
+    t_before_fork = t;
   }
   g_process.recording.store(nullptr);
   g_process.forked = true;
@@ -129,6 +148,7 @@ Recording* make_recording() {
   auto* r = new Recording(g_process.python, *segment);
   segment->set_other_site(define_other_site(r->definitions));
   describe_process(*r);
+  if (g_process.forked) inherit_cache(segment->header());
   g_process.recording.store(r, std::memory_order_release);
   return r;
 }
@@ -178,6 +198,7 @@ ThreadState* try_make_thread_state() {
   // A job may start threads for ever: from some number on they have no names of their own.
   const bool has_name = lane->id != 0 && g_named_threads.fetch_add(1, std::memory_order_relaxed) < kMostNamedThreads;
   mark(*t, lanes::EventKind::kThread, has_name ? r->definitions.thread(lane->id, tid, thread_name()) : 0);
+  if (const ThreadState* before = std::exchange(t_before_fork, nullptr)) regions_inherited(*t, *before);
   return t;
 }
 
@@ -205,7 +226,7 @@ int start(const castscope_preload* preload) {
   g_process.thread_slot = static_cast<char*>(preload->thread_slot) - static_cast<char*>(__builtin_thread_pointer());
   g_process.has_python = load_python_api(g_process.python) && PythonStack::verify(g_process.python);
   pthread_key_create(&g_thread_key, thread_ends);
-  pthread_atfork(nullptr, nullptr, child_begins);
+  pthread_atfork(fork_begins, nullptr, child_begins);
   add_record_callbacks(user_scope_ended);
 
   const int minor = g_process.has_python ? g_process.python.minor : 0;

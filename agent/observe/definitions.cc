@@ -107,6 +107,13 @@ void Definitions::pin(const RawStack& raw) {
   }
 }
 
+bool Definitions::pinned(const RawStack& raw) {
+  std::lock_guard lock(mutex_);
+  for (std::uint32_t i = 0; i < raw.depth; ++i)
+    if (!codes_.contains(raw.frames[i].code)) return false;
+  return true;
+}
+
 std::uint32_t Definitions::stack(const RawStack& raw) {
   if (raw.depth == 0) return 0;
   {

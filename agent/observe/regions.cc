@@ -42,19 +42,40 @@ bool in_autocast_code() {
   return true;
 }
 
-std::uint32_t present_stack(ThreadState& t) {
+std::uint32_t name_stack(ThreadState& t, const RawStack& raw) {
+  auto found = t.region_stacks.find(raw.hash);
+  if (found != t.region_stacks.end()) return found->second.definition;
+  Definitions& definitions = g_process.recording.load()->definitions;
+  RegionStack place{definitions.stack(raw), raw.truncated, {}};
+  if (t.region_stacks.size() >= kMaxStacks) return place.definition;
+  if (t.region_frames + raw.depth <= kMostRegionFrames && definitions.pinned(raw)) {
+    place.frames.assign(raw.frames, raw.frames + raw.depth);
+    t.region_frames += raw.depth;
+  }
+  return t.region_stacks.emplace(raw.hash, std::move(place)).first->second.definition;
+}
+
+std::uint32_t present_stack(ThreadState& t, std::uint64_t& hash) {
   if (!g_process.has_python) return 0;
   RawStack raw;
   PythonStack::capture(g_process.python, raw);
-  auto found = t.region_stacks.find(raw.hash);
-  if (found != t.region_stacks.end()) return found->second;
-  const std::uint32_t id = g_process.recording.load()->definitions.stack(raw);
-  if (t.region_stacks.size() < kMaxStacks) t.region_stacks.emplace(raw.hash, id);
-  return id;
+  hash = raw.hash;
+  return name_stack(t, raw);
 }
 
-std::uint32_t define(ThreadState& t, std::uint8_t device, lanes::RegionKind kind, std::uint32_t stack,
-                     std::uint32_t parent, std::uint32_t nesting) {
+// A place that `parent` knew, in the thread that forked. 0 when its frames were not kept.
+std::uint32_t inherited_stack(ThreadState& t, const ThreadState& parent, std::uint64_t hash) {
+  const auto known = parent.region_stacks.find(hash);
+  if (known == parent.region_stacks.end() || known->second.frames.empty()) return 0;
+  RawStack raw;
+  raw.hash = hash;
+  raw.truncated = known->second.truncated;
+  for (const RawFrame& frame : known->second.frames) raw.frames[raw.depth++] = frame;
+  return name_stack(t, raw);
+}
+
+lanes::RegionDefinition describe(const ThreadState& t, std::uint8_t device, lanes::RegionKind kind, std::uint32_t stack,
+                                 std::uint32_t parent, std::uint32_t nesting) {
   lanes::RegionDefinition d{};
   d.stack = stack;
   d.parent = parent;
@@ -64,14 +85,17 @@ std::uint32_t define(ThreadState& t, std::uint8_t device, lanes::RegionKind kind
   d.enabled = kind == lanes::RegionKind::kInherited || t.enabled_by_raw[device % 32] == 1;
   d.cache_enabled = t.cache_enabled;
   d.kind = kind;
-  return g_process.recording.load()->definitions.region(d);
+  return d;
 }
+
+std::uint32_t define(const lanes::RegionDefinition& d) { return g_process.recording.load()->definitions.region(d); }
 
 void announce(ThreadState& t, OpenRegion& region) {
   const std::size_t index = static_cast<std::size_t>(&region - t.open.data());
   const std::uint32_t parent = index == 0 ? 0 : t.open[index - 1].definition;
-  region.definition = define(t, region.device, lanes::RegionKind::kContext, region.stack, parent,
-                             static_cast<std::uint32_t>(index + 1));
+  region.as_told = describe(t, region.device, lanes::RegionKind::kContext, region.stack, parent,
+                            static_cast<std::uint32_t>(index + 1));
+  region.definition = define(region.as_told);
   if (region.announced) return;
   region.announced = true;
   mark(t, lanes::EventKind::kRegionEnter, region.definition);
@@ -108,8 +132,8 @@ std::uint32_t name_region(ThreadState& t, std::uint8_t device) {
   }
   // A thread that found autocast on and did nothing to it got it from elsewhere: TorchScript's forks do.
   const bool raw = t.enabled_by_raw[device % 32] == 1 && (t.switched >> device % 32 & 1) != 0;
-  return t.region = define(t, device, raw ? lanes::RegionKind::kRaw : lanes::RegionKind::kInherited,
-                           raw ? t.raw_stack : 0, 0, 0);
+  return t.region = define(describe(t, device, raw ? lanes::RegionKind::kRaw : lanes::RegionKind::kInherited,
+                                    raw ? t.raw_stack : 0, 0, 0));
 }
 
 }  // namespace
@@ -127,7 +151,7 @@ void region_device_switched(ThreadState& t, std::uint8_t device, bool enabled) {
   t.enabled_by_raw[device % 32] = enabled ? 1 : 0;
   t.switched |= 1u << device % 32;
   t.region_known = false;
-  if (!in_autocast_code() && enabled) t.raw_stack = present_stack(t);
+  if (!in_autocast_code() && enabled) t.raw_stack = present_stack(t, t.raw_stack_hash);
 }
 
 void region_cache_switched(ThreadState& t, bool enabled) {
@@ -147,12 +171,32 @@ void region_entered(ThreadState& t) {
     }
   }
   OpenRegion region;
-  region.stack = present_stack(t);
+  region.stack = present_stack(t, region.stack_hash);
   region.serial = r.region_serial.fetch_add(1, std::memory_order_relaxed) + 1;
   region.device = t.entering_device;
   t.open.push_back(region);
   t.region_serial = region.serial;
   t.region_known = false;
+}
+
+void regions_inherited(ThreadState& t, const ThreadState& parent) {
+  Recording& r = *g_process.recording.load();
+  t.switched = parent.switched;
+  t.enabled_by_raw = parent.enabled_by_raw;  // to ask PyTorch gives no answer inside an operator's kernel
+  t.raw_stack = inherited_stack(t, parent, parent.raw_stack_hash);
+  t.raw_stack_hash = parent.raw_stack_hash;
+  for (const OpenRegion& known : parent.open) {
+    OpenRegion& region = t.open.emplace_back(known);
+    region.stack = inherited_stack(t, parent, known.stack_hash);
+    region.serial = t.region_serial = r.region_serial.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (!known.announced) continue;  // it will be
+    region.as_told.stack = region.stack;
+    region.as_told.parent = t.open.size() < 2 ? 0 : t.open[t.open.size() - 2].definition;
+    region.definition = define(region.as_told);
+    mark(t, lanes::EventKind::kRegionEnter, region.definition);
+  }
+  lanes::StepReason unused{};
+  if (!t.open.empty()) r.steps.outermost_enter(g_process.python, grad_mode(), in_backward(), false, unused);
 }
 
 void region_left(ThreadState& t) {

@@ -28,6 +28,8 @@ void region_device_switched(ThreadState& t, std::uint8_t device, bool enabled);
 void region_cache_switched(ThreadState& t, bool enabled);
 void region_entered(ThreadState& t);
 void region_left(ThreadState& t);
+// `t` goes on, in a forked child, where `parent` was: in the regions that were open around the fork.
+void regions_inherited(ThreadState& t, const ThreadState& parent);
 void cache_cleared(ThreadState& t);
 
 // Writes an event that is not a cast. `site`, `bytes`, `entries` as the kind asks.

@@ -38,7 +38,8 @@ int increment_nesting() {
 
 int decrement_nesting() {
   const int nesting = original<int (*)()>(CASTSCOPE_HOOK_DECREMENT_NESTING)();
-  if (ThreadState* t = thread_slot()) note([&] { region_left(*t); });
+  // A thread without a state entered nothing, unless it came out of a fork inside a region.
+  if (ThreadState* t = g_process.forked ? thread_state() : thread_slot()) note([&] { region_left(*t); });
   return nesting;
 }
 

@@ -9,6 +9,7 @@
 
 #include "agent/lanes/lane_writer.h"
 #include "agent/observe/python_api.h"
+#include "agent/observe/python_stack.h"
 
 namespace castscope::observe {
 
@@ -39,12 +40,23 @@ struct ReturnAddressEntry {
   std::int64_t outer_offset = 0;  // from the hook's CFA; 0 = the address alone names the call site
 };
 
+// Where a region was entered. The frames are for a forked child, which names the place anew; their code is pinned.
+struct RegionStack {
+  std::uint32_t definition = 0;
+  bool truncated = false;
+  std::vector<RawFrame> frames;
+};
+// So many frames are kept in one thread. A region entered elsewhere has no place in a forked child.
+inline constexpr std::size_t kMostRegionFrames = 1u << 14;
+
 struct OpenRegion {
   std::uint32_t stack = 0;   // definition: where it was entered
   std::uint32_t serial = 0;  // of this process
   std::uint32_t definition = 0;
   std::uint8_t device = 0;
-  bool announced = false;  // its enter event was written
+  bool announced = false;             // its enter event was written
+  std::uint64_t stack_hash = 0;       // in region_stacks
+  lanes::RegionDefinition as_told{};  // when it has a definition
 };
 
 // Open addressing, power of two, grown at 5/8 full. Rows are only removed when it is laid out anew.
@@ -113,7 +125,8 @@ struct ThreadState {
   std::uint8_t entering_device = 0;  // of the last set_autocast_enabled
   std::uint32_t region = 0;          // definition of the region in force for region_device
   std::uint32_t region_serial = 0;
-  std::uint32_t raw_stack = 0;                   // where autocast was last switched without a context manager
+  std::uint32_t raw_stack = 0;  // where autocast was last switched without a context manager
+  std::uint64_t raw_stack_hash = 0;
   std::array<std::int8_t, 32> enabled_by_raw{};  // per device type: 1 on, 0 off, as the setters said
   std::uint32_t switched = 0;                    // device types that this thread itself switched: a bit each
   std::vector<OpenRegion> open;
@@ -121,8 +134,9 @@ struct ThreadState {
   std::array<ReturnAddressEntry, 256> return_addresses{};
   CallTable<SiteEntry> sites{1024};
   CallTable<PassEntry> passes{128};
-  std::unordered_map<std::uint64_t, std::uint32_t> region_stacks;  // stack hash → definition
-  std::unordered_map<std::uint32_t, lanes::Counter*> counters;     // site → its one counter in this lane
+  std::unordered_map<std::uint64_t, RegionStack> region_stacks;  // by stack hash
+  std::size_t region_frames = 0;                                 // kept in them
+  std::unordered_map<std::uint32_t, lanes::Counter*> counters;   // site → its one counter in this lane
 };
 
 }  // namespace castscope::observe

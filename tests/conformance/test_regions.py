@@ -28,3 +28,77 @@ def test_a_dtype_changed_inside_a_region_is_seen(tmp_path):
         assert dtypes[site["region"] - 1] == expected
         assert site["why_not_cached"] != "other_dtype"
     assert (outcome.report["totals"]["casts"], outcome.report["totals"]["cache_hits"]) == (7, 2)
+
+
+# Line 9 on is the child's; the parent leaves the region meanwhile and clears its own cache. One thread: the child has
+# none of the parent's pool.
+FORKED_INSIDE = """
+import os, torch
+torch.set_num_threads(1)
+first, second, x = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4), torch.ones(2, 4)
+with torch.autocast("cpu", torch.bfloat16):
+    first(x)
+    child = os.fork()
+    if child == 0:
+        first(x)
+        second(x)
+        torch.clear_autocast_cache()
+        first(x)
+if child == 0:
+    with torch.autocast("cpu", torch.bfloat16):
+        first(x)
+    os._exit(0)
+os.waitpid(child, 0)
+"""
+
+
+def test_a_child_forked_inside_a_region_goes_on_in_it(tmp_path):
+    outcome = runs.under_castscope([sys.executable, "-c", FORKED_INSIDE], tmp_path / "run")
+    assert outcome.status == 0, outcome.stderr.decode()
+    report = outcome.report
+    lines = {region["id"]: region["location"]["line"] for region in report["regions"]}
+    assert [(lines[region["id"]], region["kind"], region["enabled"], region["entered"]) for region in report["regions"]
+            ] == [(5, "context", True, 2), (14, "context", True, 1)]
+    assert {(site["location"]["line"], lines[site["region"]]) for site in report["sites"]} == {
+        (6, 5), (9, 5), (10, 5), (12, 5), (15, 14)}
+    child, parent = sorted(report["processes"], key=lambda process: process["casts"], reverse=True)
+    assert (parent["casts"], parent["cache_hits"], child["casts"], child["cache_hits"]) == (3, 0, 1 + 3 + 3 + 3, 2)
+    # The parent's two entries, and two of `second`; cleared by hand, at the end of each region.
+    assert child["cache"] == {"peak_entries": 4, "peak_bytes": 2 * 2 * (16 + 4), "clears": 3, "entries_at_end": 0,
+                              "bytes_at_end": 0}
+    assert parent["cache"]["peak_entries"] == 2
+    assert [run["regions"] for run in report["steps"]["runs"] if run["process"] == child["id"]] == [1, 1]
+
+
+# The child leaves the region before it casts; and one that another thread forks was in none.
+FORKED_AND_LEFT = """
+import os, threading, torch
+torch.set_num_threads(1)
+linear, x = torch.nn.Linear(4, 4), torch.ones(2, 4)
+def fork_outside():
+    child = os.fork()
+    if child == 0:
+        x.half()
+        os._exit(0)
+    os.waitpid(child, 0)
+with torch.autocast("cpu", torch.bfloat16):
+    linear(x)
+    thread = threading.Thread(target=fork_outside)
+    thread.start()
+    thread.join()
+    child = os.fork()
+x.half()
+if child == 0:
+    os._exit(0)
+os.waitpid(child, 0)
+"""
+
+
+def test_a_child_that_left_the_region_is_in_none(tmp_path):
+    outcome = runs.under_castscope([sys.executable, "-c", FORKED_AND_LEFT], tmp_path / "run")
+    assert outcome.status == 0, outcome.stderr.decode()
+    report = outcome.report
+    assert [region["location"]["line"] for region in report["regions"]] == [11]
+    assert {(site["location"]["line"], site["region"], site["phase"]) for site in report["sites"]
+            if site["cause"] == "user_to"} == {(8, None, "other"), (17, None, "other")}
+    assert len(report["processes"]) == 3
