@@ -47,8 +47,10 @@ bool converts(std::string_view op) {
 }
 
 struct Search {
-  std::string op;
+  std::string op = {};
   int levels = 0;
+  int most_levels = 48;
+  bool past_python = false;  // the operator asked for is one whose implementation is in Python
   bool converting = false;   // the implementation of `to` or `type_as` was passed
   bool from_python = false;  // … and then Python, with no other operator in between
 };
@@ -67,7 +69,7 @@ _Unwind_Reason_Code look_for_operator(_Unwind_Context* context, void* data) {
     return _URC_END_OF_STACK;
   }
   // Through the binding of the operator, or, boxed, through torch.ops.
-  if (s.converting && symbol.library.starts_with("libtorch_python")) {
+  if (!s.past_python && s.converting && symbol.library.starts_with("libtorch_python")) {
     s.from_python = true;
     return _URC_END_OF_STACK;
   }
@@ -75,7 +77,14 @@ _Unwind_Reason_Code look_for_operator(_Unwind_Context* context, void* data) {
     s.converting = true;
   else if (symbol.name.starts_with("_ZN2at6native") || symbol.name.starts_with("_ZN5torch8autograd"))
     s.converting = false;  // an operator's implementation, called boxed, or the engine, called by backward()
-  return ++s.levels > 48 ? _URC_END_OF_STACK : _URC_NO_REASON;
+  return ++s.levels > s.most_levels ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+// An operator that PyTorch wrote in Python: forward-mode AD runs such decompositions in the midst of the user's call.
+bool is_pytorchs_operator(std::string_view file) {
+  for (const std::string_view folder : {"/torch/_prims_common/", "/torch/_prims/", "/torch/_refs/", "/torch/_decomp/"})
+    if (file.find(folder) != std::string_view::npos) return true;
+  return false;
 }
 
 }  // namespace
@@ -83,7 +92,8 @@ _Unwind_Reason_Code look_for_operator(_Unwind_Context* context, void* data) {
 NativePlace native_place(const void* caller, const Definitions::Place& innermost, lanes::Phase phase,
                          bool below_autocast) {
   const Symbol symbol = caller == nullptr ? Symbol{} : symbol_of(caller);
-  if (symbol.library.starts_with("libtorch_python")) {
+  const bool pytorchs = is_pytorchs_operator(innermost.file);
+  if (symbol.library.starts_with("libtorch_python") && !pytorchs) {
     // torch/amp/autocast_mode.py:_cast serves custom_fwd(cast_inputs=…) and torch.library.register_autocast.
     const bool custom = innermost.function == "_cast" && innermost.file.ends_with("torch/amp/autocast_mode.py");
     return {custom ? lanes::Cause::kCustomCast : lanes::Cause::kUserTo, "aten::to"};
@@ -92,7 +102,8 @@ NativePlace native_place(const void* caller, const Definitions::Place& innermost
     return {lanes::Cause::kScript, symbol.name.find("full_precision") != std::string_view::npos
                                        ? "aten::_autocast_to_full_precision"
                                        : "aten::_autocast_to_reduced_precision"};
-  Search search;
+  // Below an operator in Python lie the interpreter's own frames.
+  Search search{.most_levels = pytorchs ? 1000 : 48, .past_python = pytorchs};
   _Unwind_Backtrace(look_for_operator, &search);
   if (search.from_python) return {lanes::Cause::kUserTo, "aten::to"};
   if (symbol.name.find("TensorIteratorBase") != std::string_view::npos) return {lanes::Cause::kPromotion, search.op};

@@ -41,3 +41,24 @@ def test_the_job_passes_and_the_counts_are_true(case, tmp_path):
     totals = traced.report["totals"]
     expected = {"by_cause": {}} | CASES[case]
     assert {key: totals[key] for key in expected} == expected
+
+
+# Forward-mode AD runs additions of mixed dtypes in Python, by the decomposition of aten::add.Tensor.
+FORWARD_MODE = """
+import torch
+net, x = torch.nn.Linear(4, 4), torch.randn(3, 4)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    torch.func.jvp(net, (x,), (torch.ones(3, 4),))
+    torch.func.jacfwd(net)(x[0])
+    torch.func.jvp(lambda a: a.half(), (x,), (torch.ones(3, 4),))
+"""
+
+
+def test_what_pytorchs_python_converts_for_an_operator_is_no_conversion_of_the_users(tmp_path):
+    outcome = runs.under_castscope([sys.executable, "-c", FORWARD_MODE], tmp_path / "run")
+    assert outcome.status == 0, outcome.stderr.decode()
+    decomposed = [site for site in outcome.report["sites"] if "/torch/_prims_common/" in site["stack"][0]]
+    assert {site["location"]["line"] for site in decomposed} == {5, 6}
+    assert {(site["cause"], site["operator"]) for site in decomposed} == {("operator", "aten::add.Tensor")}
+    asked = [(site["location"]["line"], site["casts"]) for site in outcome.report["sites"] if site["cause"] == "user_to"]
+    assert asked == [(7, 1)]
