@@ -1,7 +1,10 @@
 // Conversions between floating dtypes that do not go through cached_cast. All of them end in at::_ops::_to_copy::call,
 // which is only called when a copy is really made; the at::_ops::to_*::call above it are hooked for their return
 // address, which tells who asked. In-kernel conversions of a GPU kernel, and copy_ between dtypes, are not seen here.
+#include <ATen/core/ivalue.h>
+
 #include <exception>
+#include <vector>
 
 #include "agent/observe/backward_node.h"
 #include "agent/observe/call_frame.h"
@@ -46,7 +49,7 @@ at::Tensor counted_to_copy(ThreadState& t, const void* caller, const at::Tensor&
       t.open.empty() && t.enabled_by_raw[dev % 32] != 1 ? 0 : region_in_force(t, dev, kNotAutocasts);
   const Standing standing = standing_of(source);
   const bool script_weight =
-      !standing.requires_grad && r.script_weights.calls(caller) && r.script_weights.holds(source);
+      t.folding || (!standing.requires_grad && r.script_weights.calls(caller) && r.script_weights.holds(source));
   const lanes::Phase phase = phase_of(region == 0 ? lanes::Phase::kOther : lanes::Phase::kForward);
   const CallFacts facts{.from = static_cast<std::uint8_t>(dtype_of(source)),
                         .to = static_cast<std::uint8_t>(to),
@@ -63,7 +66,8 @@ at::Tensor counted_to_copy(ThreadState& t, const void* caller, const at::Tensor&
   const std::uint64_t place = phase == lanes::Phase::kBackward ? mix(native, backward_node_kind(), 1) : native;
   const CallKey key{python.hash, place, facts.pack(), python.module, region};
   const Counted counted = find_site(t, key, facts, caller, source);
-  if (standing.requires_grad && standing.leaf && r.script_weights.calls(caller)) remember_script_weight(r, source);
+  if (t.folding || (standing.requires_grad && standing.leaf && r.script_weights.calls(caller)))
+    remember_script_weight(r, source);
 
   const std::uint64_t begin = t.lane.now();
   Converting now(t, source, to);
@@ -148,6 +152,22 @@ at::Tensor to_other(const at::Tensor& self, const at::Tensor& other, bool non_bl
   return original<ToOther>(CASTSCOPE_HOOK_TO_OTHER)(self, other, non_blocking, copy, format);
 }
 
+// TorchScript runs a node whose inputs are all constants while it optimizes a graph: the weights of a frozen model.
+using Folded = optional<std::vector<c10::IValue>>;
+Folded fold_constant(const void* node, bool ignore_custom_classes, void* aliases) {
+  using F = Folded (*)(const void*, bool, void*);
+  struct Folding {
+    explicit Folding(ThreadState* state) : t(state), before(state != nullptr && state->folding) { set(true); }
+    ~Folding() { set(before); }
+    void set(bool on) {
+      if (t != nullptr) t->folding = on;
+    }
+    ThreadState* const t;
+    const bool before;
+  } folding(thread_slot());
+  return original<F>(CASTSCOPE_HOOK_FOLD_CONSTANT)(node, ignore_custom_classes, aliases);
+}
+
 }  // namespace
 
 void* to_copy_hook(int python_minor) {
@@ -175,6 +195,8 @@ void* conversion_hook(castscope_hook hook) {
       return reinterpret_cast<void*>(&to_device);
     case CASTSCOPE_HOOK_TO_OTHER:
       return reinterpret_cast<void*>(&to_other);
+    case CASTSCOPE_HOOK_FOLD_CONSTANT:
+      return reinterpret_cast<void*>(&fold_constant);
     default:
       return nullptr;
   }

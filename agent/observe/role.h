@@ -1,7 +1,7 @@
 // What a cast tensor is to the operator that takes it. The rule, in this order:
 //   1. a conversion by the autograd engine, or in backward without grad mode and not a parameter → gradient
 //   2. a torch.nn.Parameter, or a view of one → weight; in TorchScript, which holds parameters without their Python
-//      objects, a leaf that requires grad → weight
+//      objects, a leaf that requires grad, or a constant of the graph → weight
 //   3. without history, and a registered buffer of the innermost module, or a view of one → buffer
 //   4. in a weight's place by the argument's name (weight, bias, w_ih, …) → weight: products of parameters
 //      (weight_norm), their .data, rows of an embedding

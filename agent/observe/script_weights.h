@@ -1,6 +1,8 @@
 // The weights of scripted modules. TorchScript's first runs of a function cast the parameters themselves, leaves that
 // require grad; its optimized graph casts detached copies of them, which look like any input. What they share is the
-// storage: it is remembered from the first runs on.
+// storage: it is remembered from the first runs on. So are the constants of a graph (a frozen model's weights) from the
+// moment in which TorchScript folds their conversion; where it folds nothing (torch._C._jit_set_profiling_mode(False))
+// they look like any input.
 //
 // Storages are kept as weak references: that of a weight that is gone is no other's. Thread-safe. No torch header here.
 #pragma once

@@ -115,6 +115,7 @@ struct ThreadState {
   bool in_cached_cast = false;
   bool converted = false;  // _to_copy ran inside it
   Conversion conversion;
+  bool folding = false;             // TorchScript works out a constant of a graph
   bool ignoring = false;            // our own calls into PyTorch or Python
   const void* to_caller = nullptr;  // return address of the outermost at::_ops::to_*::call
   // regions

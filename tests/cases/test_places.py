@@ -177,6 +177,30 @@ def test_weights_of_a_scripted_model_stay_weights(run, make):
     assert casts == {"weight": 30, "input": 10}
 
 
+@pytest.mark.parametrize("make", ["torch.jit.script(net)", "torch.jit.trace(net, x)"])
+def test_constants_of_a_frozen_model_are_weights(run, make):
+    report = run(f"""\
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first = torch.nn.Linear(4, 4)
+                self.norm = torch.nn.BatchNorm1d(4)
+                self.second = torch.nn.Linear(4, 4, bias=False)
+            def forward(self, x):
+                return self.second(self.norm(self.first(x)))
+        net, x = Net().eval(), torch.randn(3, 4)
+        frozen = torch.jit.freeze({make})
+        for _ in range(10):
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                frozen(x)
+        """)
+    casts = collections.Counter()
+    for site in report["sites"]:
+        if site["cause"] == "script":
+            casts[site["role"]] += site["casts"]
+    assert casts == {"weight": 3, "input": 10}  # each constant once: the optimized graph has the copies
+
+
 def test_what_an_operator_converts_of_its_own_is_no_input(run):
     report = run("""\
         half = torch.randn(3, 4).half()
