@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 #include <utility>
 
 #include "agent/observe/autocast_state.h"
@@ -67,7 +68,9 @@ void child_begins() {
 
 std::string read_line(const std::string& path, char join) {
   std::ifstream in(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(in)), {});
+  std::ostringstream content;  // not by istreambuf_iterator: a read that fails would throw
+  content << in.rdbuf();
+  std::string text = content.str();
   while (!text.empty() && (text.back() == '\n' || text.back() == '\0')) text.pop_back();
   for (char& c : text)
     if (c == '\0' || c == '\n') c = join;

@@ -1,7 +1,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <fstream>
-#include <iterator>
+#include <sstream>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -31,7 +31,9 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> connect(const std::string& addres
     grpc::SslCredentialsOptions options;
     if (!tls.root_certificate_file.empty()) {
       std::ifstream file(tls.root_certificate_file, std::ios::binary);
-      options.pem_root_certs.assign(std::istreambuf_iterator<char>(file), {});
+      std::ostringstream content;  // not by istreambuf_iterator: a read that fails would throw
+      content << file.rdbuf();
+      options.pem_root_certs = content.str();
       if (!file || options.pem_root_certs.empty())
         return absl::NotFoundError(absl::StrCat("cannot read the certificate ", tls.root_certificate_file));
     }

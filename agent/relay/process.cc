@@ -24,7 +24,10 @@ constexpr std::size_t kState = 3 - 3, kThreads = 20 - 3, kStartTime = 22 - 3, kE
 
 std::vector<std::string> stat_fields(std::int64_t pid) {
   std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  // Not by istreambuf_iterator: a process that ends between opening and reading makes the read fail, and that throws.
+  std::ostringstream content;
+  content << file.rdbuf();
+  const std::string text = content.str();
   // The second field is the command in parentheses and may hold anything: what is read here starts after the last one.
   const std::size_t command_end = text.rfind(')');
   if (command_end == std::string::npos) return {};

@@ -37,6 +37,18 @@ TEST(ProcessTest, AZombieIsGone) {
   close(ends[0]);
 }
 
+// Its file in /proc may be opened and then gone: the read fails. With an ignored SIGCHLD nobody reaps it later.
+TEST(ProcessTest, AProcessMayEndWhileItIsLookedAt) {
+  auto* const before = signal(SIGCHLD, SIG_IGN);
+  for (int i = 0; i < 200; ++i) {
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    while (is_alive(child, 0)) {
+    }
+  }
+  signal(SIGCHLD, before);
+}
+
 // A child that ends when told to.
 class Child {
  public:

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -32,8 +32,9 @@ std::uint64_t fnv1a(std::string_view text, std::uint64_t hash) {
 bool holds(const std::filesystem::path& path, std::string_view content) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return false;
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  return text == content;
+  std::ostringstream text;  // not by istreambuf_iterator: a read that fails would throw
+  text << file.rdbuf();
+  return text.view() == content;
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include <ctime>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
@@ -15,7 +14,10 @@ namespace {
 
 std::string read_all(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  return std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  // Not by istreambuf_iterator: a process that ends between opening and reading makes the read fail, and that throws.
+  std::ostringstream content;
+  content << file.rdbuf();
+  return content.str();
 }
 
 }  // namespace

@@ -10,8 +10,8 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -120,7 +120,9 @@ absl::Status RunDirectory::write_record(const RunRecord& record) const {
 std::optional<RunRecord> RunDirectory::read_record() const {
   std::ifstream file(path_ + "/run.json");
   if (!file) return std::nullopt;
-  nlohmann::json json = nlohmann::json::parse(file, nullptr, false);
+  std::ostringstream text;
+  text << file.rdbuf();
+  nlohmann::json json = nlohmann::json::parse(text.view(), nullptr, false);
   if (!json.is_object()) return std::nullopt;
   try {
     return RunRecord{json.at("command"), json.at("cwd"),       json.at("stem"),    json.at("begin_realtime_ns"),
@@ -148,8 +150,9 @@ std::vector<std::string> RunDirectory::said() const {
   for (const fs::path& path : files_in(path_)) {
     if (!absl::StartsWith(path.filename().string(), "said-")) continue;
     std::ifstream file(path, std::ios::binary);
-    std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    if (!text.empty()) result.push_back(text);
+    std::ostringstream text;  // not by istreambuf_iterator: a read that fails would throw
+    text << file.rdbuf();
+    if (!text.view().empty()) result.push_back(text.str());
   }
   return result;
 }

@@ -4,8 +4,8 @@
 
 #include <condition_variable>
 #include <fstream>
-#include <iterator>
 #include <mutex>
+#include <sstream>
 #include <thread>
 #include <utility>
 
@@ -135,9 +135,10 @@ class CollectorService final : public v1::Collector::Service {
 
 absl::StatusOr<std::string> read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::string content((std::istreambuf_iterator<char>(file)), {});
-  if (!file || content.empty()) return absl::NotFoundError(absl::StrCat("cannot read ", path));
-  return content;
+  std::ostringstream content;  // not by istreambuf_iterator: a read that fails would throw
+  content << file.rdbuf();
+  if (!file || content.view().empty()) return absl::NotFoundError(absl::StrCat("cannot read ", path));
+  return content.str();
 }
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> credentials(const Options& options) {

@@ -326,12 +326,17 @@ TEST_F(WireTest, OverTlsOnlyWhoTrustsTheCertificateGetsThrough) {
 }
 
 TEST_F(WireTest, SaysWhichCertificateCannotBeRead) {
-  EXPECT_THAT(
-      std::string(relay::connect("127.0.0.1:1", {.use = true, .root_certificate_file = "/none"}).status().message()),
-      HasSubstr("cannot read the certificate /none"));
-  const ingest::Options options{.address = "127.0.0.1:0", .certificate_file = "/none", .key_file = "/none"};
-  EXPECT_THAT(std::string(ingest::Server::start(options, keeper_of(sink_)).status().message()),
-              HasSubstr("cannot read /none"));
+  for (const std::string path : {"/none", "/"}) {  // a folder can be opened, and then not be read
+    EXPECT_THAT(
+        std::string(relay::connect("127.0.0.1:1", {.use = true, .root_certificate_file = path}).status().message()),
+        HasSubstr("cannot read the certificate " + path));
+    const ingest::Options options{.address = "127.0.0.1:0", .certificate_file = path, .key_file = path};
+    EXPECT_THAT(std::string(ingest::Server::start(options, keeper_of(sink_)).status().message()),
+                HasSubstr("cannot read " + path));
+  }
+}
+
+TEST_F(WireTest, SaysWhatAnAddressLooksLike) {
   for (const char* address : {"nowhere", "host:http", "host:0", "http://host:1", ":1"})
     EXPECT_THAT(std::string(relay::connect(address).status().message()), HasSubstr("give HOST:PORT")) << address;
 }
