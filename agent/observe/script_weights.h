@@ -4,7 +4,8 @@
 // moment in which TorchScript folds their conversion; where it folds nothing (torch._C._jit_set_profiling_mode(False))
 // they look like any input.
 //
-// Storages are kept as weak references: that of a weight that is gone is no other's. Thread-safe. No torch header here.
+// Storages are kept as weak references: that of a weight that is gone is no other's. Thread-safe, and read without a
+// lock. No torch header here.
 #pragma once
 
 #include <array>
@@ -36,8 +37,13 @@ class ScriptWeights {
  private:
   std::array<std::atomic<const void*>, 4> callers_{};
   static constexpr std::size_t kMostStorages = 1 << 16;
+  struct Table;
   struct Storages;
-  mutable std::mutex mutex_;
+  bool knows(const void* storage) const;
+  bool drop_expired();
+  std::atomic<Table*> table_{nullptr};
+  std::mutex mutex_;  // of who remembers; nobody else waits
+  std::size_t refused_ = 0;
   std::unique_ptr<Storages> storages_;
 };
 
