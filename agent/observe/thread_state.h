@@ -59,16 +59,19 @@ struct OpenRegion {
   lanes::RegionDefinition as_told{};  // when it has a definition
 };
 
-// Open addressing, power of two, grown at 5/8 full. Rows are only removed when it is laid out anew.
+// Open addressing, power of two. Small ones are laid out anew, four times as large, when a quarter full: a thread that
+// casts little costs the job little, and a lookup seldom reads a second row. Large ones are grown at 5/8 full. Rows are
+// only removed when it is laid out anew.
 template <typename Row>
 class CallTable {
  public:
   explicit CallTable(std::uint32_t capacity) : rows_(capacity), mask_(capacity - 1) {}
   Row* begin(std::uint64_t hash) { return &rows_[hash & mask_]; }
   Row* next(Row* row) { return row == &rows_[mask_] ? &rows_[0] : row + 1; }
-  bool crowded() const { return (used_ + 1) * 8 > rows_.size() * 5; }
+  bool crowded() const { return (used_ + 1) * 8 > rows_.size() * (small() ? 2 : 5); }
   void count_row() { ++used_; }
   std::uint32_t used() const { return used_; }
+  std::size_t capacity() const { return rows_.size(); }
   // Takes out the rows that are `gone`, and makes room where that did not.
   template <typename HashOf, typename Gone>
   void grow(HashOf hash_of, Gone gone) {
@@ -77,7 +80,8 @@ class CallTable {
       row.counter = nullptr;
       --used_;
     }
-    std::vector<Row> old(used_ * 4 > rows_.size() ? rows_.size() * 2 : rows_.size());
+    const std::size_t larger = used_ * (small() ? 8 : 4) > rows_.size() ? (small() ? 4 : 2) : 1;
+    std::vector<Row> old(rows_.size() * larger);
     old.swap(rows_);
     mask_ = rows_.size() - 1;
     for (const Row& row : old) {
@@ -89,6 +93,8 @@ class CallTable {
   }
 
  private:
+  bool small() const { return rows_.size() < 1024; }
+
   std::vector<Row> rows_;
   std::uint64_t mask_;
   std::uint32_t used_ = 0;
@@ -133,8 +139,9 @@ struct ThreadState {
   std::vector<OpenRegion> open;
   // tables
   std::array<ReturnAddressEntry, 256> return_addresses{};
-  CallTable<SiteEntry> sites{1024};
-  CallTable<PassEntry> passes{128};
+  static constexpr std::uint32_t kFirstSites = 64, kFirstPasses = 32;
+  CallTable<SiteEntry> sites{kFirstSites};
+  CallTable<PassEntry> passes{kFirstPasses};
   std::unordered_map<std::uint64_t, RegionStack> region_stacks;  // by stack hash
   std::size_t region_frames = 0;                                 // kept in them
   std::unordered_map<std::uint32_t, lanes::Counter*> counters;   // site → its one counter in this lane

@@ -153,7 +153,8 @@ struct OpenOperators {
   std::size_t depth;
   std::array<OpenOperator, kMaxOpen> open;
 };
-// Allocated at a thread's first recorded operator and kept: a plain pointer needs no destructor at thread exit.
+// Allocated at a thread's first recorded operator and kept: a plain pointer needs no destructor at thread exit. Not
+// filled: what is not used takes no memory.
 thread_local OpenOperators* t_operators = nullptr;
 
 std::atomic<std::uint64_t> g_recorded{0};
@@ -179,7 +180,10 @@ void note_argument(OpenOperator& o, const c10::IValue& value, std::uint32_t posi
 
 std::unique_ptr<at::ObserverContext> operator_begins(const at::RecordFunction& fn) {
   g_recorded.fetch_add(1, std::memory_order_relaxed);
-  if (t_operators == nullptr) t_operators = new OpenOperators{};
+  if (t_operators == nullptr) {
+    t_operators = new OpenOperators;
+    t_operators->depth = 0;
+  }
   OpenOperators& s = *t_operators;
   if (s.depth++ >= kMaxOpen) return nullptr;
   OpenOperator& o = s.open[s.depth - 1];
