@@ -63,7 +63,8 @@ std::uint64_t bytes_of_odd(const TensorImpl* t) noexcept {
     return plain_bytes(coo->values().unsafeGetTensorImpl());
   if (const auto* compressed = dynamic_cast<const at::SparseCsrTensorImpl*>(t))
     return plain_bytes(compressed->values().unsafeGetTensorImpl());
-  if (t->key_set().has(c10::DispatchKey::NestedTensor) && !t->key_set().has(c10::DispatchKey::Python))
+  // A jagged one is a Python subclass, whose storage has no memory but the size of that of its values.
+  if (t->key_set().has(c10::DispatchKey::NestedTensor))
     return t->has_storage() ? t->unsafe_storage().sym_nbytes().maybe_as_int().value_or(0) : 0;
   return plain_bytes(t);
 }

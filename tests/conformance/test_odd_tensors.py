@@ -11,6 +11,7 @@ import runs
 CASES = {
     # nn.Linear in autocast: the rows, the weight, the bias. 5 * 4 values, 4 * 4, 4.
     "nested": {"casts": 3, "bytes": 2 * (5 * 4 + 4 * 4 + 4), "by_cause": {"user_to": 1}},
+    "jagged": {"casts": 3, "bytes": 2 * (5 * 4 + 4 * 4 + 4), "by_cause": {"user_to": 1}},
     # 10 and 16 values of the sparse ones; 30000 and 16 of the dense ones
     "sparse": {"casts": 4, "bytes": 2 * (10 + 30000 + 16 + 16)},
     "meta": {"casts": 0, "by_cause": {"user_to": 1}},

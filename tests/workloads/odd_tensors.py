@@ -21,6 +21,14 @@ def nested():
         print(layer(rows).dtype)
 
 
+def jagged():
+    rows = torch.nested.nested_tensor([torch.randn(2, 4), torch.randn(3, 4)], layout=torch.jagged)
+    print(rows.to(torch.bfloat16).dtype)
+    layer = torch.nn.Linear(4, 4)
+    with workload.bf16():
+        print(layer(rows).dtype)
+
+
 def sparse():
     size = 30000
     indices = torch.arange(10).repeat(2, 1)
