@@ -217,8 +217,27 @@ std::vector<SegmentSource::Made> SegmentSource::make_batches(End tell, Clock::ti
   return made;
 }
 
+void SegmentSource::forget_what_was_told() {
+  for (Lane& lane : lanes_) {
+    lane.told.clear();
+    lane.state_told = false;
+  }
+  told_state_ = {};
+  state_told_ = false;
+}
+
 std::vector<Outbox::Message> SegmentSource::introduction() {
   std::vector<Outbox::Message> messages;
+  // Numbers are read before definitions, so that these cover them, and sent after them.
+  v1::Batch states;
+  std::vector<v1::Counters> counters;
+  forget_what_was_told();
+  if (problem_.empty()) {
+    while (collect_counters(&counters.emplace_back())) continue;
+    collect_states(&states);
+  }
+  forget_what_was_told();  // batches made before, with less in them, are sent again after this: it has the last word
+                           // then
   const lanes::SegmentReader::DefinitionPosition position = reader_->definition_position();
   reader_->seek_definitions({});
   for (bool more = true; more;) {
@@ -228,6 +247,14 @@ std::vector<Outbox::Message> SegmentSource::introduction() {
     messages.push_back(std::move(message));
   }
   reader_->seek_definitions(position);  // what is new is told again in a batch of its own, which is acknowledged
+  for (v1::Counters& part : counters) {
+    auto message = new_message();
+    *message->mutable_batch()->mutable_counters() = std::move(part);
+    messages.push_back(std::move(message));
+  }
+  auto message = new_message();
+  message->mutable_batch()->MergeFrom(states);
+  messages.push_back(std::move(message));
   return messages;
 }
 

@@ -43,7 +43,7 @@ class SegmentSource {
   std::vector<Made> make_batches(End tell, Clock::time_point now);
   // `exit_status` counts where the segment has none.
   void set_end(ProcessEnd end, int exit_status = -1) { end_ = end, known_exit_status_ = exit_status; }
-  // Everything ever defined, again, for a collector that may know nothing.
+  // Everything ever defined and all numbers, again, for a collector that may know nothing.
   std::vector<Outbox::Message> introduction();
 
   void acknowledged(const Receipt& receipt);
@@ -75,6 +75,7 @@ class SegmentSource {
   void add_counter(v1::Counters* to, std::uint32_t lane, const lanes::CounterValues& values);
   bool collect_counters(v1::Counters* to);  // true: there are more than fit into one message
   void collect_states(v1::Batch* to);
+  void forget_what_was_told();
   int exit_status() const;
   void to_nanoseconds(std::vector<lanes::Event>* events, std::size_t from) const;
 

@@ -197,11 +197,36 @@ TEST_F(SegmentSourceTest, AnIntroductionHoldsAllDefinitionsAndNothingIsSkippedAf
   const std::string first = flush()[0].message->batch().definitions();
   writer_->define(lanes::DefinitionKind::kString, 2, "two", 3);
   const std::vector<Outbox::Message> introduction = source_->introduction();
-  ASSERT_THAT(introduction, SizeIs(1));
   EXPECT_TRUE(introduction[0]->batch().has_begin());
   EXPECT_EQ(introduction[0]->batch().definitions().substr(0, first.size()), first);
   EXPECT_EQ(introduction[0]->batch().sequence(), 0u);
   EXPECT_EQ(first + flush()[0].message->batch().definitions(), introduction[0]->batch().definitions());
+}
+
+// The collector may have been started anew on a file that is behind, or on none.
+TEST_F(SegmentSourceTest, AnIntroductionHoldsAllNumbersAndTheNextBatchHasTheLastWord) {
+  open();
+  lanes::Lane& lane = new_lane();
+  lanes::LaneWriter::add(writer_->new_counter(&lane, 1)->casts, 3);
+  lanes::LaneWriter::add(lane.overflow.casts, 2);
+  lanes::LaneWriter::add(lane.dropped, 7);
+  writer_->header().lost.casts.fetch_add(4);
+  const auto told_by_batches = [&] {
+    v1::Batch all;
+    for (const SegmentSource::Made& made : flush()) all.MergeFrom(made.message->batch());
+    return all;
+  };
+  const v1::Batch first = told_by_batches();
+  v1::Batch again;
+  for (const Outbox::Message& message : source_->introduction()) again.MergeFrom(message->batch());
+  EXPECT_EQ(again.counters().DebugString(), first.counters().DebugString());
+  ASSERT_EQ(again.lanes_size(), 1);
+  EXPECT_EQ(again.lanes(0).dropped(), 7u);
+  EXPECT_TRUE(again.has_gauges());
+  // Batches that were not acknowledged are sent once more in between, and are older.
+  const v1::Batch last = told_by_batches();
+  EXPECT_EQ(last.counters().DebugString(), first.counters().DebugString());
+  EXPECT_EQ(last.lanes_size(), 1);
 }
 
 TEST_F(SegmentSourceTest, FewEventsWaitForCompanyAndCountersDoNot) {
