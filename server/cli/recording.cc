@@ -97,8 +97,9 @@ absl::StatusOr<store::RunData> conclude(store::RunStore& store, const store::Run
   absl::StatusOr<store::RunData> data = store.read();
   if (status.ok()) status = data.status();
   absl::Status closed = store.close();
+  // What was read is worth a report, whatever becomes of the file.
+  if (data.ok()) closed.Update(write_text_file(report_file, report::json_text(*data)));
   if (status.ok()) status = closed;
-  if (status.ok()) status = write_text_file(report_file, report::json_text(*data));
   if (!status.ok()) return status;
   return data;
 }
@@ -123,8 +124,10 @@ absl::Status Recording::open_store() {
                         .castscope_version = kVersion,
                         .start_ns = record.begin_realtime_ns};
   std::string path = options_.output.run_file();
-  auto store = options_.resume && std::filesystem::exists(path) ? store::RunStore::resume(path, store_options)
-                                                                : store::RunStore::create(path, start, store_options);
+  std::error_code error;
+  auto store = options_.resume && std::filesystem::exists(path, error)
+                   ? store::RunStore::resume(path, store_options)
+                   : store::RunStore::create(path, start, store_options);
   if (!store.ok()) return store.status();
   store_ = *std::move(store);
   ingest::RunKeeper keeper;

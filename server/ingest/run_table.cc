@@ -56,17 +56,39 @@ absl::Status Run::commit() {
 void Run::answer(Relay& relay, Reply* reply) {
   reply->send = true;
   reply->durable = relay.durable;
-  reply->rejections.swap(relay.rejections);
+  reply->rejections.assign(relay.rejections.begin() + static_cast<std::ptrdiff_t>(relay.rejections_told),
+                           relay.rejections.end());
+  relay.rejections_told = relay.rejections.size();
 }
 
 absl::Status Run::attach(const std::string& id, Reply* reply) {
   std::lock_guard lock(mutex_);
   Relay& relay = relays_[id];
+  ++relay.streams;
+  relay.rejections_told = 0;  // what was said in a stream that broke may not have arrived
   if (!relay.done) {
     if (absl::Status status = ensure_open(); !status.ok()) return status;
   }
-  if (relay.durable > 0) answer(relay, reply);
+  if (relay.durable > 0 || !relay.rejections.empty()) answer(relay, reply);
   return absl::OkStatus();
+}
+
+void Run::detach(const std::string& id, Clock::time_point now) {
+  std::lock_guard lock(mutex_);
+  Relay& relay = relays_[id];
+  --relay.streams;
+  relay.left = now;
+}
+
+void Run::close_abandoned(Clock::time_point now, Clock::duration patience) {
+  std::lock_guard lock(mutex_);
+  const auto is_over = [&](const auto& entry) {
+    const Relay& relay = entry.second;
+    return relay.done || (relay.streams == 0 && now - relay.left >= patience);
+  };
+  if (sink_ == nullptr || !std::all_of(relays_.begin(), relays_.end(), is_over)) return;
+  if (failed_.ok() && uncommitted_ > 0) (void)commit();  // nobody is there to be told
+  close(false);
 }
 
 absl::Status Run::apply(const std::string& id, const v1::Batch& batch, Reply* reply) {
@@ -133,6 +155,15 @@ std::shared_ptr<Run> RunTable::find_or_add(RunOpening opening) {
   std::shared_ptr<Run>& run = runs_[opening.id];
   if (run == nullptr) run = std::make_shared<Run>(std::move(opening), &keeper_);
   return run;
+}
+
+void RunTable::close_abandoned(Run::Clock::time_point now, Run::Clock::duration patience) {
+  std::vector<std::shared_ptr<Run>> runs;
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& [id, run] : runs_) runs.push_back(run);
+  }
+  for (const std::shared_ptr<Run>& run : runs) run->close_abandoned(now, patience);
 }
 
 void RunTable::shutdown() {

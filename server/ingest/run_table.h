@@ -1,6 +1,7 @@
 // The runs that the collector has heard of, and how far each relay's batches are kept. Knows nothing of gRPC.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -20,6 +21,7 @@ namespace castscope::ingest {
 // last acknowledgement was lost learns that all is well.
 class Run {
  public:
+  using Clock = std::chrono::steady_clock;
   Run(RunOpening opening, const RunKeeper* keeper) : opening_(std::move(opening)), keeper_(keeper) {}
 
   struct Reply {
@@ -31,15 +33,23 @@ class Run {
   // A relay begins a stream; `reply` tells what is durable of it already. An error is the sink's: the run cannot be
   // kept, here and below.
   absl::Status attach(const std::string& relay, Reply* reply);
+  // Its stream ended, with a goodbye or without. It may come back.
+  void detach(const std::string& relay, Clock::time_point now);
   absl::Status apply(const std::string& relay, const v1::Batch& batch, Reply* reply);
   absl::Status goodbye(const std::string& relay, const v1::Goodbye& goodbye, Reply* reply);
+  // Closes the run when nobody is left to wait for: every relay is done, or has been away for `patience` (killed, or
+  // its machine is gone). One that comes back all the same opens it again.
+  void close_abandoned(Clock::time_point now, Clock::duration patience);
   void shutdown();
 
  private:
   struct Relay {
     std::uint64_t applied = 0, durable = 0;
     bool done = false;
-    std::vector<v1::Rejection> rejections;  // not yet told
+    int streams = 0;
+    Clock::time_point left{};  // when its last stream ended
+    std::vector<v1::Rejection> rejections;
+    std::size_t rejections_told = 0;  // in the present stream
   };
   absl::Status ensure_open();
   absl::Status commit();
@@ -61,6 +71,7 @@ class RunTable {
  public:
   explicit RunTable(RunKeeper keeper) : keeper_(std::move(keeper)) {}
   std::shared_ptr<Run> find_or_add(RunOpening opening);
+  void close_abandoned(Run::Clock::time_point now, Run::Clock::duration patience);
   void shutdown();
 
  private:

@@ -145,6 +145,32 @@ TEST_F(RunTableTest, TellsARejectionWithTheNextAcknowledgement) {
   ASSERT_THAT(reply.rejections, SizeIs(1));
   EXPECT_EQ(reply.rejections[0].process(), "host/1/1/0");
   EXPECT_THAT(reply.rejections[0].sentence(), HasSubstr("before it was introduced"));
+  EXPECT_THAT(apply("a", Batch("other").sequence(3).flush()).rejections, SizeIs(0)) << "once in a stream";
+  ingest::Run::Reply again;  // the stream broke: whether it arrived is not known
+  EXPECT_TRUE(run().attach("a", &again).ok());
+  EXPECT_THAT(again.rejections, SizeIs(1));
+}
+
+TEST_F(RunTableTest, ARelayThatNeverComesBackDoesNotKeepTheRunOpen) {
+  using std::chrono::minutes;
+  const ingest::Run::Clock::time_point start{};
+  attach("killed");
+  apply("killed", Batch().begin().sequence(1));
+  run().detach("killed", start);
+  attach("b");
+  table_.close_abandoned(start + minutes(9), minutes(2));
+  EXPECT_THAT(closings_, SizeIs(0)) << "the other one is still there";
+  goodbye("b", 1);
+  run().detach("b", start + minutes(9));
+  EXPECT_THAT(closings_, SizeIs(0)) << "it may come back";
+  table_.close_abandoned(start + minutes(1), minutes(2));
+  EXPECT_THAT(closings_, SizeIs(0));
+  table_.close_abandoned(start + minutes(2), minutes(2));
+  ASSERT_THAT(closings_, SizeIs(1));
+  EXPECT_FALSE(closings_[0].farewell);
+  EXPECT_EQ(sink_->commits, 1);
+  attach("killed");
+  EXPECT_EQ(opened_, 2);
 }
 
 TEST(CheckHelloTest, TakesOnlyPlainNames) {

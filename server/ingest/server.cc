@@ -64,12 +64,15 @@ class CollectorService final : public v1::Collector::Service {
     if (!opening.ok()) return refuse(stream, because(v1::REFUSAL_REASON_HELLO, opening.status()));
     const std::shared_ptr<Run> run = runs_.find_or_add(*std::move(opening));
     Run::Reply reply;
-    if (absl::Status status = run->attach(relay, &reply); !status.ok())
-      return refuse(stream, because(v1::REFUSAL_REASON_STORE, status));
-    if (!welcome(stream) || !acknowledge(stream, &reply)) return grpc::Status::OK;
-    return take(stream, relay, *run);
+    const absl::Status attached = run->attach(relay, &reply);
+    const grpc::Status status = !attached.ok() ? refuse(stream, because(v1::REFUSAL_REASON_STORE, attached))
+                                : welcome(stream) && acknowledge(stream, &reply) ? take(stream, relay, *run)
+                                                                                 : grpc::Status::OK;
+    run->detach(relay, Run::Clock::now());
+    return status;
   }
 
+  void close_abandoned(std::chrono::milliseconds patience) { runs_.close_abandoned(Run::Clock::now(), patience); }
   void shutdown() { runs_.shutdown(); }
 
  private:
@@ -198,6 +201,8 @@ std::shared_ptr<grpc::Channel> Server::in_process_channel() {
 }
 
 const std::string& Server::address() const { return impl_->address; }
+
+void Server::close_abandoned(std::chrono::milliseconds patience) { impl_->service.close_abandoned(patience); }
 
 void Server::shutdown(std::chrono::milliseconds grace) {
   if (impl_->server == nullptr) return;

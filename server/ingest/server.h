@@ -31,7 +31,7 @@ struct RunOpening {
 };
 
 struct RunClosing {
-  // False: the server was shut down before every relay of the run had said that it is done.
+  // False: not every relay of the run has said that it is done: the server was shut down before, or one stayed away.
   bool farewell = false;
   int exit_status = -1;  // as the relay said; -1 = not known
   int signal = 0;
@@ -66,6 +66,9 @@ class Server {
   std::shared_ptr<grpc::Channel> in_process_channel();
   // Where it listens, with the real port; "" when it does not.
   const std::string& address() const;
+  // Closes runs whose relays are all done, or have been away for `patience`: a killed relay says no goodbye. To be
+  // called now and then.
+  void close_abandoned(std::chrono::milliseconds patience);
   // Ends all streams, commits, closes open runs.
   void shutdown(std::chrono::milliseconds grace);
 

@@ -162,6 +162,16 @@ TEST_F(ReportTest, ARunThatCastNothing) {
   expect_golden("nothing.txt", summary(data, {}));
 }
 
+// A name may hold anything, and a terminal obeys it.
+TEST_F(ReportTest, NamesCannotSpeakToTheTerminal) {
+  TestRun run(*store_);
+  run.step().cast(run.weight("tr\x1b[2Jain.py", 8, "fc\x1b[31mred\nline\xc2\x9b\x35m"), kWeight);
+  run.end();
+  const std::string text = summary(finish(), {.width = 160, .colour = false, .run_file = "", .report_file = ""});
+  EXPECT_THAT(text, HasSubstr("fc?[31mred?line??5m"));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+}
+
 TEST_F(ReportTest, AKilledJob) {
   TestRun run(*store_);
   run.step().cast(run.weight("train.py", 8, "fc"), kWeight, true).lane(0).counter(0).hits = 4;

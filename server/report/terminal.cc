@@ -63,14 +63,21 @@ class Page {
     return options_.colour ? std::string("\033[") + code + "m" + text + "\033[0m" : text;
   }
   void line(const std::string& text) { text_ += text + "\n"; }
-  // The names of files may hold anything, and a terminal obeys.
-  static std::string on_one_line(std::string path) {
-    for (char& c : path) c = static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? '?' : c;
-    return path;
+  // The names of files, modules and operators may hold anything, and a terminal obeys: also the C1 controls, which are
+  // 0xc2 and a byte below 0xa0 in UTF-8.
+  static std::string on_one_line(std::string text) {
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const auto c = static_cast<unsigned char>(text[i]);
+      const bool is_c1 = i > 0 && c >= 0x80 && c < 0xa0 && text[i - 1] == '\xc2';
+      if (c < ' ' || c == 0x7f || is_c1) text[i] = '?';
+      if (is_c1) text[i - 1] = '?';
+    }
+    return text;
   }
 
   // Breaks at spaces; lines after the first are indented as deep.
-  void wrapped(const std::string& first_indent, const std::string& indent, const std::string& text) {
+  void wrapped(const std::string& first_indent, const std::string& indent, const std::string& content) {
+    const std::string text = on_one_line(content);
     std::string current = first_indent;
     bool empty = true;
     for (std::size_t at = 0; at < text.size();) {

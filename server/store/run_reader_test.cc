@@ -51,6 +51,23 @@ TEST_F(RunReaderTest, AnotherFormatIsRefusedAsWhatItIs) {
               HasSubstr("has format " + std::to_string(kFormat - 1) + reads + "the castscope that wrote it"));
 }
 
+// Somebody looks at the run, and goes on looking after its end.
+TEST_F(RunReaderTest, AReaderThatStaysDoesNotHinderTheEnd) {
+  auto store = create();
+  TestRun run(*store);
+  run.cast(run.weight("train.py", 10, "fc"), kTensor);
+  run.flush();
+  auto looking = Database::open(path(), SQLITE_OPEN_READONLY);
+  auto looked = Statement::prepare(*looking, "SELECT count(*) FROM sites");
+  ASSERT_TRUE(looked.ok() && *looked->next());
+  ASSERT_TRUE(*looked->next() == false);
+  run.end();
+  const absl::Status closed = store->close();
+  EXPECT_TRUE(closed.ok()) << closed.message();
+  std::filesystem::copy_file(path(), path("copy"));  // alone: all is in it
+  EXPECT_TRUE(read_run(path("copy"))->process(1).ended);
+}
+
 // When this fails, the tables have changed: raise kFormat, and put the new number here.
 TEST_F(RunReaderTest, TheTablesAreThoseOfTheFormatsNumber) {
   std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a

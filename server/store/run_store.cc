@@ -224,8 +224,14 @@ absl::Status RunStore::Impl::close() {
   tables.reset();
   // Only saves room: when it cannot be done, on a full disk, the blocks stay as they are.
   if (status.ok() && merge_event_blocks(database).ok()) (void)database.exec("PRAGMA incremental_vacuum");
-  // Out of WAL: what is left is one file that may be copied anywhere.
-  status.Update(database.exec("PRAGMA journal_mode = DELETE"));
+  // Out of WAL: what is left is one file that may be copied anywhere. That cannot be done while somebody else has it
+  // open; then everything is at least in the file itself, and whoever closes it last takes the log away.
+  (void)database.exec("PRAGMA busy_timeout = 1000");
+  if (absl::Status one_file = database.exec("PRAGMA journal_mode = DELETE"); absl::IsUnavailable(one_file)) {
+    (void)database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+  } else {
+    status.Update(one_file);
+  }
   status.Update(database.close());
   return status;
 }
