@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # folder → folders whose headers it may include, besides its own and the system's
 MAY_INCLUDE = {
     "agent/lanes": [],
-    "agent/preload": [],
+    "agent/preload": ["agent/lanes/descriptor.h"],
     "agent/observe": ["agent/lanes", "agent/preload/interface.h"],
     "agent/enforce": ["agent/lanes", "agent/preload/interface.h"],
     "agent/gpu": ["agent/lanes", "agent/preload/interface.h"],

@@ -72,6 +72,10 @@ SegmentReader::Outcome SegmentReader::open(const std::string& path, std::unique_
   if (!S_ISREG(now.st_mode)) return refuse("it is not a file");
   if (static_cast<std::uint64_t>(now.st_size) < kPage) return Outcome::kNotReady;
 
+  // Read, not mapped: looking at a page that the writer has not yet taken would take it.
+  std::uint64_t begun = 0;
+  if (pread(self->fd_, &begun, sizeof begun, 0) != sizeof begun || begun == 0) return Outcome::kNotReady;
+
   // The header page first: how much to map stands in it.
   void* page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, self->fd_, 0);
   if (page == MAP_FAILED) return refuse(std::strerror(errno));

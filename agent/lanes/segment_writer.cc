@@ -1,25 +1,18 @@
 #include "agent/lanes/segment_writer.h"
 
 #include <cpuid.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 #include <x86intrin.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace castscope::lanes {
 namespace {
 
-constexpr std::uint64_t kReserveStep = 256 << 10;  // the file grows by this much at a time
 constexpr std::uint64_t kSpareBytes = kSpareLanes * sizeof(Lane);
 constexpr std::uint64_t kSmallDefinitionBlock = 4 << 10;
 
@@ -29,10 +22,6 @@ std::uint64_t clock_ns(clockid_t id) {
   timespec now{};
   clock_gettime(id, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
-}
-
-std::string sentence(const std::string& what, const std::string& path, int error) {
-  return what + " " + path + ": " + std::strerror(error);
 }
 
 constexpr Shared<std::uint64_t> Counter::*kCounts[] = {&Counter::casts,  &Counter::hits,  &Counter::passes,
@@ -58,55 +47,14 @@ bool has_invariant_tsc() {
 std::uint64_t monotonic_ns() { return clock_ns(CLOCK_MONOTONIC); }
 std::uint64_t realtime_ns() { return clock_ns(CLOCK_REALTIME); }
 
-std::uint64_t own_start_ticks() {
-  const int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return 0;
-  char text[1024];
-  const ssize_t n = read(fd, text, sizeof text - 1);
-  close(fd);
-  if (n <= 0) return 0;
-  text[n] = 0;
-  // The second field is the command in parentheses and may hold spaces: start after the last one.
-  const char* p = std::strrchr(text, ')');
-  for (int field = 2; p != nullptr && field < 22; ++field) p = std::strchr(p + 1, ' ');
-  return p == nullptr ? 0 : std::strtoull(p + 1, nullptr, 10);
-}
-
-SegmentWriter* SegmentWriter::create(const Options& options, std::string* error) {
-  auto* self = new SegmentWriter;
-  const pid_t pid = getpid();
-  for (int n = 0; self->fd_ < 0; ++n) {
-    self->path_ = options.directory + "/" + std::to_string(pid) + "-" + std::to_string(n) + ".lanes";
-    self->fd_ = open(self->path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (self->fd_ < 0 && errno != EEXIST) {
-      *error = sentence("cannot make", self->path_, errno);
-      delete self;
-      return nullptr;
-    }
-  }
-  self->max_bytes_ = options.max_bytes & ~(kPage - 1);
-  void* base = mmap(nullptr, self->max_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, self->fd_, 0);
-  if (base == MAP_FAILED) {
-    *error = sentence("cannot map", self->path_, errno);
-    unlink(self->path_.c_str());
-    delete self;
-    return nullptr;
-  }
-  self->base_ = static_cast<char*>(base);
-
-  // Room for one lane with its ring, a counter block and definitions; where that is too much for what the lanes need
-  // to count by outcome alone.
-  self->ring_events_ = options.ring_events;
-  while (self->ring_events_ > kSmallestRingEvents && self->ring_events_ * sizeof(Event) > self->free_bytes() / 4)
-    self->ring_events_ /= 2;
-  while (!self->reserve_first(self->ring_events_, kDefinitionBlockBytes) && self->ring_events_ > 0)
-    self->ring_events_ = self->ring_events_ > kSmallestRingEvents ? self->ring_events_ / 2 : 0;
-  if (self->ring_events_ == 0 && !self->reserve_first(0, kDefinitionBlockBytes) &&
-      !self->reserve_first(0, kSmallDefinitionBlock)) {
-    *error =
-        sentence("no room for " + std::to_string((3 * kPage + kSpareBytes + kSmallDefinitionBlock) >> 10) + " KB in",
-                 options.directory, ENOSPC);
-    unlink(self->path_.c_str());
+SegmentWriter* SegmentWriter::create(const Options& options, std::string* error, std::unique_ptr<SegmentFile> file) {
+  if (file == nullptr) file = SegmentFile::create(options.directory, options.max_bytes, error);
+  if (file == nullptr) return nullptr;
+  auto* self = new SegmentWriter(std::move(file));
+  if (!self->reserve_at_all(options.ring_events)) {
+    *error = "no room for " + std::to_string((3 * kPage + kSpareBytes + kSmallDefinitionBlock) >> 10) + " KB in " +
+             self->file_->directory() + ": " + std::strerror(errno);
+    self->file_->remove();
     delete self;
     return nullptr;
   }
@@ -117,10 +65,10 @@ SegmentWriter* SegmentWriter::create(const Options& options, std::string* error)
   h.header_bytes = sizeof(SegmentHeader);
   h.event_bytes = sizeof(Event);
   h.counter_bytes = sizeof(Counter);
-  h.max_bytes = self->max_bytes_;
-  h.pid = static_cast<std::uint32_t>(pid);
+  h.max_bytes = self->file_->max_bytes();
+  h.pid = static_cast<std::uint32_t>(getpid());
   h.parent_pid = static_cast<std::uint32_t>(getppid());
-  h.start_ticks = own_start_ticks();
+  h.start_ticks = self->file_->start_ticks();
   h.clock = options.clock == Clock::kTsc && has_invariant_tsc() ? Clock::kTsc : Clock::kMonotonicNs;
   h.clock0 = self->now();
   h.monotonic0_ns = monotonic_ns();
@@ -131,10 +79,8 @@ SegmentWriter* SegmentWriter::create(const Options& options, std::string* error)
   return self;
 }
 
-SegmentWriter::~SegmentWriter() {
-  if (base_ != nullptr) munmap(base_, max_bytes_);
-  if (fd_ >= 0) close(fd_);
-}
+SegmentWriter::SegmentWriter(std::unique_ptr<SegmentFile> file) : file_(std::move(file)), base_(file_->base()) {}
+SegmentWriter::~SegmentWriter() = default;
 
 std::uint64_t SegmentWriter::now() const { return header_->clock == Clock::kTsc ? __rdtsc() : monotonic_ns(); }
 
@@ -147,34 +93,9 @@ void SegmentWriter::update_clock_pair() {
   h.pair_sequence.fetch_add(1, std::memory_order_release);
 }
 
-// Beyond the limit on file sizes (ulimit -f) the kernel would not only refuse, but kill the job by SIGXFSZ.
-static bool is_allowed(std::uint64_t file_size) {
-  rlimit limit{};
-  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || file_size <= limit.rlim_cur;
-}
-
 bool SegmentWriter::reserve(std::uint64_t end) {
-  if (end > max_bytes_) return false;
-  struct stat now {};
-  if (fstat(fd_, &now) != 0) return false;
-  const auto have = static_cast<std::uint64_t>(now.st_size);
-  if (end > have) {
-    // A page that is not reserved would be a SIGBUS at first touch when /dev/shm is full; this fails with ENOSPC.
-    const std::uint64_t step = std::min(max_bytes_, (end + kReserveStep - 1) / kReserveStep * kReserveStep);
-    if (!is_allowed(end)) {
-      errno = EFBIG;
-      return false;
-    }
-    if ((!is_allowed(step) || posix_fallocate(fd_, 0, static_cast<off_t>(step)) != 0) &&
-        posix_fallocate(fd_, 0, static_cast<off_t>(end)) != 0) {
-      // What a failed call reserved is given back, so that a smaller try has room.
-      if (ftruncate(fd_, static_cast<off_t>(have)) != 0) return false;
-      return false;
-    }
-    if (fstat(fd_, &now) != 0) return false;
-  }
-  auto* h = reinterpret_cast<SegmentHeader*>(base_);
-  h->allocated.store(static_cast<std::uint64_t>(now.st_size), std::memory_order_release);
+  if (!file_->reserve(end)) return false;
+  reinterpret_cast<SegmentHeader*>(base_)->allocated.store(file_->reserved(), std::memory_order_release);
   return true;
 }
 
@@ -183,10 +104,14 @@ bool SegmentWriter::reserve_first(std::uint32_t ring_events, std::uint64_t defin
                  ring_events * sizeof(Event));
 }
 
-std::uint64_t SegmentWriter::free_bytes() const {
-  struct statvfs fs {};
-  if (fstatvfs(fd_, &fs) != 0 || fs.f_blocks == 0) return ~std::uint64_t{0};  // a tmpfs without a limit
-  return std::uint64_t{fs.f_bavail} * fs.f_frsize;
+// Room for one lane with its ring, a counter block and definitions; where that is too much for what the lanes need
+// to count by outcome alone.
+bool SegmentWriter::reserve_at_all(std::uint32_t ring_events) {
+  while (ring_events > kSmallestRingEvents && ring_events * sizeof(Event) > file_->free_bytes() / 4) ring_events /= 2;
+  while (!reserve_first(ring_events, kDefinitionBlockBytes) && ring_events > 0)
+    ring_events = ring_events > kSmallestRingEvents ? ring_events / 2 : 0;
+  ring_events_ = ring_events;
+  return ring_events > 0 || reserve_first(0, kDefinitionBlockBytes) || reserve_first(0, kSmallDefinitionBlock);
 }
 
 std::uint64_t SegmentWriter::allocate(std::uint64_t bytes, bool spare) {
@@ -224,15 +149,15 @@ Lane* SegmentWriter::acquire_lane(std::uint32_t tid) {
 std::uint32_t SegmentWriter::next_ring() const {
   if (lanes_made_ == 0) return ring_events_;  // create() has seen to its room
   const std::uint64_t reserved = header_->allocated.load(std::memory_order_relaxed) - used_;
-  const std::uint64_t free = free_bytes();
-  const std::uint64_t here = free > max_bytes_ ? max_bytes_ : free + reserved;
+  const std::uint64_t max_bytes = file_->max_bytes(), free = file_->free_bytes();
+  const std::uint64_t here = free > max_bytes ? max_bytes : free + reserved;
   // Where there is little, rings take half of it.
   const std::uint64_t half = (here + ring_bytes_) / 2;
-  const std::uint64_t share = std::min(ring_share(max_bytes_), half);
+  const std::uint64_t share = std::min(ring_share(max_bytes), half);
   const std::uint64_t left = share - std::min(share, ring_bytes_);
   std::uint32_t events = ring_events_;
   while (events > kSmallestRingEvents && events * sizeof(Event) > left / 8) events /= 2;
-  return ring_bytes_ + events * sizeof(Event) > std::min(most_ring_bytes(max_bytes_), half) ? 0 : events;
+  return ring_bytes_ + events * sizeof(Event) > std::min(most_ring_bytes(max_bytes), half) ? 0 : events;
 }
 
 Lane* SegmentWriter::new_lane() {

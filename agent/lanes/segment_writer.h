@@ -1,5 +1,5 @@
-// The writing end of a segment: creates the file, reserves memory before it is touched, hands out lanes and counters,
-// appends definitions. Its sibling is segment_reader.h; lanes_test.cc tests both together.
+// The writing end of a segment: hands out lanes and counters, appends definitions; segment_file.h has the
+// memory. Its sibling is segment_reader.h; lanes_test.cc tests both together.
 //
 // Thread-safety: acquire_lane, release_lane, define and new_counter may be called by any thread; a Lane and its
 // counters belong to the thread that acquired it. Nothing here blocks on another process, and only acquire_lane throws
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "agent/lanes/format.h"
+#include "agent/lanes/segment_file.h"
 
 namespace castscope::lanes {
 
@@ -27,13 +28,14 @@ class SegmentWriter {
 
   // nullptr with a sentence in `error` when the segment cannot be made; nothing is left behind then. Where there is
   // little room the ring is smaller than asked for (a quarter of what is free at most), and at last there is none.
-  static SegmentWriter* create(const Options& options, std::string* error);
+  // `file`, when it was made before: the directory and the size in `options` are its own then.
+  static SegmentWriter* create(const Options& options, std::string* error, std::unique_ptr<SegmentFile> file = nullptr);
   ~SegmentWriter();
   SegmentWriter(const SegmentWriter&) = delete;
   SegmentWriter& operator=(const SegmentWriter&) = delete;
 
   SegmentHeader& header() { return *header_; }
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return file_->path(); }
   std::uint32_t ring_events() const { return ring_events_; }
   template <typename T>
   T* at(std::uint64_t offset) {
@@ -66,23 +68,21 @@ class SegmentWriter {
 
  private:
   struct PrivateLane;
-  SegmentWriter() = default;
+  explicit SegmentWriter(std::unique_ptr<SegmentFile> file);
   // Offset, 64-byte aligned, zeroed; 0 when full. Only what is asked for as `spare` may take the last of it.
   std::uint64_t allocate(std::uint64_t bytes, bool spare = false);
-  bool reserve(std::uint64_t end);  // makes [0, end) of the file backed by memory
+  bool reserve(std::uint64_t end);
+  bool reserve_at_all(std::uint32_t ring_events);
   bool reserve_first(std::uint32_t ring_events, std::uint64_t definition_bytes);
-  std::uint64_t free_bytes() const;  // that the file may still grow by, as far as it can be told
-  std::uint32_t next_ring() const;   // events; 0 = none
+  std::uint32_t next_ring() const;  // events; 0 = none
   Lane* new_lane();
   Lane* private_lane();
   void publish(PrivateLane& lane);
   std::uint64_t new_definition_block(std::uint64_t at_least);
 
-  std::string path_;
-  int fd_ = -1;
-  char* base_ = nullptr;
+  std::unique_ptr<SegmentFile> file_;
+  char* base_;
   SegmentHeader* header_ = nullptr;
-  std::uint64_t max_bytes_ = 0;
   std::uint64_t used_ = 0;
   std::uint64_t ring_bytes_ = 0;  // of all rings
   std::uint32_t ring_events_ = 0;
@@ -97,7 +97,5 @@ class SegmentWriter {
 bool has_invariant_tsc();
 std::uint64_t monotonic_ns();
 std::uint64_t realtime_ns();
-// Field 22 of /proc/PID/stat of the calling process; 0 when it cannot be read.
-std::uint64_t own_start_ticks();
 
 }  // namespace castscope::lanes
