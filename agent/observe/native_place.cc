@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "agent/observe/torch_python.h"
 #include "agent/observe/torch_seam.h"
 
 namespace castscope::observe {
@@ -80,22 +81,14 @@ _Unwind_Reason_Code look_for_operator(_Unwind_Context* context, void* data) {
   return ++s.levels > s.most_levels ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
-// An operator that PyTorch wrote in Python: forward-mode AD runs such decompositions in the midst of the user's call.
-bool is_pytorchs_operator(std::string_view file) {
-  for (const std::string_view folder : {"/torch/_prims_common/", "/torch/_prims/", "/torch/_refs/", "/torch/_decomp/"})
-    if (file.find(folder) != std::string_view::npos) return true;
-  return false;
-}
-
 }  // namespace
 
 NativePlace native_place(const void* caller, const Definitions::Place& innermost, lanes::Phase phase,
                          bool below_autocast) {
   const Symbol symbol = caller == nullptr ? Symbol{} : symbol_of(caller);
-  const bool pytorchs = is_pytorchs_operator(innermost.file);
+  const bool pytorchs = has_operators(innermost.file);
   if (symbol.library.starts_with("libtorch_python") && !pytorchs) {
-    // torch/amp/autocast_mode.py:_cast serves custom_fwd(cast_inputs=…) and torch.library.register_autocast.
-    const bool custom = innermost.function == "_cast" && innermost.file.ends_with("torch/amp/autocast_mode.py");
+    const bool custom = casts_for_autocast(innermost.file, innermost.function);
     return {custom ? lanes::Cause::kCustomCast : lanes::Cause::kUserTo, "aten::to"};
   }
   if (symbol.name.find("_autocast_to_") != std::string_view::npos)

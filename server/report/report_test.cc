@@ -156,6 +156,14 @@ TEST_F(ReportTest, ATracedJobIsToldWhatIsNotCounted) {
   EXPECT_THAT(text, HasSubstr(kTracedNotice));
 }
 
+TEST_F(ReportTest, CastsRegisteredInPythonAreAskedForByAutocast) {
+  TestRun run(*store_);
+  store::SiteInfo site{.stack = run.line("train.py", 12), .region = run.region("train.py", 11), .op = "aten::to"};
+  site.cause = lanes::Cause::kCustomCast;
+  run.cast(run.site(site), kWeight).end();
+  EXPECT_THAT(summary(finish(), {}), Not(HasSubstr("never asked")));
+}
+
 TEST_F(ReportTest, ARunThatCastNothing) {
   const store::RunData data = finish();
   expect_golden("nothing.json", json_text(data));

@@ -111,7 +111,8 @@ class Page {
     const store::Counts& all = totals.autocast;
     std::string text = counted(all.casts, "cast", "casts") + ", " + counted(all.hits, "cache hit", "cache hits") +
                        ", " + counted(all.passes, "pass-through", "pass-throughs");
-    if (all.casts + all.hits + all.passes + all.traced == 0) {
+    const std::uint64_t custom = totals.by_cause[static_cast<std::size_t>(lanes::Cause::kCustomCast)];
+    if (all.casts + all.hits + all.passes + all.traced + custom == 0) {
       const bool all_was_seen = is_complete(data_) && data_.notices.empty();
       text = all_was_seen ? "autocast was never asked to cast anything" : "no casts were recorded";
     }

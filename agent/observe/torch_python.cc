@@ -1,0 +1,46 @@
+#include "agent/observe/torch_python.h"
+
+namespace castscope::observe {
+namespace {
+
+struct Function {
+  std::string_view file, name;
+};
+constexpr Function kCasts[] = {
+    // custom_fwd(cast_inputs=…), flex_attention; until 2.6 torch.library.register_autocast too
+    {"/torch/amp/autocast_mode.py", "_cast"},
+    // torch.library.register_autocast, CustomOpDef.register_autocast
+    {"/torch/_library/custom_ops.py", "_cast"},
+    // scaled_dot_product_attention of jagged nested tensors
+    {"/torch/nested/_internal/sdpa.py", "_autocast.<locals>.cvt"},
+};
+constexpr std::string_view kOperators[] = {"/torch/_prims_common/", "/torch/_prims/", "/torch/_refs/",
+                                           "/torch/_decomp/"};
+
+}  // namespace
+
+bool casts_for_autocast(std::string_view file, std::string_view function) {
+  for (const Function& cast : kCasts)
+    if (function == cast.name && file.ends_with(cast.file)) return true;
+  return false;
+}
+
+bool has_operators(std::string_view file) {
+  for (const std::string_view folder : kOperators)
+    if (file.find(folder) != std::string_view::npos) return true;
+  return false;
+}
+
+// FRAME_COUNTER of torch/_dynamo/convert_frame.py (get_compile_id): the frames that it began to compile.
+bool dynamo_compiled(const PythonApi& api) {
+  KeepError keep(api);
+  PyObject* module = api.dict_item(api.import_modules(), "torch._dynamo.convert_frame");
+  if (module == nullptr) return false;
+  PyObject* frames = api.get_attribute(module, "FRAME_COUNTER");
+  if (frames == nullptr) return true;
+  const bool any = api.is_true(frames) != 0;
+  api.dec_ref(frames);
+  return any;
+}
+
+}  // namespace castscope::observe

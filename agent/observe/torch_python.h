@@ -1,0 +1,21 @@
+// What castscope knows of PyTorch's own Python code: where it casts and which of its globals tell what it did. All of
+// it depends on the PyTorch version; what a version does not have is simply not met.
+#pragma once
+
+#include <string_view>
+
+#include "agent/observe/python_api.h"
+
+namespace castscope::observe {
+
+// A function of PyTorch that converts on behalf of autocast: the innermost frame of the conversion.
+bool casts_for_autocast(std::string_view file, std::string_view function);
+
+// A file of operators that PyTorch wrote in Python: forward-mode AD runs such decompositions in the midst of the user's
+// call.
+bool has_operators(std::string_view file);
+
+// Whether Dynamo compiled anything in this process so far; true where that is not known. GIL held.
+bool dynamo_compiled(const PythonApi& api);
+
+}  // namespace castscope::observe
