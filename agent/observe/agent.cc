@@ -1,9 +1,11 @@
 // The agent's life: started by preload in the moment in which libtorch is loaded, a segment at the first event, a
 // fresh start in a forked child, an end mark at exit. Nothing is torn down: threads may still be inside a hook.
 #include <pthread.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -27,6 +29,11 @@ std::atomic<std::uint32_t> g_named_threads{0};  // of this recording
 
 pthread_key_t g_thread_key;
 std::mutex* g_make_recording = new std::mutex;  // replaced in a forked child: its holder may not exist there
+
+// Made when the agent starts, with the rights and the descriptors that there are then; takes no memory until the first
+// event. The process it belongs to takes it out.
+std::atomic<lanes::SegmentFile*> g_prepared_file{nullptr};
+struct stat g_root;  // of the file system, then
 
 void thread_ends(void* state) {
   auto* t = static_cast<ThreadState*>(state);
@@ -61,6 +68,7 @@ void child_begins() {
     t_before_fork = t;
   }
   g_process.recording.store(nullptr);
+  g_prepared_file = nullptr;  // the parent's
   g_process.forked = true;
   g_named_threads = 0;
   g_make_recording = new std::mutex;
@@ -124,10 +132,15 @@ bool let_go() {
   return true;
 }
 
-Recording* make_recording() {
-  std::lock_guard lock(*g_make_recording);
-  if (Recording* r = g_process.recording.load()) return r;
-  if (g_process.stopped.load()) return nullptr;
+// The job's first process has ended and its report is written: nobody listens any more. In a process that has changed
+// its root it would look the same.
+bool run_is_over() {
+  struct stat root {};
+  if (access(g_process.preload->run_directory, F_OK) == 0 || errno != ENOENT || stat("/", &root) != 0) return false;
+  return root.st_dev == g_root.st_dev && root.st_ino == g_root.st_ino;
+}
+
+lanes::SegmentWriter* make_segment(std::string* error) {
   lanes::SegmentWriter::Options options;
   options.directory = g_process.preload->run_directory;
   // Helpers forked from a training process (DataLoader workers) rarely cast.
@@ -137,13 +150,20 @@ Recording* make_recording() {
     if (n >= lanes::kSmallestRingEvents && n <= (1u << 18) && (n & (n - 1)) == 0)
       options.ring_events = static_cast<std::uint32_t>(n);
   }
-  std::string error;
-  lanes::SegmentWriter* segment = lanes::SegmentWriter::create(options, &error);
-  if (segment == nullptr && access(options.directory.c_str(), F_OK) != 0) {
-    // The run is over (the job's first process ended, its report is written): nobody listens any more.
-    let_go();
+  if (run_is_over()) {
+    *error = options.directory + " is gone";
     return nullptr;
   }
+  std::unique_ptr<lanes::SegmentFile> prepared(g_prepared_file.exchange(nullptr));
+  return lanes::SegmentWriter::create(options, error, std::move(prepared));
+}
+
+Recording* make_recording() {
+  std::lock_guard lock(*g_make_recording);
+  if (Recording* r = g_process.recording.load()) return r;
+  if (g_process.stopped.load()) return nullptr;
+  std::string error;
+  lanes::SegmentWriter* segment = make_segment(&error);
   if (segment == nullptr) {
     step_aside(error + "; this process is not recorded");
     return nullptr;
@@ -230,7 +250,10 @@ int start(const castscope_preload* preload) {
   g_process.has_python = load_python_api(g_process.python) && PythonStack::verify(g_process.python);
   pthread_key_create(&g_thread_key, thread_ends);
   pthread_atfork(fork_begins, nullptr, child_begins);
-  add_record_callbacks(user_scope_ended);
+  std::string unused;  // tried again, and said, at the first event
+  stat("/", &g_root);
+  g_prepared_file = lanes::SegmentFile::create(preload->run_directory, lanes::kMaxSegmentBytes, &unused).release();
+  add_record_callbacks(user_scope_begins, user_scope_ended);
 
   const int minor = g_process.has_python ? g_process.python.minor : 0;
   for (int i = 0; i < CASTSCOPE_HOOK_COUNT; ++i) {
@@ -243,6 +266,13 @@ int start(const castscope_preload* preload) {
     if (function != nullptr) preload->slots[i] = function;
   }
   return 0;
+}
+
+void exits(int status) {
+  if (Recording* r = g_process.recording.load())
+    r->segment.mark_end(lanes::EndMark::kExited, static_cast<std::uint64_t>(status) + 1);
+  else if (const lanes::SegmentFile* unused = g_prepared_file.exchange(nullptr))
+    unused->remove();
 }
 
 }  // namespace
@@ -259,11 +289,7 @@ extern "C" {
   }
 }
 
-[[gnu::visibility("default")]] void castscope_agent_exit(int status) {
-  using castscope::observe::g_process;
-  if (auto* r = g_process.recording.load())
-    r->segment.mark_end(castscope::lanes::EndMark::kExited, static_cast<std::uint64_t>(status) + 1);
-}
+[[gnu::visibility("default")]] void castscope_agent_exit(int status) { castscope::observe::exits(status); }
 
 [[gnu::visibility("default")]] void castscope_agent_step() { castscope::observe::explicit_step(); }
 

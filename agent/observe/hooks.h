@@ -20,8 +20,11 @@ void* to_copy_hook(int python_minor);
 void* conversion_hook(castscope_hook hook);  // TO_DTYPE, …, TO_OTHER, FOLD_CONSTANT
 void* state_hook(castscope_hook hook);       // autocast's setters, nesting, clear_cache; GradScaler's operators
 
-// An optimizer step ended (RecordFunction user scope "Optimizer.step#…").
+// An optimizer step (RecordFunction user scope "Optimizer.step#…") begins, and ended.
+void user_scope_begins(const char* name);
 void user_scope_ended(const char* name);
+// Whether this thread is in an optimizer step: in its closure, where regions are entered.
+bool in_optimizer_step();
 // castscope.step()
 void explicit_step();
 

@@ -3,6 +3,7 @@
 #include <exception>
 
 #include "agent/observe/autocast_state.h"
+#include "agent/observe/hooks.h"
 #include "agent/observe/torch_seam.h"
 
 namespace castscope::observe {
@@ -98,7 +99,7 @@ void announce(ThreadState& t, OpenRegion& region) {
   region.definition = define(region.as_told);
   if (region.announced) return;
   region.announced = true;
-  mark(t, lanes::EventKind::kRegionEnter, region.definition);
+  mark(t, lanes::EventKind::kRegionEnter, region.definition, region.flags);
 }
 
 }  // namespace
@@ -165,7 +166,8 @@ void region_entered(ThreadState& t) {
   if (t.open.empty()) {
     r.segment.update_clock_pair();
     lanes::StepReason reason{};
-    if (r.steps.outermost_enter(g_process.python, grad_mode(), in_backward(), r.weights.changed(), reason)) {
+    const Steps::Entry entry{grad_mode(), in_backward(), in_optimizer_step(), r.weights.changed()};
+    if (r.steps.outermost_enter(g_process.python, entry, reason)) {
       r.segment.header().steps.store(r.steps.current(), std::memory_order_relaxed);
       mark(t, lanes::EventKind::kStep, 0, static_cast<std::uint8_t>(reason));
     }
@@ -187,23 +189,25 @@ void regions_inherited(ThreadState& t, const ThreadState& parent) {
   t.raw_stack_hash = parent.raw_stack_hash;
   for (const OpenRegion& known : parent.open) {
     OpenRegion& region = t.open.emplace_back(known);
+    region.flags = lanes::kFlagInherited;
     region.stack = inherited_stack(t, parent, known.stack_hash);
     region.serial = t.region_serial = r.region_serial.fetch_add(1, std::memory_order_relaxed) + 1;
     if (!known.announced) continue;  // it will be
     region.as_told.stack = region.stack;
     region.as_told.parent = t.open.size() < 2 ? 0 : t.open[t.open.size() - 2].definition;
     region.definition = define(region.as_told);
-    mark(t, lanes::EventKind::kRegionEnter, region.definition);
+    mark(t, lanes::EventKind::kRegionEnter, region.definition, region.flags);
   }
   lanes::StepReason unused{};
-  if (!t.open.empty()) r.steps.outermost_enter(g_process.python, grad_mode(), in_backward(), false, unused);
+  const Steps::Entry entry{grad_mode(), in_backward(), in_optimizer_step(), false};
+  if (!t.open.empty()) r.steps.outermost_enter(g_process.python, entry, unused);
 }
 
 void region_left(ThreadState& t) {
   Recording& r = *g_process.recording.load();
   if (t.open.empty()) return;
   if (!t.open.back().announced) announce(t, t.open.back());
-  mark(t, lanes::EventKind::kRegionExit, t.open.back().definition);
+  mark(t, lanes::EventKind::kRegionExit, t.open.back().definition, t.open.back().flags);
   t.open.pop_back();
   t.region_serial = t.open.empty() ? 0 : t.open.back().serial;
   t.region_known = false;

@@ -94,13 +94,31 @@ void* state_hook(castscope_hook hook) {
   }
 }
 
-// torch.optim wraps every optimizer's step in record_function("Optimizer.step#CLASS.step") (profile_hook_step).
-void user_scope_ended(const char* name) {
+namespace {
+
+// torch.optim wraps every optimizer's step in record_function("Optimizer.step#CLASS.step") (profile_hook_step). One may
+// call another's: the outermost counts.
+thread_local std::uint32_t t_optimizer_steps = 0;
+
+bool is_optimizer_step(const char* name) {
   constexpr char kStep[] = "Optimizer.step#";
-  if (name == nullptr || std::strncmp(name, kStep, sizeof kStep - 1) != 0) return;
+  return name != nullptr && std::strncmp(name, kStep, sizeof kStep - 1) == 0;
+}
+
+}  // namespace
+
+bool in_optimizer_step() { return t_optimizer_steps > 0; }
+
+void user_scope_begins(const char* name) {
+  if (is_optimizer_step(name)) ++t_optimizer_steps;
+}
+
+void user_scope_ended(const char* name) {
+  if (!is_optimizer_step(name)) return;
+  if (t_optimizer_steps > 0) --t_optimizer_steps;
   Recording* r = g_process.recording.load(std::memory_order_acquire);
   if (r == nullptr) return;
-  r->steps.optimizer_stepped();
+  if (!in_optimizer_step()) r->steps.optimizer_ran();
   if (ThreadState* t = thread_slot()) mark(*t, lanes::EventKind::kOptimizer);
 }
 

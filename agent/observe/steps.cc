@@ -1,5 +1,7 @@
 #include "agent/observe/steps.h"
 
+#include "agent/observe/torch_python.h"
+
 namespace castscope::observe {
 
 // torch.optim.Optimizer marks a class by `step.hooked = True` when its first instance is made (_patch_step_function
@@ -49,21 +51,30 @@ bool Steps::optimizer_exists(const PythonApi& api) {
   return found;
 }
 
-bool Steps::outermost_enter(const PythonApi& api, bool grad_mode, bool in_backward, bool weights_changed,
-                            lanes::StepReason& reason) {
+// Whether weights were written to by a compiled optimizer, as far as that can be told.
+bool Steps::stepped_unseen(const PythonApi& api, bool written) {
+  if (!written) return false;
+  if (ranges_seen_.load(std::memory_order_relaxed))
+    return silent_.fetch_add(1, std::memory_order_relaxed) + 1 > kSilent;
+  return api.gil_check == nullptr || api.gil_check() == 0 || dynamo_compiled(api);
+}
+
+bool Steps::outermost_enter(const PythonApi& api, const Entry& entry, lanes::StepReason& reason) {
   const bool alone = open_.fetch_add(1, std::memory_order_relaxed) == 0;
-  if (!alone || in_backward || explicit_.load(std::memory_order_relaxed)) {
-    if (weights_changed) weights_changed_.store(true, std::memory_order_relaxed);
+  if (!alone || entry.in_backward || explicit_.load(std::memory_order_relaxed)) {
+    if (entry.weights_changed) weights_changed_.store(true, std::memory_order_relaxed);
     return false;
   }
   const bool first = !region_seen_.exchange(true, std::memory_order_relaxed);
-  // Asked at each: a region that was entered before there was an optimizer is a step of its own.
-  const bool makes_graph = grad_mode && optimizer_exists(api);
-  const bool written = weights_changed_.exchange(false, std::memory_order_relaxed) || weights_changed;
+  const bool written = weights_changed_.exchange(false, std::memory_order_relaxed) || entry.weights_changed;
   const bool pending = graph_pending_.load(std::memory_order_relaxed);
-  const bool stepped = stepped_.exchange(false, std::memory_order_relaxed) || (pending && written);
+  bool stepped = stepped_.exchange(false, std::memory_order_relaxed);
+  if (!first && !stepped && entry.in_optimizer) return false;
+  if (!stepped && pending) stepped = stepped_unseen(api, written);
+  // Asked at each: a region that was entered before there was an optimizer is a step of its own.
+  const bool makes_graph = entry.grad_mode && optimizer_exists(api);
   if (!first && !stepped) {
-    const bool teacher = grad_mode && lone_pass_.load(std::memory_order_relaxed);
+    const bool teacher = entry.grad_mode && lone_pass_.load(std::memory_order_relaxed);
     if (pending || teacher) {
       if (makes_graph) graph_pending_.store(true, std::memory_order_relaxed);
       lone_pass_.store(false, std::memory_order_relaxed);
@@ -71,7 +82,7 @@ bool Steps::outermost_enter(const PythonApi& api, bool grad_mode, bool in_backwa
     }
   }
   graph_pending_.store(makes_graph, std::memory_order_relaxed);
-  lone_pass_.store(!grad_mode && (first || stepped), std::memory_order_relaxed);
+  lone_pass_.store(!entry.grad_mode && (stepped || (first && optimizer_exists(api))), std::memory_order_relaxed);
   if (first) return false;
   reason = stepped ? lanes::StepReason::kOptimizer : lanes::StepReason::kRegionEnd;
   current_.fetch_add(1, std::memory_order_relaxed);

@@ -3,11 +3,14 @@
 // region entered with grad mode off (evaluation). castscope.step() overrides all of that from its first call on.
 //
 // An optimizer step is seen by the record_function range that torch.optim puts around it, or by GradScaler's operators;
-// one that torch.compile compiled has no range: it is told by weights that were written to (weight_versions.h).
+// it counts when the range ends: regions within it (a closure's) end nothing by themselves. One that torch.compile
+// compiled has no range: it is told by weights that were written to (weight_versions.h), in a process in which Dynamo
+// compiled something and no range was seen, or none for long though weights are written to all the time.
 //
 // So regions entered with grad mode on belong together until an optimizer steps: gradient accumulation, a loss in a
-// region of its own. A single region without grad mode that follows an optimizer step (a teacher's pass) belongs to the
-// training region after it. Regions that are entered while backward runs (reentrant checkpointing) end nothing.
+// region of its own. A single region without grad mode that follows an optimizer step, or is the first one of a process
+// that has an optimizer (a teacher's pass), belongs to the training region after it. Regions that are entered while
+// backward runs (reentrant checkpointing) end nothing.
 #pragma once
 
 #include <atomic>
@@ -23,17 +26,31 @@ class Steps {
  public:
   std::uint32_t current() const { return current_.load(std::memory_order_relaxed); }
 
+  struct Entry {
+    bool grad_mode, in_backward;
+    bool in_optimizer;     // within the range of an optimizer step of this thread
+    bool weights_changed;  // since the last entry of all threads
+  };
   // A thread enters its outermost region; GIL held. Returns true, and the reason, when a new step begins here.
-  bool outermost_enter(const PythonApi& api, bool grad_mode, bool in_backward, bool weights_changed,
-                       lanes::StepReason& reason);
+  bool outermost_enter(const PythonApi& api, const Entry& entry, lanes::StepReason& reason);
   void outermost_exit() { open_.fetch_sub(1, std::memory_order_relaxed); }
   void optimizer_stepped() {
     has_optimizer_.store(true, std::memory_order_relaxed);
     stepped_.store(true, std::memory_order_relaxed);
   }
+  // … and it had its range.
+  void optimizer_ran() {
+    silent_.store(0, std::memory_order_relaxed);
+    ranges_seen_.store(true, std::memory_order_relaxed);
+    optimizer_stepped();
+  }
   void explicit_step();
 
  private:
+  // So many regions that weights were written before, without a range: whatever steps has none any more. Eager code
+  // that writes weights by itself does it a few times a step (sharpness-aware minimization: twice).
+  static constexpr std::uint32_t kSilent = 16;
+
   struct OptimizerClass {
     PyObject* type;
     std::uint32_t version;
@@ -42,6 +59,7 @@ class Steps {
   bool optimizer_exists(const PythonApi& api);
   bool any_hooked(const PythonApi& api, PyObject* optimizer_class, int depth);
   bool still_unused() const;
+  bool stepped_unseen(const PythonApi& api, bool written);
 
   std::atomic<std::uint32_t> current_{0};
   std::atomic<std::int32_t> open_{0};  // outermost regions open in all threads
@@ -49,8 +67,10 @@ class Steps {
   std::atomic<bool> stepped_{false};
   std::atomic<bool> graph_pending_{false};    // a region since the step began may have made a graph for an optimizer
   std::atomic<bool> weights_changed_{false};  // written to, as a region showed that ends no step by itself
-  std::atomic<bool> lone_pass_{false};  // the step so far is one region without grad mode, after an optimizer step
+  std::atomic<bool> lone_pass_{false};        // the step so far is one region without grad mode, maybe a teacher's
   std::atomic<bool> has_optimizer_{false};
+  std::atomic<bool> ranges_seen_{false};
+  std::atomic<std::uint32_t> silent_{0};  // regions entered after weights were written to, since the last range
   std::atomic<bool> explicit_{false};
   std::vector<OptimizerClass> unused_;  // as they were when they had no instance yet; under the GIL
 };

@@ -10,22 +10,34 @@ class Loop {
  public:
   // One outermost region; returns the number of the step that it belongs to.
   std::uint32_t region(bool grad_mode, bool in_backward = false) {
-    lanes::StepReason reason{};
-    began_ = steps_.outermost_enter(api_, grad_mode, in_backward, written_, reason) ? reason : lanes::StepReason{};
-    written_ = false;
-    steps_.outermost_exit();
-    return steps_.current();
+    return enter({grad_mode, in_backward, false, written_});
   }
+  // One that a closure enters, called by the optimizer's step.
+  std::uint32_t closure_region() { return enter({true, false, true, written_}); }
   std::uint32_t train_region() { return region(true); }
   std::uint32_t no_grad_region() { return region(false); }
   void optimizer() { steps_.optimizer_stepped(); }
+  // One that steps in the eager way, and writes the weights.
+  void eager_optimizer() {
+    write();
+    steps_.optimizer_ran();
+  }
+  void write() { written_ = true; }
   // One that has no range of its own: all there is of it are weights of other versions.
-  void compiled_optimizer() { written_ = true; }
+  void compiled_optimizer() { write(); }
   lanes::StepReason began() const { return began_; }
   Steps& steps() { return steps_; }
   const PythonApi& api() const { return api_; }
 
  private:
+  std::uint32_t enter(const Steps::Entry& entry) {
+    lanes::StepReason reason{};
+    began_ = steps_.outermost_enter(api_, entry, reason) ? reason : lanes::StepReason{};
+    written_ = false;
+    steps_.outermost_exit();
+    return steps_.current();
+  }
+
   PythonApi api_{};
   Steps steps_;
   lanes::StepReason began_{};
@@ -113,6 +125,7 @@ TEST(StepsTest, ALossInARegionOfItsOwnBelongsToTheStep) {
 
 TEST(StepsTest, ATeachersPassBelongsToTheStep) {
   Loop loop;
+  loop.optimizer();  // only so does a process without Python know that there is one
   for (std::uint32_t step = 0; step < 4; ++step) {
     EXPECT_EQ(loop.no_grad_region(), step);
     EXPECT_EQ(loop.train_region(), step);
@@ -134,6 +147,53 @@ TEST(StepsTest, WithoutAnOptimizerTheRegionIsTheStep) {
   for (std::uint32_t step = 0; step < 4; ++step) EXPECT_EQ(loop.train_region(), step);
 }
 
+TEST(StepsTest, WithoutAnOptimizerAFirstRegionWithoutGradModeIsAStepToo) {
+  Loop loop;
+  EXPECT_EQ(loop.no_grad_region(), 0u);
+  EXPECT_EQ(loop.train_region(), 1u);
+  EXPECT_EQ(loop.train_region(), 2u);
+}
+
+TEST(StepsTest, RegionsOfAClosureBelongToItsStep) {
+  Loop loop;
+  for (std::uint32_t step = 0; step < 5; ++step) {
+    for (int evaluation = 0; evaluation < 4; ++evaluation) {
+      EXPECT_EQ(loop.closure_region(), step);
+      loop.write();
+    }
+    loop.eager_optimizer();
+  }
+  EXPECT_EQ(loop.train_region(), 5u);
+}
+
+TEST(StepsTest, WeightsWrittenBetweenEagerStepsChangeNothing) {
+  Loop loop;
+  loop.train_region();
+  loop.eager_optimizer();
+  for (std::uint32_t step = 1; step < 40; ++step) {
+    EXPECT_EQ(loop.train_region(), step);
+    loop.write();
+    EXPECT_EQ(loop.train_region(), step);
+    loop.write();
+    loop.eager_optimizer();
+  }
+}
+
+TEST(StepsTest, AnOptimizerThatIsCompiledLaterIsTold) {
+  Loop loop;
+  loop.train_region();
+  loop.eager_optimizer();
+  loop.train_region();
+  for (int step = 0; step < 16; ++step) {
+    loop.compiled_optimizer();
+    EXPECT_EQ(loop.train_region(), 1u);
+  }
+  for (std::uint32_t step = 2; step < 6; ++step) {
+    loop.compiled_optimizer();
+    EXPECT_EQ(loop.train_region(), step);
+  }
+}
+
 TEST(StepsTest, AnOptimizerBeforeTheFirstRegionEndsNothing) {
   Loop loop;
   loop.optimizer();
@@ -145,8 +205,8 @@ TEST(StepsTest, RegionsOfOtherThreadsWithinOneStepDoNotEndIt) {
   loop.train_region();
   loop.optimizer();
   lanes::StepReason reason{};
-  EXPECT_TRUE(loop.steps().outermost_enter(loop.api(), true, false, false, reason));   // main thread
-  EXPECT_FALSE(loop.steps().outermost_enter(loop.api(), true, false, false, reason));  // a replica's thread, meanwhile
+  EXPECT_TRUE(loop.steps().outermost_enter(loop.api(), {.grad_mode = true}, reason));   // main thread
+  EXPECT_FALSE(loop.steps().outermost_enter(loop.api(), {.grad_mode = true}, reason));  // a replica's thread, meanwhile
   loop.steps().outermost_exit();
   loop.steps().outermost_exit();
   EXPECT_EQ(loop.steps().current(), 1u);

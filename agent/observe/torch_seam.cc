@@ -159,7 +159,7 @@ thread_local OpenOperators* t_operators = nullptr;
 
 std::atomic<std::uint64_t> g_recorded{0};
 at::CallbackHandle g_operator_callback = 0;
-UserScopeEnd g_user_scope_end = nullptr;
+UserScope g_user_scope_begin = nullptr, g_user_scope_end = nullptr;
 
 void note(OpenOperator& o, const at::Tensor& tensor, std::uint32_t position) {
   if (!tensor.defined() || o.n == kMaxTensors) return;
@@ -207,7 +207,10 @@ void operator_ends(const at::RecordFunction&, at::ObserverContext*) {
   if (t_operators != nullptr && t_operators->depth > 0) --t_operators->depth;
 }
 
-std::unique_ptr<at::ObserverContext> user_scope_begins(const at::RecordFunction&) { return nullptr; }
+std::unique_ptr<at::ObserverContext> user_scope_begins(const at::RecordFunction& fn) {
+  if (g_user_scope_begin != nullptr) g_user_scope_begin(fn.name());
+  return nullptr;
+}
 
 void user_scope_ends(const at::RecordFunction& fn, at::ObserverContext*) {
   if (g_user_scope_end != nullptr) g_user_scope_end(fn.name());
@@ -227,7 +230,8 @@ EnclosingOperator enclosing_operator(const void* tensor) {
   return result;
 }
 
-void add_record_callbacks(UserScopeEnd user_scope_end) {
+void add_record_callbacks(UserScope user_scope_begin, UserScope user_scope_end) {
+  g_user_scope_begin = user_scope_begin;
   g_user_scope_end = user_scope_end;
   g_operator_callback = at::addGlobalCallback(
       at::RecordFunctionCallback(operator_begins, operator_ends).needsInputs(true).scopes({at::RecordScope::FUNCTION}));

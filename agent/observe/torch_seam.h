@@ -40,13 +40,14 @@ struct EnclosingOperator {
 };
 EnclosingOperator enclosing_operator(const void* tensor);
 
-// Called at the end of a RecordFunction range of scope USER_SCOPE; the name as given, "Optimizer.step#SGD.step".
-using UserScopeEnd = void (*)(const char* name);
+// Called at the begin or end of a RecordFunction range of scope USER_SCOPE; the name as given,
+// "Optimizer.step#SGD.step".
+using UserScope = void (*)(const char* name);
 
 // Registers the callbacks, once, when the agent starts ("only during the program initialization", record_function.h).
 // Operator recording is on from then until set_operator_recording(false): disableCallback and reenableCallback are
 // safe at any time.
-void add_record_callbacks(UserScopeEnd user_scope_end);
+void add_record_callbacks(UserScope user_scope_begin, UserScope user_scope_end);
 void set_operator_recording(bool on);
 extern std::atomic<bool> g_operator_recording;  // read on the hot path
 inline bool operator_recording() { return g_operator_recording.load(std::memory_order_relaxed); }

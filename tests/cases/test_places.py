@@ -154,6 +154,77 @@ def test_a_compiled_optimizer_step_ends_the_step(run, backend):
     assert report["steps"]["count"] == 6
 
 
+CLOSURES = """\
+    torch.manual_seed(0)
+    net, x = torch.nn.Linear(4, 4), torch.randn(3, 4)
+    def loss_of():
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            loss = (net(x).float() - 1).square().sum()
+        loss.backward()
+        return loss
+    """
+
+
+def test_regions_of_a_closure_belong_to_its_step(run):
+    report = run(CLOSURES + """
+    optimizer = torch.optim.LBFGS(net.parameters(), max_iter=4)
+    for _ in range(5):
+        optimizer.step(loss_of)
+    """)
+    assert report["regions"][0]["entered"] == 16
+    assert report["steps"]["count"] == 5
+
+
+def test_weights_written_by_hand_end_no_step_of_an_eager_optimizer(run):
+    report = run(CLOSURES + """
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    def write(by):
+        with torch.no_grad():
+            for p in net.parameters():
+                p.add_(by)
+    for _ in range(5):  # sharpness-aware minimization
+        loss_of()
+        write(0.01)
+        loss_of()
+        write(-0.01)
+        optimizer.step()
+    """)
+    assert report["steps"]["count"] == 5
+
+
+def test_without_an_optimizer_an_evaluation_comes_first_and_alone(run):
+    report = run("""\
+        net, x = torch.nn.Linear(4, 4), torch.randn(3, 4)
+        for grad_mode in (False, True, True):
+            with torch.set_grad_enabled(grad_mode), torch.autocast("cpu", dtype=torch.bfloat16):
+                net(x)
+        """)
+    assert report["steps"]["count"] == 3
+
+
+@pytest.mark.parametrize("register", [
+    """
+        @torch.library.custom_op("own::mm", mutates_args=())
+        def mm(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+            return x @ w
+        mm.register_autocast("cpu", torch.bfloat16)
+    """,
+    """
+        library = torch.library.Library("own", "DEF")
+        library.define("mm(Tensor x, Tensor w) -> Tensor")
+        library.impl("mm", lambda x, w: x @ w, "CPU")
+        torch.library.register_autocast("own::mm", "cpu", torch.bfloat16)
+    """], ids=["custom_op", "library"])
+def test_a_registered_cast_is_autocasts(run, register):
+    report = run(textwrap.dedent(register) + textwrap.dedent("""
+        x = torch.randn(4, 4)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            torch.ops.own.mm(x, x.t())
+        """))
+    assert report["totals"]["by_cause"] == {"custom_cast": 2}
+
+
 @pytest.mark.parametrize("make", ["torch.jit.script(net)", "torch.jit.trace(net, x)"])
 def test_weights_of_a_scripted_model_stay_weights(run, make):
     report = run(f"""\
