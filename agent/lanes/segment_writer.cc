@@ -1,6 +1,7 @@
 #include "agent/lanes/segment_writer.h"
 
 #include <cpuid.h>
+#include <sched.h>
 #include <time.h>
 #include <unistd.h>
 #include <x86intrin.h>
@@ -27,6 +28,18 @@ std::uint64_t clock_ns(clockid_t id) {
 constexpr Shared<std::uint64_t> Counter::*kCounts[] = {&Counter::casts,  &Counter::hits,  &Counter::passes,
                                                        &Counter::traced, &Counter::bytes, &Counter::ticks,
                                                        &Counter::kept};
+
+// A handler of signals may end the process, and have interrupted whoever holds the lock: nobody gives it back then.
+// Anybody else does so in far less time.
+std::unique_lock<std::mutex> lock_patiently(std::mutex& mutex) {
+  constexpr std::uint64_t kPatienceNs = 10'000'000;
+  std::unique_lock lock(mutex, std::try_to_lock);
+  for (const std::uint64_t begin = monotonic_ns(); !lock && monotonic_ns() - begin < kPatienceNs;) {
+    sched_yield();
+    lock.try_lock();
+  }
+  return lock;
+}
 
 }  // namespace
 
@@ -85,8 +98,12 @@ SegmentWriter::~SegmentWriter() = default;
 std::uint64_t SegmentWriter::now() const { return header_->clock == Clock::kTsc ? __rdtsc() : monotonic_ns(); }
 
 void SegmentWriter::update_clock_pair() {
-  SegmentHeader& h = *header_;
   std::lock_guard lock(mutex_);
+  update_clock_pair_locked();
+}
+
+void SegmentWriter::update_clock_pair_locked() {
+  SegmentHeader& h = *header_;
   h.pair_sequence.fetch_add(1, std::memory_order_acq_rel);
   h.clock1.store(now(), std::memory_order_relaxed);
   h.monotonic1_ns.store(monotonic_ns(), std::memory_order_relaxed);
@@ -184,6 +201,11 @@ Lane* SegmentWriter::private_lane() {
 }
 
 void SegmentWriter::publish(PrivateLane& lane) {
+  std::lock_guard lock(lane.publishing);
+  publish_locked(lane);
+}
+
+void SegmentWriter::publish_locked(PrivateLane& lane) {
   const auto add = [](Counter& to, const Counter& from, std::uint64_t* told) {
     for (std::size_t i = 0; i < std::size(kCounts); ++i) {
       const std::uint64_t now = (from.*kCounts[i]).load(std::memory_order_relaxed);
@@ -191,7 +213,6 @@ void SegmentWriter::publish(PrivateLane& lane) {
       told[i] = now;
     }
   };
-  std::lock_guard lock(lane.publishing);
   add(header_->lost, lane.overflow, lane.told[0]);
   add(header_->lost_other, lane.other, lane.told[1]);
   const std::uint64_t dropped = lane.dropped.load(std::memory_order_relaxed);
@@ -268,10 +289,10 @@ bool SegmentWriter::define(DefinitionKind kind, std::uint32_t id, const void* pa
 }
 
 void SegmentWriter::mark_end(EndMark mark, std::uint64_t exit_status_plus_1) {
-  update_clock_pair();
-  {
-    std::lock_guard lock(mutex_);
-    for (const auto& lane : private_lanes_) publish(*lane);
+  if (const auto lock = lock_patiently(mutex_)) {
+    update_clock_pair_locked();
+    for (const auto& lane : private_lanes_)
+      if (const auto publishing = lock_patiently(lane->publishing)) publish_locked(*lane);
   }
   header_->exit_status.store(exit_status_plus_1, std::memory_order_relaxed);
   header_->end_mark.store(static_cast<std::uint32_t>(mark), std::memory_order_release);

@@ -61,6 +61,8 @@ class SegmentWriter {
   std::uint64_t now() const;
   void update_clock_pair();
 
+  // May be called in a signal handler, whatever it interrupted. What private lanes counted since they last told is lost
+  // where that was their telling.
   void mark_end(EndMark mark, std::uint64_t exit_status_plus_1);
 
   // The cold half of LaneWriter: an event of the caller's lane that its ring has no room for.
@@ -78,6 +80,8 @@ class SegmentWriter {
   Lane* new_lane();
   Lane* private_lane();
   void publish(PrivateLane& lane);
+  void publish_locked(PrivateLane& lane);
+  void update_clock_pair_locked();
   std::uint64_t new_definition_block(std::uint64_t at_least);
 
   std::unique_ptr<SegmentFile> file_;
