@@ -103,6 +103,11 @@ std::uint32_t define_other_site(Definitions& d) {
   return d.site(site);
 }
 
+void notice_strange_python(Definitions& d) {
+  d.attribute("notice", std::string("Python ") + python_version() +
+                            ": its stack is not known to this castscope, casts have no source line");
+}
+
 void describe_process(Recording& r) {
   Definitions& d = r.definitions;
   char host[256] = "";
@@ -119,9 +124,7 @@ void describe_process(Recording& r) {
       for (char& c : key) c = static_cast<char>(c == '_' ? '_' : c + ('a' - 'A'));
       d.attribute(key, value);
     }
-  if (!g_process.has_python && python_version()[0] != 0)
-    d.attribute("notice", std::string("Python ") + python_version() +
-                              ": its stack is not known to this castscope, casts have no source line");
+  if (!g_process.has_python && !g_process.python_unproved && python_version()[0] != 0) notice_strange_python(d);
 }
 
 // False when it was done before.
@@ -199,6 +202,7 @@ void step_aside(const std::string& sentence) {
 namespace {
 
 ThreadState* try_make_thread_state() {
+  meet_python();
   Recording* r = make_recording();
   if (r == nullptr) return nullptr;
   const auto tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
@@ -212,7 +216,7 @@ ThreadState* try_make_thread_state() {
       t->counters.emplace(block->counters[i].site.load(std::memory_order_relaxed), &block->counters[i]);
     o = block->next.load(std::memory_order_relaxed);
   }
-  if (g_process.has_python) t->python_thread = lasting_thread(g_process.python);
+  if (g_process.has_python || g_process.python_unproved) t->python_thread = lasting_thread(g_process.python);
   t->autograd = autograd_state();
   t->cache_enabled = autocast_cache_enabled();
   for (std::uint8_t device = 0; device < 21; ++device) t->enabled_by_raw[device] = autocast_enabled(device) ? 1 : 0;
@@ -239,22 +243,7 @@ ThreadState* make_thread_state() {
 
 namespace {
 
-int start(const castscope_preload* preload) {
-  if (preload->abi != CASTSCOPE_PRELOAD_ABI || preload->hook_count != CASTSCOPE_HOOK_COUNT) {
-    preload->say("preload library and agent are of different versions; the job runs unobserved");
-    return 1;
-  }
-  g_process.preload = preload;
-  g_originals = preload->originals;
-  g_process.thread_slot = static_cast<char*>(preload->thread_slot) - static_cast<char*>(__builtin_thread_pointer());
-  g_process.has_python = load_python_api(g_process.python) && PythonStack::verify(g_process.python);
-  pthread_key_create(&g_thread_key, thread_ends);
-  pthread_atfork(fork_begins, nullptr, child_begins);
-  std::string unused;  // tried again, and said, at the first event
-  stat("/", &g_root);
-  g_prepared_file = lanes::SegmentFile::create(preload->run_directory, lanes::kMaxSegmentBytes, &unused).release();
-  add_record_callbacks(user_scope_begins, user_scope_ended);
-
+void put_hooks() {
   const int minor = g_process.has_python ? g_process.python.minor : 0;
   for (int i = 0; i < CASTSCOPE_HOOK_COUNT; ++i) {
     if (g_originals[i] == nullptr) continue;
@@ -263,8 +252,41 @@ int start(const castscope_preload* preload) {
                      : hook == CASTSCOPE_HOOK_TO_COPY   ? to_copy_hook(minor)
                                                         : conversion_hook(hook);
     if (function == nullptr) function = state_hook(hook);
-    if (function != nullptr) preload->slots[i] = function;
+    if (function != nullptr) g_process.preload->slots[i] = function;
   }
+}
+
+}  // namespace
+
+void prove_python() {
+  PythonApi& api = g_process.python;
+  if (api.gil_check() == 0 || api.current_frame() == nullptr || !g_process.python_unproved.exchange(false)) return;
+  g_process.has_python = PythonStack::verify(api);
+  if (g_process.has_python)
+    put_hooks();
+  else if (Recording* r = g_process.recording.load())
+    notice_strange_python(r->definitions);  // else it will be
+}
+
+namespace {
+
+int start(const castscope_preload* preload) {
+  if (preload->abi != CASTSCOPE_PRELOAD_ABI || preload->hook_count != CASTSCOPE_HOOK_COUNT) {
+    preload->say("preload library and agent are of different versions; the job runs unobserved");
+    return 1;
+  }
+  g_process.preload = preload;
+  g_originals = preload->originals;
+  g_process.thread_slot = static_cast<char*>(preload->thread_slot) - static_cast<char*>(__builtin_thread_pointer());
+  g_process.python_unproved = load_python_api(g_process.python);
+  pthread_key_create(&g_thread_key, thread_ends);
+  pthread_atfork(fork_begins, nullptr, child_begins);
+  std::string unused;  // tried again, and said, at the first event
+  stat("/", &g_root);
+  g_prepared_file = lanes::SegmentFile::create(preload->run_directory, lanes::kMaxSegmentBytes, &unused).release();
+  add_record_callbacks(user_scope_begins, user_scope_ended);
+  put_hooks();
+  meet_python();
   return 0;
 }
 

@@ -72,6 +72,16 @@ bool layout_of(int minor, FrameLayout& f) {
 
 char g_version[32];
 
+int (*g_is_initialized)();
+PyThread* (*g_own_thread)();      // of this thread, with the GIL or without
+PyThread* (*g_current_thread)();  // the one that has the GIL: of this thread (from 3.12 on) or of any
+
+int has_gil() {
+  if (g_is_initialized() == 0) return 0;
+  const PyThread* own = g_own_thread();
+  return own != nullptr && own == g_current_thread() ? 1 : 0;
+}
+
 }  // namespace
 
 const char* python_version() { return g_version; }
@@ -84,9 +94,12 @@ bool load_python_api(PythonApi& a) {
   if (std::sscanf(version, "%d.%d", &a.major, &a.minor) != 2) return false;
   a.free_threaded = std::strstr(version, "free-threading") != nullptr;
 
-  bool ok = resolve(a.is_initialized, "Py_IsInitialized");
+  bool ok = resolve(g_is_initialized, "Py_IsInitialized");
   ok &= resolve(a.this_thread, "PyGILState_GetThisThreadState");
-  ok &= resolve(a.gil_check, "PyGILState_Check");
+  ok &= resolve(g_current_thread, "PyThreadState_GetUnchecked") ||  // from 3.13 on
+        resolve(g_current_thread, "_PyThreadState_UncheckedGet");
+  g_own_thread = a.this_thread;
+  if (ok) a.gil_check = has_gil;
   ok &= resolve(a.gil_ensure, "PyGILState_Ensure");
   ok &= resolve(a.gil_release, "PyGILState_Release");
   ok &= resolve(a.inc_ref, "Py_IncRef");

@@ -28,9 +28,10 @@ struct FrameLayout {
 };
 
 struct PythonApi {
-  int (*is_initialized)();
   int (*is_finalizing)();      // nullptr when the version has none
   PyThread* (*this_thread)();  // PyGILState_GetThisThreadState
+  // Whether this thread has the GIL. Not PyGILState_Check, which says so of everybody before Python is initialized and
+  // once it has a subinterpreter.
   int (*gil_check)();
   int (*gil_ensure)();
   void (*gil_release)(int);

@@ -32,8 +32,7 @@ struct RawStack {
 
 class PythonStack {
  public:
-  // Proves the layout against the C API on the live stack; call with the GIL held. Without Python, or when the proof
-  // fails, every walk is empty.
+  // Proves the layout against the C API on the live stack, which is not empty; call with the GIL held.
   static bool verify(PythonApi& api);
 
   // The frame that is running in this thread, nullptr when there is none. `lasting` as lasting_thread gave it.

@@ -148,6 +148,7 @@ std::uint32_t find_region(ThreadState& t, std::uint8_t device) {
 }
 
 void region_device_switched(ThreadState& t, std::uint8_t device, bool enabled) {
+  meet_python();
   t.entering_device = device;
   t.enabled_by_raw[device % 32] = enabled ? 1 : 0;
   t.switched |= 1u << device % 32;

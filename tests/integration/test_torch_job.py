@@ -1,10 +1,16 @@
 """Jobs with PyTorch: what is counted arrives, in every way of starting and ending, and the job notices nothing."""
 
+import importlib.util
 import os
+import pathlib
 import subprocess
+import sysconfig
 
+import pytest
 from program import clean_environment
 from work import WORK, assert_worked
+
+LIBTORCH = pathlib.Path(importlib.util.find_spec("torch").origin).parent / "lib/libtorch_cpu.so"
 
 
 def test_forked_child_counts_for_itself(castscope, python):
@@ -45,6 +51,33 @@ def test_waiting_for_children_sees_only_its_own(castscope, python):
                    "try: print(os.wait())\n"
                    "except ChildProcessError: print('no children')\n")
     assert castscope.run(python, "-c", code).stdout == b"no children\n"
+
+
+# --- the first call does not come from Python code ------------------------------------------------------------------
+
+
+def test_python_that_is_never_initialized(castscope, tmp_path):
+    libpython = pathlib.Path(sysconfig.get_config_var("LIBDIR")) / sysconfig.get_config_var("LDLIBRARY")
+    if libpython.suffix == ".a":
+        pytest.skip("this Python has no shared library")
+    source = pathlib.Path(__file__).resolve().parent / "preload/python_asleep.c"
+    subprocess.run(["gcc", "-O2", source, "-o", tmp_path / "asleep", "-ldl"], check=True, env=clean_environment())
+    done = castscope.run(tmp_path / "asleep", libpython, LIBTORCH)
+    assert (done.returncode, done.stdout) == (0, b"1\n0\n"), done.stderr
+    assert castscope.report()["run"]["complete"] is True
+
+
+def test_a_first_call_without_the_gil(castscope, python):
+    # ctypes gives the GIL up around each call.
+    code = (f"import ctypes\nctypes.CDLL('{LIBTORCH}', ctypes.RTLD_GLOBAL)\n"
+            "program = ctypes.CDLL(None)\n"
+            "program._ZN2at8autocast17increment_nestingEv()\n"
+            "program._ZN2at8autocast17decrement_nestingEv()\n") + WORK + "work(2)\n"
+    done = castscope.run(python, "-c", code)
+    assert done.returncode == 0, done.stderr
+    report = castscope.report()
+    assert_worked(report, 2)
+    assert all(site["location"]["line"] for site in report["sites"])
 
 
 # --- the package ----------------------------------------------------------------------------------------------------
