@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -168,7 +169,7 @@ Recording* make_recording() {
   std::string error;
   lanes::SegmentWriter* segment = make_segment(&error);
   if (segment == nullptr) {
-    step_aside(error + "; this process is not recorded");
+    step_aside((error + "; this process is not recorded").c_str());
     return nullptr;
   }
   auto* r = new Recording(g_process.python, *segment);
@@ -187,9 +188,9 @@ std::string thread_name() {
 
 }  // namespace
 
-void step_aside(const std::string& sentence) {
+void step_aside(const char* sentence) noexcept {
   if (!let_go()) return;
-  g_process.preload->say(sentence.c_str());
+  g_process.preload->say(sentence);
   Recording* r = g_process.recording.load();
   if (r == nullptr) return;
   try {  // the report must not speak of exact counts
@@ -197,6 +198,13 @@ void step_aside(const std::string& sentence) {
     r->definitions.attribute("stopped", "1");
   } catch (const std::exception&) {  // then standard error alone has it
   }
+}
+
+void step_aside_without_memory(const std::exception& e) noexcept {
+  char sentence[256];
+  std::snprintf(sentence, sizeof sentence,
+                "no memory to record with (%.100s); from here on this process is not recorded", e.what());
+  step_aside(sentence);
 }
 
 namespace {
@@ -236,7 +244,7 @@ ThreadState* make_thread_state() {
   try {
     return try_make_thread_state();
   } catch (const std::exception& e) {
-    step_aside(std::string("no memory to record with (") + e.what() + "); from here on this process is not recorded");
+    step_aside_without_memory(e);
     return nullptr;
   }
 }
@@ -270,6 +278,13 @@ void prove_python() {
 
 namespace {
 
+int refuse(const castscope_preload* preload, const char* reason) {
+  char sentence[256];
+  std::snprintf(sentence, sizeof sentence, "%.200s: the job runs unobserved", reason);
+  preload->say(sentence);
+  return 1;
+}
+
 int start(const castscope_preload* preload) {
   if (preload->abi != CASTSCOPE_PRELOAD_ABI || preload->hook_count != CASTSCOPE_HOOK_COUNT) {
     preload->say("preload library and agent are of different versions; the job runs unobserved");
@@ -279,8 +294,9 @@ int start(const castscope_preload* preload) {
   g_originals = preload->originals;
   g_process.thread_slot = static_cast<char*>(preload->thread_slot) - static_cast<char*>(__builtin_thread_pointer());
   g_process.python_unproved = load_python_api(g_process.python);
-  pthread_key_create(&g_thread_key, thread_ends);
-  pthread_atfork(fork_begins, nullptr, child_begins);
+  // Key 0 is somebody else's where there is none left for us.
+  if (pthread_key_create(&g_thread_key, thread_ends) != 0) return refuse(preload, "no thread-specific key is left");
+  if (pthread_atfork(fork_begins, nullptr, child_begins) != 0) return refuse(preload, "no memory to follow forks");
   std::string unused;  // tried again, and said, at the first event
   stat("/", &g_root);
   g_prepared_file = lanes::SegmentFile::create(preload->run_directory, lanes::kMaxSegmentBytes, &unused).release();
@@ -306,8 +322,7 @@ extern "C" {
   try {
     return castscope::observe::start(preload);
   } catch (const std::exception& e) {
-    preload->say((std::string(e.what()) + "; the job runs unobserved").c_str());
-    return 1;
+    return castscope::observe::refuse(preload, e.what());
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <mutex>
 #include <string>
 
@@ -37,7 +38,7 @@ struct Process {
   PythonApi python{};
   std::atomic<bool> has_python{false};       // its stack is read
   std::atomic<bool> python_unproved{false};  // it is there, but no call has come yet that could prove how to read it
-  std::ptrdiff_t thread_slot = 0;  // of the preload's thread-local word, from the thread pointer
+  std::ptrdiff_t thread_slot = 0;            // of the preload's thread-local word, from the thread pointer
   std::atomic<Recording*> recording{nullptr};
   std::atomic<bool> stopped{false};  // trouble was said; hooks only forward
   bool forked = false;               // this is a forked child: it gets a small ring
@@ -57,15 +58,17 @@ inline ThreadState* thread_state() {
   return t != nullptr ? t : make_thread_state();
 }
 
-// Python's stack is read from the first call on that comes from Python code. That is not always the first call of all: a
-// program in C++ may bring a Python that it initializes late or never, and a library may call from a thread of its own.
+// Python's stack is read from the first call on that comes from Python code. That is not always the first call of all:
+// a program in C++ may bring a Python that it initializes late or never, and a library may call from a thread of its
+// own.
 void prove_python();
 inline void meet_python() {
   if (g_process.python_unproved.load(std::memory_order_relaxed)) [[unlikely]]
     prove_python();
 }
 
-// Says one sentence and lets go of every hook. The job runs on.
-void step_aside(const std::string& sentence);
+// Says one sentence and lets go of every hook. The job runs on. Needs no memory: there may be none.
+void step_aside(const char* sentence) noexcept;
+void step_aside_without_memory(const std::exception& e) noexcept;
 
 }  // namespace castscope::observe

@@ -1,7 +1,6 @@
 // Autocast's state functions and GradScaler's operators: each runs PyTorch's own and then notes what it meant.
 #include <cstring>
 #include <exception>
-#include <string>
 
 #include "agent/observe/call_frame.h"
 #include "agent/observe/hooks.h"
@@ -15,7 +14,7 @@ void note(Note what) {
   try {
     what();
   } catch (const std::exception& e) {
-    step_aside(std::string("no memory to record with (") + e.what() + "); from here on this process is not recorded");
+    step_aside_without_memory(e);
   }
 }
 
