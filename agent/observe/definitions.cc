@@ -1,5 +1,6 @@
 #include "agent/observe/definitions.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace castscope::observe {
@@ -72,8 +73,13 @@ void Definitions::pin(const RawStack& raw) {
   std::vector<const void*> unknown;
   {
     std::lock_guard lock(mutex_);
-    for (std::uint32_t i = 0; i < raw.depth; ++i)
-      if (!codes_.contains(raw.frames[i].code)) unknown.push_back(raw.frames[i].code);
+    const auto look = [&](const RawFrame& frame) {
+      if (!codes_.contains(frame.code)) unknown.push_back(frame.code);
+    };
+    std::for_each_n(raw.frames, raw.depth, look);
+    std::for_each(raw.beyond.begin(), raw.beyond.end(), look);
+    std::sort(unknown.begin(), unknown.end());
+    unknown.erase(std::unique(unknown.begin(), unknown.end()), unknown.end());
     if (codes_.size() + unknown.size() > kMaxCodes) return;
   }
   if (unknown.empty()) return;
@@ -93,8 +99,10 @@ void Definitions::pin(const RawStack& raw) {
     }
   }
   // The store judges stacks by it: it must stand before the first.
-  if (!folder.empty() && !torch_folder_told_.exchange(true)) attribute("torch_folder", folder);
+  const bool tell = !folder.empty() && !torch_folder_told_.exchange(true);
+  if (tell) attribute("torch_folder", folder);
   std::lock_guard lock(mutex_);
+  if (tell) torch_folder_ = folder + "/";
   for (PinnedCode& p : pinned) {
     auto [at, fresh] = codes_.try_emplace(p.code);
     if (!fresh) continue;  // another thread was quicker: the second reference does no harm
@@ -126,15 +134,19 @@ std::uint32_t Definitions::stack(const RawStack& raw) {
   std::vector<lanes::Frame> frames;
   frames.reserve(raw.depth);
   std::lock_guard lock(mutex_);
-  for (std::uint32_t i = 0; i < raw.depth; ++i) {
-    auto found = codes_.find(raw.frames[i].code);
-    if (found == codes_.end()) continue;  // it could not be pinned: left out rather than named wrongly
-    const auto* bytes = reinterpret_cast<const char*>(raw.frames[i].code) + api_.code_bytes;
-    const auto offset = static_cast<int>(static_cast<const char*>(raw.frames[i].instruction) - bytes);
-    auto* code = static_cast<PyObject*>(const_cast<void*>(raw.frames[i].code));
+  const auto keep = [&](const RawFrame& raw_frame, bool of_torch) {
+    auto found = codes_.find(raw_frame.code);
+    if (found == codes_.end()) return;  // it could not be pinned: left out rather than named wrongly
+    if (!of_torch && !torch_folder_.empty() && found->second.place.file.starts_with(torch_folder_)) return;
+    const auto* bytes = reinterpret_cast<const char*>(raw_frame.code) + api_.code_bytes;
+    const auto offset = static_cast<int>(static_cast<const char*>(raw_frame.instruction) - bytes);
+    auto* code = static_cast<PyObject*>(const_cast<void*>(raw_frame.code));
     const int line = api_.code_line(code, offset);
     frames.push_back({found->second.id, line < 0 ? 0u : static_cast<std::uint32_t>(line)});
-  }
+  };
+  for (std::uint32_t i = 0; i < raw.depth; ++i) keep(raw.frames[i], true);
+  const std::size_t most = frames.size() + kMostUserFramesBeyond;
+  for (auto frame = raw.beyond.begin(); frame != raw.beyond.end() && frames.size() < most; ++frame) keep(*frame, false);
   auto [at, fresh] = stacks_.try_emplace(raw.hash, static_cast<std::uint32_t>(stacks_.size() + 1));
   if (!fresh) return at->second;
   const lanes::StackDefinition head{static_cast<std::uint32_t>(frames.size()), raw.truncated ? 1u : 0u};

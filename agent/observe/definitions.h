@@ -23,6 +23,8 @@ namespace castscope::observe {
 inline constexpr std::uint32_t kMaxCodes = 200'000;
 inline constexpr std::uint32_t kMaxStacks = 200'000;
 inline constexpr std::uint32_t kMaxSites = 500'000;
+// Of what is cut off a stack (RawStack::beyond).
+inline constexpr std::size_t kMostUserFramesBeyond = 64;
 
 // Of a code object: "" when it has none, or is no string. GIL held.
 std::string text_attribute(const PythonApi& api, PyObject* object, const char* name);
@@ -74,6 +76,7 @@ class Definitions {
   std::unordered_map<std::string, std::uint32_t> modules_, operators_, regions_, sites_;
   std::uint32_t call_sites_ = 0, threads_ = 0, attributes_ = 0;
   std::atomic<bool> torch_folder_told_{false};
+  std::string torch_folder_;  // with a slash
 };
 
 }  // namespace castscope::observe

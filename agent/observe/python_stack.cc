@@ -7,6 +7,8 @@ std::atomic<const void*> PythonStack::module_call_code{nullptr};
 void PythonStack::capture(const PythonApi& api, RawStack& out) {
   out.depth = 0;
   out.truncated = false;
+  out.beyond.clear();
+  std::uint32_t walked = 0;
   out.module_frame = out.root_module_frame = nullptr;
   const FrameLayout& f = api.frame;
   const void* module_code = module_call_code.load(std::memory_order_relaxed);
@@ -20,13 +22,15 @@ void PythonStack::capture(const PythonApi& api, RawStack& out) {
       if (out.module_frame == nullptr) out.module_frame = frame;
       out.root_module_frame = frame;
     }
-    if (out.depth == kMaxDepth) {  // the frames beyond are not kept, but the outermost module may be among them
-      out.truncated = true;
+    const auto instruction = read_at<std::uintptr_t>(frame, f.instruction);
+    if (walked++ < kHashedDepth) h = add_frame(h, bits, instruction);
+    const RawFrame raw{code, reinterpret_cast<const void*>(instruction)};
+    if (out.depth < kMaxDepth) {
+      out.frames[out.depth++] = raw;
       continue;
     }
-    const auto instruction = read_at<std::uintptr_t>(frame, f.instruction);
-    h = add_frame(h, bits, instruction);
-    out.frames[out.depth++] = {code, reinterpret_cast<const void*>(instruction)};
+    out.truncated = true;  // the outermost module may be among the frames beyond
+    if (out.beyond.size() < kMostBeyond) out.beyond.push_back(raw);
   }
   out.hash = h;
 }

@@ -9,12 +9,16 @@
 #include <atomic>
 #include <bit>
 #include <cstdint>
+#include <vector>
 
 #include "agent/observe/python_api.h"
 
 namespace castscope::observe {
 
-inline constexpr std::uint32_t kMaxDepth = 256;  // deeper stacks are cut, innermost kept, and marked so
+// Deeper stacks are cut, and marked so: of the frames beyond kMaxDepth those outside of PyTorch are kept. Stacks are
+// told apart by more of them: Python itself allows 1000, unless it is told otherwise.
+inline constexpr std::uint32_t kMaxDepth = 256, kHashedDepth = 1024;
+inline constexpr std::uint32_t kMostBeyond = 1u << 14;
 
 struct RawFrame {
   const void* code;
@@ -28,6 +32,7 @@ struct RawStack {
   const void* module_frame = nullptr;       // innermost frame of Module._wrapped_call_impl
   const void* root_module_frame = nullptr;  // outermost one
   RawFrame frames[kMaxDepth];               // innermost first
+  std::vector<RawFrame> beyond;             // … and further outwards, where it is truncated
 };
 
 class PythonStack {
@@ -104,7 +109,7 @@ PythonStack::Summary PythonStack::summarize(const PythonApi& api, const PyThread
   const void* module_code = module_call_code.load(std::memory_order_relaxed);
   const void* frame = top(api, lasting);
   std::uint64_t h = 0x243f6a8885a308d3;  // digits of pi: any odd start does
-  for (std::uint32_t depth = 0; frame != nullptr && depth < kMaxDepth;
+  for (std::uint32_t depth = 0; frame != nullptr && depth < kHashedDepth;
        frame = read_at<const void*>(frame, O::previous)) {
     if constexpr (O::foreign)
       if (read_at<std::uint8_t>(frame, O::owner) >= 3) continue;
