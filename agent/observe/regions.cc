@@ -4,6 +4,7 @@
 
 #include "agent/observe/autocast_state.h"
 #include "agent/observe/hooks.h"
+#include "agent/observe/sites.h"
 #include "agent/observe/torch_seam.h"
 
 namespace castscope::observe {
@@ -166,6 +167,8 @@ void region_entered(ThreadState& t) {
   Recording& r = *g_process.recording.load();
   if (t.open.empty()) {
     r.segment.update_clock_pair();
+    if (g_process.has_python) r.modules.look_again();
+    drop_renamed_modules(t);
     lanes::StepReason reason{};
     const Steps::Entry entry{grad_mode(), in_backward(), in_optimizer_step(), r.weights.changed()};
     if (r.steps.outermost_enter(g_process.python, entry, reason)) {

@@ -1,6 +1,7 @@
 #include "agent/observe/sites.h"
 
 #include <exception>
+#include <utility>
 
 #include "agent/observe/autocast_state.h"
 #include "agent/observe/backward_node.h"
@@ -32,6 +33,18 @@ Counted counter_of(Recording& r, ThreadState& t, std::uint32_t site, lanes::Caus
   return at->second == nullptr ? overflow_of(t, cause) : Counted{at->second, site};
 }
 
+// Rows of modules that have another name by now: their next call is named anew.
+void drop_renamed(ThreadState& t, ModuleNames& modules) {
+  const std::uint32_t before = std::exchange(t.renames_seen, modules.renames());
+  if (t.sites.used() == 0) return;
+  const auto renamed = modules.renamed_since(before);
+  t.sites.grow(hash_of_site, [&](const SiteEntry& e) {
+    if (e.module == nullptr || !renamed.contains(e.module)) return false;
+    modules.give_back(e.module_weakref);
+    return true;
+  });
+}
+
 Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, const void* native_caller,
                   const void* tensor) {
   Recording& r = *g_process.recording.load();
@@ -46,6 +59,7 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
     // The very first stack teaches which code calls modules: look again with that knowledge.
     if (!knew_modules) PythonStack::capture(g_process.python, raw);
     module = r.modules.find(raw);
+    drop_renamed_modules(t);
   }
   if (facts.parameter && facts.requires_grad && facts.leaf) r.weights.watch(tensor);
   d.module = module.id;
@@ -111,6 +125,11 @@ lanes::Counter* name_pass(ThreadState& t, std::uint64_t call_site, std::uint32_t
 }
 
 }  // namespace
+
+void drop_renamed_modules(ThreadState& t) {
+  Recording& r = *g_process.recording.load();
+  if (t.renames_seen != r.modules.renames()) drop_renamed(t, r.modules);
+}
 
 // Out of memory must not become the job's exception: the call is counted all the same, without a name. (Only
 // std::exception: a thread that is being cancelled unwinds through here with something else.)

@@ -55,6 +55,7 @@ struct OpenRegion {
   std::uint32_t definition = 0;
   std::uint8_t device = 0;
   bool announced = false;             // its enter event was written
+  std::uint8_t flags = 0;             // of its events: kFlagInherited
   std::uint64_t stack_hash = 0;       // in region_stacks
   lanes::RegionDefinition as_told{};  // when it has a definition
 };
@@ -141,6 +142,7 @@ struct ThreadState {
   std::array<ReturnAddressEntry, 256> return_addresses{};
   static constexpr std::uint32_t kFirstSites = 64, kFirstPasses = 32;
   CallTable<SiteEntry> sites{kFirstSites};
+  std::uint32_t renames_seen = 0;  // ModuleNames::renames, as of when `sites` was last cleared of them
   CallTable<PassEntry> passes{kFirstPasses};
   std::unordered_map<std::uint64_t, RegionStack> region_stacks;  // by stack hash
   std::size_t region_frames = 0;                                 // kept in them

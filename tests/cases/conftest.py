@@ -1,0 +1,25 @@
+"""Runs a small program under castscope; gives its report."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CASTSCOPE = pathlib.Path(os.environ.get("CASTSCOPE_BUILD", ROOT / "build")) / "castscope"
+
+
+@pytest.fixture
+def run(tmp_path):
+    def of(program, **environment):
+        script = tmp_path / "job.py"
+        script.write_text("import torch\n" + textwrap.dedent(program))
+        done = subprocess.run([CASTSCOPE, "run", "-o", tmp_path / "run", "--", sys.executable, script], check=False,
+                              capture_output=True, text=True, timeout=300, env=os.environ | environment)
+        assert done.returncode == 0, done.stderr
+        return json.loads((tmp_path / "run.json").read_text())
+    return of
