@@ -37,6 +37,27 @@ TEST_F(CacheGrowsTest, C04_ARegionPerUse) {
   }));
 }
 
+TEST_F(CacheGrowsTest, C04_ClearedByHandAfterEachUse) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("serve.py", 5);
+    const auto weight = run.weight("serve.py", 8, "");
+    run.enter(region);
+    for (int i = 0; i < 100; ++i) run.cast(weight, kWeight + i * 192, true).clear();
+    run.exit();
+  }));
+}
+
+// The cache is one per process. What the other thread did is told after what the first one did.
+TEST_F(CacheGrowsTest, C04_ClearedByAnotherThread) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("serve.py", 5);
+    const auto weight = run.weight("serve.py", 8, "");
+    run.enter(region);
+    for (int i = 0; i < 100; ++i) run.lane(1).cast(weight, kWeight + i * 192, true).lane(2).clear();
+    run.lane(1).exit();
+  }));
+}
+
 TEST_F(CacheGrowsTest, C04_ABigModelStopsGrowingAfterTheFirstPass) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);

@@ -1,6 +1,7 @@
 #include "server/store/evidence_tracker.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace castscope::store {
 
@@ -37,6 +38,7 @@ void EvidenceTracker::end_stay(LaneState& lane) {
       RegionUse& use = region_use(lane.stay_region);
       use.most_entries = std::max(use.most_entries, lane.stay_entries);
       use.most_bytes = std::max(use.most_bytes, lane.stay_bytes);
+      region_spans_[lane.stay_region] = lane.stay_span;
     }
   }
   lane.stay_entries = lane.stay_bytes = 0;
@@ -70,10 +72,10 @@ void EvidenceTracker::cast(std::uint32_t lane_id, const lanes::Event& event, con
   if (!is_kept && !facts.watch_repeats) return;
 
   if (sources_.size() >= kMostSources) sources_.clear();
-  const LastCast now{.stay = stay, .version = event.entries};
+  const LastCast now{.stay = stay, .version = event.entries, .time = event.time};
   const auto [source, new_source] = sources_.try_emplace(source_of(event), now);
   const auto [consumer, new_consumer] = consumers_.try_emplace(facts.consumer, stay);
-  const bool seen_before = !new_source && source->second.stay != stay;
+  const bool seen_before = !new_source && (source->second.stay != stay || clears_.any(source->second.time, event.time));
   const bool seen_in_stay = !new_source && !new_consumer && source->second.stay == stay && consumer->second == stay &&
                             source->second.version == now.version;
   source->second = now;
@@ -90,7 +92,10 @@ void EvidenceTracker::cast(std::uint32_t lane_id, const lanes::Event& event, con
 
 void EvidenceTracker::kept(LaneState& lane, SiteState& state, const lanes::Event& event, const SiteFacts& facts,
                            bool seen_before) {
-  ++state.kept;
+  newest_kept_ = std::max(newest_kept_, event.time);
+  if (clears_.any(state.kept_span.last, event.time)) forget_kept(state);
+  if (state.kept++ == 0) state.kept_span.first = event.time;
+  state.kept_span.last = event.time;
   state.kept_bytes += event.bytes;
   state.hits_since_kept = 0;
   SiteEvidence& evidence = state.evidence;
@@ -98,14 +103,17 @@ void EvidenceTracker::kept(LaneState& lane, SiteState& state, const lanes::Event
     evidence.most_kept = state.kept;
     evidence.most_kept_bytes = state.kept_bytes;
     evidence.hits_after_growth = 0;
+    state.most_span = state.kept_span;
     changed(event.site, state);
   }
   if (seen_before && evidence.returning < kEnoughReturning) {
     ++evidence.returning;
     changed(event.site, state);
   }
+  if (clears_.any(lane.stay_span.last, event.time)) end_stay(lane);
   lane.stay_region = facts.outermost_region;
-  ++lane.stay_entries;
+  if (lane.stay_entries++ == 0) lane.stay_span.first = event.time;
+  lane.stay_span.last = event.time;
   lane.stay_bytes += event.bytes;
   if (!facts.raw_region) return;
   RegionUse& use = region_use(facts.outermost_region);
@@ -149,7 +157,9 @@ void EvidenceTracker::exit(std::uint32_t lane_id, const lanes::Event& event, std
   ++region_use(region).exited;
 }
 
-void EvidenceTracker::clear(std::uint32_t lane_id) {
+void EvidenceTracker::clear(std::uint32_t lane_id, const lanes::Event& event) {
+  clears_.add(event.time);
+  late_clear_ |= event.time < newest_kept_;
   LaneState& lane = lane_state(lane_id);
   if (lane.uncleared_region == 0) return;
   ++region_use(lane.uncleared_region).own_clears;
@@ -162,7 +172,30 @@ void EvidenceTracker::thread_begins(std::uint32_t lane_id) {
   lane = LaneState();
 }
 
+// What was counted before it was known that another thread had cleared the cache meanwhile.
+void EvidenceTracker::take_back() {
+  if (!std::exchange(late_clear_, false)) return;
+  const auto broken = [&](const Span& span) { return span.first < span.last && clears_.any(span.first, span.last); };
+  for (std::uint32_t site = 0; site < sites_.size(); ++site) {
+    SiteState& state = sites_[site];
+    if (broken(state.kept_span)) forget_kept(state);
+    if (!broken(state.most_span)) continue;
+    state.most_span = {};
+    state.evidence.most_kept = state.evidence.most_kept_bytes = state.evidence.hits_after_growth = 0;
+    changed(site, state);
+  }
+  for (LaneState& lane : lanes_)
+    if (broken(lane.stay_span)) lane.stay_entries = lane.stay_bytes = 0;
+  for (auto& [region, span] : region_spans_) {
+    if (!broken(span)) continue;
+    span = {};
+    RegionUse& use = region_use(region);
+    use.most_entries = use.most_bytes = 0;
+  }
+}
+
 std::vector<std::pair<std::uint32_t, SiteEvidence>> EvidenceTracker::take_sites() {
+  take_back();
   std::vector<std::pair<std::uint32_t, SiteEvidence>> taken;
   taken.reserve(changed_sites_.size());
   for (const std::uint32_t site : changed_sites_) {
@@ -174,6 +207,7 @@ std::vector<std::pair<std::uint32_t, SiteEvidence>> EvidenceTracker::take_sites(
 }
 
 std::vector<RegionUse> EvidenceTracker::take_regions() {
+  take_back();
   for (LaneState& lane : lanes_) {  // stays that go on count as far as they have come
     if (lane.stay_region == 0) continue;
     const LaneState before = lane;

@@ -1,7 +1,8 @@
 // What the events of one process show that counters cannot: what happened within one stay in an autocast region.
 //
-// "Region" here is the outermost open one of a thread, because the autocast cache is cleared when it ends. Everything
-// is bounded; dropped events make the evidence a lower bound, never wrong.
+// "Region" here is the outermost open one of a thread, because the autocast cache is cleared when it ends. What is said
+// to have grown grew without a clear between, by whichever thread; a clear that is told late takes back what had been
+// counted across it. Everything is bounded; dropped events make the evidence a lower bound, never wrong.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "agent/lanes/format.h"
+#include "server/store/clear_times.h"
 #include "server/store/run_data.h"
 
 namespace castscope::store {
@@ -29,7 +31,7 @@ class EvidenceTracker {
   void hit(std::uint32_t lane, const lanes::Event&);
   void enter(std::uint32_t lane, const lanes::Event&, std::uint32_t region, bool outermost);
   void exit(std::uint32_t lane, const lanes::Event&, std::uint32_t region);
-  void clear(std::uint32_t lane);
+  void clear(std::uint32_t lane, const lanes::Event&);
   // The lane goes to another thread: what the one before left open is not this one's.
   void thread_begins(std::uint32_t lane);
 
@@ -43,17 +45,23 @@ class EvidenceTracker {
   struct OpenRegion {
     std::uint32_t serial = 0, region = 0;
   };
+  // From the first to the last entry of what was counted: times.
+  struct Span {
+    std::uint64_t first = 0, last = 0;
+  };
   struct LaneState {
-    std::vector<OpenRegion> open;   // outermost first
-    std::uint32_t stay = 0;         // serial of the outermost one
-    std::uint32_t stay_region = 0;  // its definition
-    std::uint64_t stay_entries = 0, stay_bytes = 0;
+    std::vector<OpenRegion> open;                    // outermost first
+    std::uint32_t stay = 0;                          // serial of the outermost one
+    std::uint32_t stay_region = 0;                   // its definition
+    std::uint64_t stay_entries = 0, stay_bytes = 0;  // put in since the last clear
+    Span stay_span;
     std::uint32_t uncleared_region = 0;  // raw: this thread put entries into the cache and nobody of it cleared
   };
   struct SiteState {
     std::uint32_t stay = 0;
     std::uint32_t casts = 0, kept = 0, hits_since_kept = 0;
     std::uint64_t kept_bytes = 0;
+    Span kept_span, most_span;  // of `kept`, of evidence.most_kept
     bool changed = false;
     bool cast_before = false;
     SiteEvidence evidence;
@@ -67,10 +75,14 @@ class EvidenceTracker {
     SiteState& state = sites_[site];
     if (state.stay != stay) {
       state.stay = stay;
-      state.casts = state.kept = state.hits_since_kept = 0;
-      state.kept_bytes = 0;
+      state.casts = 0;
+      forget_kept(state);
     }
     return state;
+  }
+  static void forget_kept(SiteState& state) {
+    state.kept = state.hits_since_kept = 0;
+    state.kept_bytes = 0;
   }
   std::uint32_t stay_of(LaneState&, const lanes::Event&);
   void end_stay(LaneState&);
@@ -80,6 +92,7 @@ class EvidenceTracker {
     state.changed = true;
   }
   RegionUse& region_use(std::uint32_t region);
+  void take_back();
 
   static constexpr std::uint32_t kNoRegion = 1u << 31;  // serial numbers of regions do not come this far
   // Sources remembered; beyond it all are forgotten at once: evidence stays a lower bound.
@@ -92,8 +105,13 @@ class EvidenceTracker {
   std::vector<std::uint32_t> changed_sites_;
   absl::flat_hash_map<std::uint32_t, RegionUse> regions_;
   std::vector<std::uint32_t> changed_regions_;
+  absl::flat_hash_map<std::uint32_t, Span> region_spans_;  // of RegionUse::most_entries
+  ClearTimes clears_;
+  std::uint64_t newest_kept_ = 0;
+  bool late_clear_ = false;  // older than what was counted already
   struct LastCast {
     std::uint32_t stay = 0, version = 0;
+    std::uint64_t time = 0;
   };
   // The stay in which a source, or a consumer, last had a cast. Both are asked: weights made anew for each use
   // (w.data, functional_call) take each other's addresses, and modules of one name may have different weights. A source

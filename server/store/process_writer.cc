@@ -225,7 +225,7 @@ absl::Status ProcessWriter::events(const EventBlock& block) {
       }
       case lanes::EventKind::kCacheClear:
         step.clear(event);
-        evidence_.clear(block.lane);
+        evidence_.clear(block.lane, event);
         break;
       case lanes::EventKind::kThread:
         step.other(event);
