@@ -71,6 +71,7 @@ void child_begins() {
   g_process.recording.store(nullptr);
   g_prepared_file = nullptr;  // the parent's
   g_process.forked = true;
+  watch_operators_in_child();
   g_named_threads = 0;
   g_make_recording = new std::mutex;
 }
@@ -131,6 +132,7 @@ void describe_process(Recording& r) {
 // False when it was done before.
 bool let_go() {
   if (g_process.stopped.exchange(true)) return false;
+  stop_watching_operators();
   for (int i = 0; i < CASTSCOPE_HOOK_COUNT; ++i)
     if (g_originals[i] != nullptr) g_process.preload->slots[i] = g_originals[i];
   return true;
@@ -282,6 +284,7 @@ int refuse(const castscope_preload* preload, const char* reason) {
   char sentence[256];
   std::snprintf(sentence, sizeof sentence, "%.200s: the job runs unobserved", reason);
   preload->say(sentence);
+  stop_watching_operators();
   return 1;
 }
 
@@ -297,10 +300,11 @@ int start(const castscope_preload* preload) {
   // Key 0 is somebody else's where there is none left for us.
   if (pthread_key_create(&g_thread_key, thread_ends) != 0) return refuse(preload, "no thread-specific key is left");
   if (pthread_atfork(fork_begins, nullptr, child_begins) != 0) return refuse(preload, "no memory to follow forks");
+  if (!add_record_callbacks(user_scope_begins, user_scope_ended))
+    return refuse(preload, "no thread-specific key is left");
   std::string unused;  // tried again, and said, at the first event
   stat("/", &g_root);
   g_prepared_file = lanes::SegmentFile::create(preload->run_directory, lanes::kMaxSegmentBytes, &unused).release();
-  add_record_callbacks(user_scope_begins, user_scope_ended);
   put_hooks();
   meet_python();
   return 0;

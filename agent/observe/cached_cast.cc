@@ -43,7 +43,6 @@ void note_in_cache(lanes::SegmentHeader& h, std::uint64_t bytes) {
 [[gnu::cold, gnu::noinline]] void learn(Recording& r, std::uint64_t call_site, const TensorImpl* tensor) {
   try {
     r.call_sites.learn(call_site, tensor);
-    r.call_sites.end_recording_when_idle();
   } catch (const std::exception&) {  // out of memory: learnt another time
   }
 }

@@ -13,9 +13,6 @@
 namespace castscope::observe {
 namespace {
 
-// The first steps of a job bring nearly all of its call sites; an operator recorded costs some 0.7 us.
-constexpr std::uint64_t kIdleOperators = 20'000;
-
 std::uintptr_t function_start(std::uintptr_t return_address) {
   // A call may be the last instruction of its function: ask for the byte before.
   return reinterpret_cast<std::uintptr_t>(_Unwind_FindEnclosingFunction(reinterpret_cast<void*>(return_address)));
@@ -116,13 +113,8 @@ CallSite CallSites::find(std::uint64_t key, const void* return_address, const vo
   return at->second;
 }
 
-void CallSites::watch_operators() {
-  idle_from_.store(operators_recorded(), std::memory_order_relaxed);
-  set_operator_recording(true);
-}
-
-void CallSites::end_recording_when_idle() {
-  if (operators_recorded() > idle_from_.load(std::memory_order_relaxed) + kIdleOperators) set_operator_recording(false);
+void CallSites::expect_calls() {
+  if (!expected_.load(std::memory_order_relaxed) && !expected_.exchange(true)) watch_operators();
 }
 
 void CallSites::learn(std::uint64_t key, const void* tensor) {

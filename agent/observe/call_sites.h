@@ -48,18 +48,17 @@ class CallSites {
   CallSite find(std::uint64_t key, const void* return_address, const void* tensor);
   // While operators are being recorded: learn the argument of a call site that is not known yet.
   void learn(std::uint64_t key, const void* tensor);
-  // Operator recording costs time: it ends when nothing new was met for a while.
-  void end_recording_when_idle();
+  // Autocast is switched on: what is called now should find operators recorded, however many came by before.
+  void expect_calls();
 
  private:
   ReturnAddressEntry look(std::uint64_t address, const void* cfa);
   void read_dispatcher_locked();
   bool learn_locked(CallSite& site, const void* tensor);
-  void watch_operators();
   std::string operator_on_stack(std::uint64_t address, const void* cfa, std::int64_t& outer_offset);
 
   Definitions& definitions_;
-  std::atomic<std::uint64_t> idle_from_{0};  // operators_recorded() when the last new call site was met
+  std::atomic<bool> expected_{false};
   std::mutex mutex_;
   std::unordered_map<std::uintptr_t, std::string> kernels_;  // function start → operator
   struct Address {

@@ -5,7 +5,6 @@
 #include "agent/observe/autocast_state.h"
 #include "agent/observe/hooks.h"
 #include "agent/observe/sites.h"
-#include "agent/observe/torch_seam.h"
 
 namespace castscope::observe {
 namespace {
@@ -154,6 +153,7 @@ void region_device_switched(ThreadState& t, std::uint8_t device, bool enabled) {
   t.enabled_by_raw[device % 32] = enabled ? 1 : 0;
   t.switched |= 1u << device % 32;
   t.region_known = false;
+  if (enabled) g_process.recording.load()->call_sites.expect_calls();
   if (!in_autocast_code() && enabled) t.raw_stack = present_stack(t, t.raw_stack_hash);
 }
 
@@ -216,7 +216,6 @@ void region_left(ThreadState& t) {
   t.region_serial = t.open.empty() ? 0 : t.open.back().serial;
   t.region_known = false;
   if (t.open.empty()) r.steps.outermost_exit();
-  if (operator_recording()) r.call_sites.end_recording_when_idle();
 }
 
 void cache_cleared(ThreadState& t) {

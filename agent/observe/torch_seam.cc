@@ -2,6 +2,7 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/record_function.h>
+#include <pthread.h>
 #include <torch/version.h>
 #include <unwind.h>
 
@@ -9,6 +10,8 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <mutex>
+#include <new>
 #include <unordered_map>
 
 namespace castscope::observe {
@@ -153,12 +156,45 @@ struct OpenOperators {
   std::size_t depth;
   std::array<OpenOperator, kMaxOpen> open;
 };
-// Allocated at a thread's first recorded operator and kept: a plain pointer needs no destructor at thread exit. Not
-// filled: what is not used takes no memory.
+// Allocated at a thread's first recorded operator, freed with the thread. A plain pointer, which may be asked for to
+// the thread's very end, and a key that frees it. Not filled: what is not used takes no memory.
 thread_local OpenOperators* t_operators = nullptr;
+pthread_key_t g_operators_key;
 
-std::atomic<std::uint64_t> g_recorded{0};
+void thread_ends(void* operators) {
+  t_operators = nullptr;
+  delete static_cast<OpenOperators*>(operators);
+}
+
+OpenOperators* make_operators() {
+  auto* operators = new (std::nothrow) OpenOperators;
+  if (operators == nullptr) return nullptr;
+  operators->depth = 0;
+  pthread_setspecific(g_operators_key, operators);
+  return t_operators = operators;
+}
+
+std::atomic<std::uint64_t> g_recorded{0}, g_record_until{kIdleOperators};
 at::CallbackHandle g_operator_callback = 0;
+// Holds flag and callback together. Replaced in a forked child: its holder may not exist there.
+std::mutex* g_switch = new std::mutex;
+bool g_stopped = false;
+
+void switch_locked(bool on) {
+  if (g_operator_recording.exchange(on) == on) return;
+  if (on)
+    at::reenableCallback(g_operator_callback);
+  else
+    at::disableCallback(g_operator_callback);
+}
+
+bool is_idle() { return g_recorded.load() > g_record_until.load(); }
+
+[[gnu::cold, gnu::noinline]] void end_when_idle() {
+  std::lock_guard lock(*g_switch);
+  if (is_idle()) switch_locked(false);  // else somebody has asked for it meanwhile
+}
+
 UserScope g_user_scope_begin = nullptr, g_user_scope_end = nullptr;
 
 void note(OpenOperator& o, const at::Tensor& tensor, std::uint32_t position) {
@@ -180,10 +216,8 @@ void note_argument(OpenOperator& o, const c10::IValue& value, std::uint32_t posi
 
 std::unique_ptr<at::ObserverContext> operator_begins(const at::RecordFunction& fn) {
   g_recorded.fetch_add(1, std::memory_order_relaxed);
-  if (t_operators == nullptr) {
-    t_operators = new OpenOperators;
-    t_operators->depth = 0;
-  }
+  if (is_idle()) end_when_idle();
+  if (t_operators == nullptr && make_operators() == nullptr) return nullptr;
   OpenOperators& s = *t_operators;
   if (s.depth++ >= kMaxOpen) return nullptr;
   OpenOperator& o = s.open[s.depth - 1];
@@ -230,7 +264,8 @@ EnclosingOperator enclosing_operator(const void* tensor) {
   return result;
 }
 
-void add_record_callbacks(UserScope user_scope_begin, UserScope user_scope_end) {
+bool add_record_callbacks(UserScope user_scope_begin, UserScope user_scope_end) {
+  if (pthread_key_create(&g_operators_key, thread_ends) != 0) return false;
   g_user_scope_begin = user_scope_begin;
   g_user_scope_end = user_scope_end;
   g_operator_callback = at::addGlobalCallback(
@@ -238,17 +273,22 @@ void add_record_callbacks(UserScope user_scope_begin, UserScope user_scope_end) 
   g_operator_recording = true;
   at::addGlobalCallback(
       at::RecordFunctionCallback(user_scope_begins, user_scope_ends).scopes({at::RecordScope::USER_SCOPE}));
+  return true;
 }
 
-void set_operator_recording(bool on) {
-  if (g_operator_recording.exchange(on) == on) return;
-  if (on)
-    at::reenableCallback(g_operator_callback);
-  else
-    at::disableCallback(g_operator_callback);
+void watch_operators() {
+  g_record_until.store(g_recorded.load() + kIdleOperators);
+  std::lock_guard lock(*g_switch);
+  if (!g_stopped) switch_locked(true);
 }
 
-std::uint64_t operators_recorded() { return g_recorded.load(std::memory_order_relaxed); }
+void stop_watching_operators() {
+  std::lock_guard lock(*g_switch);
+  g_stopped = true;
+  switch_locked(false);
+}
+
+void watch_operators_in_child() { g_switch = new std::mutex; }
 
 const char* compiled_torch_version() { return TORCH_VERSION; }
 

@@ -45,14 +45,17 @@ EnclosingOperator enclosing_operator(const void* tensor);
 using UserScope = void (*)(const char* name);
 
 // Registers the callbacks, once, when the agent starts ("only during the program initialization", record_function.h).
-// Operator recording is on from then until set_operator_recording(false): disableCallback and reenableCallback are
-// safe at any time.
-void add_record_callbacks(UserScope user_scope_begin, UserScope user_scope_end);
-void set_operator_recording(bool on);
+// Operators are recorded from then on. False when the system has no means for it.
+bool add_record_callbacks(UserScope user_scope_begin, UserScope user_scope_end);
+// Operator recording costs some 0.7 us an operator: it ends by itself when so many came by since it was last asked for.
+// The first steps of a job bring nearly all of its call sites. (disableCallback and reenableCallback are safe at any
+// time, in a callback too.)
+inline constexpr std::uint64_t kIdleOperators = 20'000;
+void watch_operators();
+void stop_watching_operators();                 // for good
+void watch_operators_in_child();                // in a forked child, before anything else here
 extern std::atomic<bool> g_operator_recording;  // read on the hot path
 inline bool operator_recording() { return g_operator_recording.load(std::memory_order_relaxed); }
-// RecordFunction events seen by operator recording since the agent started.
-std::uint64_t operators_recorded();
 
 // TORCH_VERSION of the headers that the agent was built with, for the report's attributes.
 const char* compiled_torch_version();

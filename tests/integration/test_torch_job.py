@@ -4,11 +4,15 @@ import importlib.util
 import os
 import pathlib
 import subprocess
+import sys
 import sysconfig
 
 import pytest
-from program import clean_environment
+from program import ROOT, clean_environment
 from work import WORK, assert_worked
+
+sys.path.insert(0, str(ROOT / "tests"))
+import native  # noqa: E402
 
 LIBTORCH = pathlib.Path(importlib.util.find_spec("torch").origin).parent / "lib/libtorch_cpu.so"
 
@@ -78,6 +82,45 @@ def test_a_first_call_without_the_gil(castscope, python):
     report = castscope.report()
     assert_worked(report, 2)
     assert all(site["location"]["line"] for site in report["sites"])
+
+
+# --- what the job pays that does not autocast ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def recording():
+    """Python code that defines recorded()."""
+    library = native.torch_library(pathlib.Path(__file__).with_name("recording.cc"))
+    return f"import ctypes\nrecorded = ctypes.CDLL('{library}').operators_are_recorded\n"
+
+
+def test_operators_are_recorded_for_a_while_only(castscope, python, recording):
+    code = WORK + recording + ("one = torch.ones(1)\n"
+                               "def others():\n"
+                               "    for _ in range(30_000): one + one\n"
+                               "seen = [recorded()]\n"
+                               "others(); seen.append(recorded())\n"
+                               "work(1); seen.append(recorded())\n"
+                               "others(); seen.append(recorded())\n"
+                               "print(seen)\n")
+    assert castscope.run(python, "-c", code).stdout == b"[1, 0, 1, 0]\n"
+    assert {site["argument"] for site in castscope.report()["sites"]} == {"input", "weight", "bias"}
+
+
+def test_threads_that_record_operators_leave_nothing(castscope, python):
+    code = ("import ctypes, threading, torch\n"
+            "class Allocated(ctypes.Structure): _fields_ = [(name, ctypes.c_size_t) for name in 'abcdefghij']\n"
+            "mallinfo = ctypes.CDLL(None).mallinfo2\n"
+            "mallinfo.restype = Allocated\n"
+            "one = torch.ones(1)\n"
+            "def add(): one + one\n"
+            "def threads(count):\n"
+            "    for _ in range(count):\n"
+            "        thread = threading.Thread(target=add)\n"
+            "        thread.start(); thread.join()\n"
+            "    return mallinfo().h\n"
+            "print(-threads(50) + threads(200))\n")
+    assert int(castscope.run(python, "-c", code).stdout) < 2_000_000
 
 
 # --- the package ----------------------------------------------------------------------------------------------------

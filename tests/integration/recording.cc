@@ -1,0 +1,6 @@
+// Whether PyTorch has anybody to call at the begin and end of an operator.
+#include <ATen/record_function.h>
+
+extern "C" __attribute__((visibility("default"))) int operators_are_recorded() {
+  return at::getStepCallbacksUnlessEmpty(at::RecordScope::FUNCTION).has_value();
+}
