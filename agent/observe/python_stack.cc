@@ -4,7 +4,7 @@ namespace castscope::observe {
 
 std::atomic<const void*> PythonStack::module_call_code{nullptr};
 
-void PythonStack::capture(const PythonApi& api, RawStack& out) {
+void PythonStack::capture(const PythonApi& api, const PyThread* lasting, RawStack& out) {
   out.depth = 0;
   out.truncated = false;
   out.beyond.clear();
@@ -13,7 +13,7 @@ void PythonStack::capture(const PythonApi& api, RawStack& out) {
   const FrameLayout& f = api.frame;
   const void* module_code = module_call_code.load(std::memory_order_relaxed);
   std::uint64_t h = 0x243f6a8885a308d3;
-  for (const void* frame = top(api); frame != nullptr; frame = read_at<const void*>(frame, f.previous)) {
+  for (const void* frame = top(api, lasting); frame != nullptr; frame = read_at<const void*>(frame, f.previous)) {
     if (read_at<std::uint8_t>(frame, f.owner) >= f.first_foreign_owner) continue;
     auto bits = read_at<std::uintptr_t>(frame, f.code);
     if (f.tagged) bits &= ~std::uintptr_t{3};
@@ -39,7 +39,7 @@ bool PythonStack::verify(PythonApi& api) {
   PyObject* frame = api.current_frame();
   if (frame == nullptr) return false;
   static RawStack walked;  // too large for a caller's stack of unknown size; the GIL is held
-  capture(api, walked);
+  capture(api, nullptr, walked);
   api.inc_ref(frame);
   bool same = true;
   std::uint32_t n = 0;

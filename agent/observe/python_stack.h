@@ -42,7 +42,12 @@ class PythonStack {
 
   // The frame that is running in this thread, nullptr when there is none. `lasting` as lasting_thread gave it.
   static const void* top(const PythonApi& api, const PyThread* lasting = nullptr) {
-    const PyThread* thread = lasting != nullptr ? lasting : api.this_thread();
+    const PyThread* thread = lasting;
+    if (thread == nullptr) {
+      // The interpreter frees the states of threads that live on when it ends, and they still find theirs by asking.
+      if (api.is_finalizing != nullptr && api.is_finalizing() != 0) return nullptr;
+      thread = api.this_thread();
+    }
     if (thread == nullptr) return nullptr;
     const FrameLayout& f = api.frame;
     const void* p = read_at<const void*>(thread, f.thread_frame);
@@ -58,7 +63,7 @@ class PythonStack {
   template <int Minor>
   static Summary summarize(const PythonApi& api, const PyThread* lasting);
   // The slow walk, which keeps the frames.
-  static void capture(const PythonApi& api, RawStack& out);
+  static void capture(const PythonApi& api, const PyThread* lasting, RawStack& out);
 
   static const void* self_of(const PythonApi& api, const void* frame, int local = 0) {
     auto bits = read_at<std::uintptr_t>(frame, api.frame.locals + sizeof(void*) * static_cast<std::size_t>(local));

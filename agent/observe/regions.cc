@@ -59,7 +59,7 @@ std::uint32_t name_stack(ThreadState& t, const RawStack& raw) {
 std::uint32_t present_stack(ThreadState& t, std::uint64_t& hash) {
   if (!g_process.has_python) return 0;
   RawStack raw;
-  PythonStack::capture(g_process.python, raw);
+  PythonStack::capture(g_process.python, t.python_thread, raw);
   hash = raw.hash;
   return name_stack(t, raw);
 }

@@ -53,11 +53,11 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
   ModuleNames::Module module;
   lanes::SiteDefinition d{};
   if (g_process.has_python) {
-    PythonStack::capture(g_process.python, raw);
+    PythonStack::capture(g_process.python, t.python_thread, raw);
     const bool knew_modules = PythonStack::module_call_code.load(std::memory_order_relaxed) != nullptr;
     d.stack = r.definitions.stack(raw);
     // The very first stack teaches which code calls modules: look again with that knowledge.
-    if (!knew_modules) PythonStack::capture(g_process.python, raw);
+    if (!knew_modules) PythonStack::capture(g_process.python, t.python_thread, raw);
     module = r.modules.find(raw);
     drop_renamed_modules(t);
   }
