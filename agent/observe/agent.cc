@@ -39,7 +39,13 @@ struct stat g_root;  // of the file system, then
 void thread_ends(void* state) {
   auto* t = static_cast<ThreadState*>(state);
   thread_slot() = nullptr;
-  if (Recording* r = g_process.recording.load()) r->segment.release_lane(&t->lane.lane());
+  if (Recording* r = g_process.recording.load()) {
+    try {
+      t->sites.for_each([&](const SiteEntry& row) { r->modules.give_back(row.module_weakref); });
+    } catch (const std::exception&) {  // no memory to note them in: they stay
+    }
+    r->segment.release_lane(&t->lane.lane());
+  }
   delete t;
 }
 

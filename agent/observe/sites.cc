@@ -90,6 +90,8 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
   const std::uint32_t site = r.definitions.site(d);
   const Counted counted = counter_of(r, t, site, facts.cause);
 
+  // A first sight may teach which code calls modules: the key was made without that knowledge.
+  if (key.module == nullptr) r.modules.give_back(std::exchange(module.weakref, nullptr));
   const auto take_out = [&](const SiteEntry& e) {
     if (!is_gone(e)) return false;
     r.modules.give_back(e.module_weakref);

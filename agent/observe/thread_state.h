@@ -16,14 +16,14 @@ namespace castscope::observe {
 // One row of the table from what a call looks like to the counter it goes to. All fields before `counter` are the key,
 // compared in full.
 struct alignas(64) SiteEntry {
-  std::uint64_t stack;      // hash of the Python stack
-  std::uint64_t call_site;  // CallSites key, or the caller of `to` and the backward node for other causes
-  std::uint64_t packed;     // dtypes, device, standing, phase, why, cause: SiteKey::pack
-  const void* module;       // self of the innermost module
-  std::uint32_t region;     // definition
-  std::uint32_t site;       // definition; 0 = the lane's overflow counter
-  const PyObject* module_weakref;
-  lanes::Counter* counter;  // nullptr = free row
+  std::uint64_t stack;             // hash of the Python stack
+  std::uint64_t call_site;         // CallSites key, or the caller of `to` and the backward node for other causes
+  std::uint64_t packed;            // dtypes, device, standing, phase, why, cause: SiteKey::pack
+  const void* module;              // self of the innermost module
+  std::uint32_t region;            // definition
+  std::uint32_t site;              // definition; 0 = the lane's overflow counter
+  const PyObject* module_weakref;  // given back with the row; nullptr without a module
+  lanes::Counter* counter;         // nullptr = free row
 };
 
 struct PassEntry {
@@ -73,6 +73,11 @@ class CallTable {
   void count_row() { ++used_; }
   std::uint32_t used() const { return used_; }
   std::size_t capacity() const { return rows_.size(); }
+  template <typename Visit>
+  void for_each(Visit visit) const {
+    for (const Row& row : rows_)
+      if (row.counter != nullptr) visit(row);
+  }
   // Takes out the rows that are `gone`, and makes room where that did not.
   template <typename HashOf, typename Gone>
   void grow(HashOf hash_of, Gone gone) {

@@ -261,3 +261,21 @@ def test_what_an_operator_converts_of_its_own_is_no_input(run):
     roles = {(line(site["location"]), site["operator"]): site["role"] for site in report["sites"]}
     assert roles[3, "aten::mean.dim"] == "activation"
     assert roles[2, "aten::to"] == "input"
+
+
+def test_modules_of_threads_that_ended_are_given_back(run):
+    run("""\
+        import gc, threading, weakref
+        x = torch.randn(2, 4)
+        def work():
+            with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+                modules = [torch.nn.Linear(4, 4) for _ in range(100)]  # all alive until the thread ends
+                for module in modules:
+                    module(x)
+        for _ in range(30):
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+        dead = sum(type(o) is weakref.ref and o() is None for o in gc.get_objects())
+        assert dead < 2000, dead
+        """)
