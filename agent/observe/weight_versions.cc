@@ -2,12 +2,23 @@
 
 #include <c10/core/TensorImpl.h>
 
+#include <cstring>
 #include <vector>
 
 namespace castscope::observe {
+namespace {
+
+// Which counter it is. Unlike a tensor's, its address is nobody else's while it is watched.
+const void* identity(const c10::VariableVersion& counter) {
+  static_assert(sizeof(c10::VariableVersion) == sizeof(void*));  // one intrusive_ptr
+  const void* object;
+  std::memcpy(&object, &counter, sizeof object);
+  return object;
+}
+
+}  // namespace
 
 struct WeightVersions::Watched {
-  const c10::TensorImpl* tensor;  // only good for comparing
   c10::VariableVersion counter;
   std::uint32_t seen;
 };
@@ -25,8 +36,10 @@ void WeightVersions::watch(const void* tensor) {
   std::lock_guard lock(mutex_);
   std::vector<Watched>& watched = list_->watched;
   for (const Watched& known : watched)
-    if (known.tensor == impl) return;
-  if (watched.size() < kMostWatched) watched.push_back({impl, counter, counter.current_version()});
+    if (identity(known.counter) == identity(counter)) return;
+  if (watched.size() >= kMostWatched)  // weights of models that are gone: nobody else has their counters
+    std::erase_if(watched, [](const Watched& known) { return known.counter.unique(); });
+  if (watched.size() < kMostWatched) watched.push_back({counter, counter.current_version()});
 }
 
 bool WeightVersions::changed() {

@@ -12,7 +12,7 @@ namespace castscope::observe {
 
 class WeightVersions {
  public:
-  // The first so many weights are watched; an optimizer writes to all that it has.
+  // The first so many weights that live are watched; an optimizer writes to all that it has.
   static constexpr std::size_t kMostWatched = 256;
 
   WeightVersions();

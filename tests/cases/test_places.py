@@ -135,6 +135,24 @@ def test_a_compiled_optimizer_step_ends_the_step(run, backend):
     assert report["steps"]["count"] == 6
 
 
+def test_weights_of_models_that_are_gone_make_room(run):
+    report = run("""\
+        net, x = torch.nn.Linear(4, 4), torch.randn(3, 4)
+        for _ in range(300):
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                torch.nn.Linear(4, 4)(x)
+        optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+        step = torch.compile(optimizer.step, backend="eager")
+        for _ in range(6):
+            for _ in range(2):
+                with torch.autocast("cpu", dtype=torch.bfloat16):
+                    loss = net(x).float().sum()
+                loss.backward()
+            step()
+        """)
+    assert report["steps"]["count"] == 306
+
+
 CLOSURES = """\
     torch.manual_seed(0)
     net, x = torch.nn.Linear(4, 4), torch.randn(3, 4)
