@@ -44,6 +44,7 @@ void thread_ends(void* state) {
       t->sites.for_each([&](const SiteEntry& row) { r->modules.give_back(row.module_weakref); });
     } catch (const std::exception&) {  // no memory to note them in: they stay
     }
+    if (!t->open.empty()) r->steps.outermost_exit(t->entered_in);
     r->segment.release_lane(&t->lane.lane());
   }
   delete t;

@@ -169,11 +169,12 @@ void region_entered(ThreadState& t) {
     r.segment.update_clock_pair();
     if (g_process.has_python) r.modules.look_again();
     drop_renamed_modules(t);
-    lanes::StepReason reason{};
     const Steps::Entry entry{grad_mode(), in_backward(), in_optimizer_step(), r.weights.changed()};
-    if (r.steps.outermost_enter(g_process.python, entry, reason)) {
+    const Steps::Entered entered = r.steps.outermost_enter(g_process.python, entry);
+    t.entered_in = entered.era;
+    if (entered.step_begins) {
       r.segment.header().steps.store(r.steps.current(), std::memory_order_relaxed);
-      mark(t, lanes::EventKind::kStep, 0, static_cast<std::uint8_t>(reason));
+      mark(t, lanes::EventKind::kStep, 0, static_cast<std::uint8_t>(entered.reason));
     }
   }
   OpenRegion region;
@@ -202,9 +203,8 @@ void regions_inherited(ThreadState& t, const ThreadState& parent) {
     region.definition = define(region.as_told);
     mark(t, lanes::EventKind::kRegionEnter, region.definition, region.flags);
   }
-  lanes::StepReason unused{};
   const Steps::Entry entry{grad_mode(), in_backward(), in_optimizer_step(), false};
-  if (!t.open.empty()) r.steps.outermost_enter(g_process.python, entry, unused);
+  if (!t.open.empty()) t.entered_in = r.steps.outermost_enter(g_process.python, entry).era;
 }
 
 void region_left(ThreadState& t) {
@@ -215,7 +215,7 @@ void region_left(ThreadState& t) {
   t.open.pop_back();
   t.region_serial = t.open.empty() ? 0 : t.open.back().serial;
   t.region_known = false;
-  if (t.open.empty()) r.steps.outermost_exit();
+  if (t.open.empty()) r.steps.outermost_exit(t.entered_in);
 }
 
 void cache_cleared(ThreadState& t) {

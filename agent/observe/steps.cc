@@ -59,8 +59,28 @@ bool Steps::stepped_unseen(const PythonApi& api, bool written) {
   return api.gil_check == nullptr || api.gil_check() == 0 || dynamo_compiled(api);
 }
 
-bool Steps::outermost_enter(const PythonApi& api, const Entry& entry, lanes::StepReason& reason) {
-  const bool alone = open_.fetch_add(1, std::memory_order_relaxed) == 0;
+Steps::Entered Steps::outermost_enter(const PythonApi& api, const Entry& entry) {
+  const std::uint64_t before = open_.fetch_add(1, std::memory_order_relaxed);
+  Entered entered{static_cast<Era>(before >> 32), false, {}};
+  entered.step_begins = begins(api, entry, static_cast<std::uint32_t>(before) == 0, entered.reason);
+  return entered;
+}
+
+void Steps::outermost_exit(Era era) {
+  std::uint64_t open = open_.load(std::memory_order_relaxed);
+  while (open >> 32 == era && !open_.compare_exchange_weak(open, open - 1, std::memory_order_relaxed)) {
+  }
+}
+
+void Steps::optimizer_stepped() {
+  std::uint64_t open = open_.load(std::memory_order_relaxed);
+  while (!open_.compare_exchange_weak(open, ((open >> 32) + 1) << 32, std::memory_order_relaxed)) {
+  }
+  has_optimizer_.store(true, std::memory_order_relaxed);
+  stepped_.store(true, std::memory_order_relaxed);
+}
+
+bool Steps::begins(const PythonApi& api, const Entry& entry, bool alone, lanes::StepReason& reason) {
   if (!alone || entry.in_backward || explicit_.load(std::memory_order_relaxed)) {
     if (entry.weights_changed) weights_changed_.store(true, std::memory_order_relaxed);
     return false;

@@ -11,6 +11,9 @@
 // region of its own. A single region without grad mode that follows an optimizer step, or is the first one of a process
 // that has an optimizer (a teacher's pass), belongs to the training region after it. Regions that are entered while
 // backward runs (reentrant checkpointing) end nothing.
+//
+// Nor do regions that a thread enters while another is in one (the replicas of a model). One that was entered before
+// the last optimizer step is not in the way: a thread may evaluate in one and the same region for ever.
 #pragma once
 
 #include <atomic>
@@ -31,13 +34,17 @@ class Steps {
     bool in_optimizer;     // within the range of an optimizer step of this thread
     bool weights_changed;  // since the last entry of all threads
   };
-  // A thread enters its outermost region; GIL held. Returns true, and the reason, when a new step begins here.
-  bool outermost_enter(const PythonApi& api, const Entry& entry, lanes::StepReason& reason);
-  void outermost_exit() { open_.fetch_sub(1, std::memory_order_relaxed); }
-  void optimizer_stepped() {
-    has_optimizer_.store(true, std::memory_order_relaxed);
-    stepped_.store(true, std::memory_order_relaxed);
-  }
+  // How many optimizer steps there had been when the outermost region was entered.
+  using Era = std::uint32_t;
+  struct Entered {
+    Era era;  // for outermost_exit
+    bool step_begins;
+    lanes::StepReason reason;  // if so
+  };
+  // A thread enters its outermost region.
+  Entered outermost_enter(const PythonApi& api, const Entry& entry);
+  void outermost_exit(Era era);  // … leaves it, or ends within
+  void optimizer_stepped();
   // … and it had its range.
   void optimizer_ran() {
     silent_.store(0, std::memory_order_relaxed);
@@ -56,13 +63,14 @@ class Steps {
     std::uint32_t version;
     std::ptrdiff_t children;
   };
+  bool begins(const PythonApi& api, const Entry& entry, bool alone, lanes::StepReason& reason);
   bool optimizer_exists(const PythonApi& api);
   bool any_hooked(const PythonApi& api, PyObject* optimizer_class, int depth);
   bool still_unused() const;
   bool stepped_unseen(const PythonApi& api, bool written);
 
   std::atomic<std::uint32_t> current_{0};
-  std::atomic<std::int32_t> open_{0};  // outermost regions open in all threads
+  std::atomic<std::uint64_t> open_{0};  // the era in the upper half; the outermost regions of it that are open
   std::atomic<bool> region_seen_{false};
   std::atomic<bool> stepped_{false};
   std::atomic<bool> graph_pending_{false};    // a region since the step began may have made a graph for an optimizer

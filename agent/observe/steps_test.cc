@@ -25,16 +25,18 @@ class Loop {
   void write() { written_ = true; }
   // One that has no range of its own: all there is of it are weights of other versions.
   void compiled_optimizer() { write(); }
+  Steps::Era other_thread_enters(bool grad_mode) {
+    return steps_.outermost_enter(api_, {grad_mode, false, false, false}).era;
+  }
   lanes::StepReason began() const { return began_; }
   Steps& steps() { return steps_; }
-  const PythonApi& api() const { return api_; }
 
  private:
   std::uint32_t enter(const Steps::Entry& entry) {
-    lanes::StepReason reason{};
-    began_ = steps_.outermost_enter(api_, entry, reason) ? reason : lanes::StepReason{};
+    const Steps::Entered entered = steps_.outermost_enter(api_, entry);
+    began_ = entered.step_begins ? entered.reason : lanes::StepReason{};
     written_ = false;
-    steps_.outermost_exit();
+    steps_.outermost_exit(entered.era);
     return steps_.current();
   }
 
@@ -204,12 +206,39 @@ TEST(StepsTest, RegionsOfOtherThreadsWithinOneStepDoNotEndIt) {
   Loop loop;
   loop.train_region();
   loop.optimizer();
-  lanes::StepReason reason{};
-  EXPECT_TRUE(loop.steps().outermost_enter(loop.api(), {.grad_mode = true}, reason));   // main thread
-  EXPECT_FALSE(loop.steps().outermost_enter(loop.api(), {.grad_mode = true}, reason));  // a replica's thread, meanwhile
-  loop.steps().outermost_exit();
-  loop.steps().outermost_exit();
+  const Steps::Era main = loop.other_thread_enters(true);
+  const Steps::Era replica = loop.other_thread_enters(true);
   EXPECT_EQ(loop.steps().current(), 1u);
+  loop.steps().outermost_exit(replica);
+  loop.steps().outermost_exit(main);
+  EXPECT_EQ(loop.steps().current(), 1u);
+  loop.optimizer();
+  EXPECT_EQ(loop.train_region(), 2u);
+}
+
+TEST(StepsTest, ARegionThatAnotherThreadNeverLeavesFreezesNothing) {
+  for (const bool grad_mode : {false, true}) {
+    Loop loop;
+    loop.other_thread_enters(grad_mode);
+    loop.train_region();
+    for (std::uint32_t step = 1; step < 5; ++step) {
+      loop.optimizer();
+      EXPECT_EQ(loop.train_region(), step);
+      EXPECT_EQ(loop.train_region(), step);
+    }
+  }
+}
+
+TEST(StepsTest, ALateExitIsOfNobodyElsesRegion) {
+  Loop loop;
+  const Steps::Era early = loop.other_thread_enters(true);
+  loop.optimizer();
+  const Steps::Era main = loop.other_thread_enters(true);
+  loop.steps().outermost_exit(early);
+  EXPECT_EQ(loop.no_grad_region(), 1u);  // within the main thread's
+  loop.steps().outermost_exit(main);
+  loop.optimizer();
+  EXPECT_EQ(loop.train_region(), 2u);
 }
 
 TEST(StepsTest, ExplicitStepsOverrideEverything) {

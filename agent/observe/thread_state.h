@@ -143,6 +143,7 @@ struct ThreadState {
   std::array<std::int8_t, 32> enabled_by_raw{};  // per device type: 1 on, 0 off, as the setters said
   std::uint32_t switched = 0;                    // device types that this thread itself switched: a bit each
   std::vector<OpenRegion> open;
+  std::uint32_t entered_in = 0;  // Steps::Era of the outermost
   // tables
   std::array<ReturnAddressEntry, 256> return_addresses{};
   static constexpr std::uint32_t kFirstSites = 64, kFirstPasses = 32;

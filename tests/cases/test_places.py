@@ -297,3 +297,41 @@ def test_modules_of_threads_that_ended_are_given_back(run):
         dead = sum(type(o) is weakref.ref and o() is None for o in gc.get_objects())
         assert dead < 2000, dead
         """)
+
+
+def test_a_thread_that_ends_in_a_region_leaves_it(run):
+    report = run("""\
+        import threading
+        net, x = torch.nn.Linear(4, 4), torch.randn(3, 4)
+        thread = threading.Thread(target=lambda: torch.autocast("cpu", dtype=torch.bfloat16).__enter__())
+        thread.start()
+        thread.join()
+        for _ in range(5):
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                net(x)
+        """)
+    assert report["steps"]["count"] == 6
+
+
+def test_an_evaluating_thread_that_never_leaves_its_region_freezes_no_step(run):
+    report = run("""\
+        import threading
+        net, x = torch.nn.Linear(4, 4), torch.randn(3, 4)
+        optimizer = torch.optim.SGD(net.parameters(), 0.1)
+        inside, over = threading.Event(), threading.Event()
+        def evaluate():
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                inside.set()
+                over.wait()
+        thread = threading.Thread(target=evaluate)
+        thread.start()
+        inside.wait()
+        for _ in range(5):
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                loss = net(x).float().sum()
+            loss.backward()
+            optimizer.step()
+        over.set()
+        thread.join()
+        """)
+    assert report["steps"]["count"] == 5
