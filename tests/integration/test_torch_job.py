@@ -60,15 +60,27 @@ def test_waiting_for_children_sees_only_its_own(castscope, python):
 # --- the first call does not come from Python code ------------------------------------------------------------------
 
 
-def test_python_that_is_never_initialized(castscope, tmp_path):
+@pytest.fixture
+def region(tmp_path):
+    """A program in C."""
+    source = pathlib.Path(__file__).resolve().parent / "preload/region.c"
+    subprocess.run(["gcc", "-O2", source, "-o", tmp_path / "region", "-ldl"], check=True, env=clean_environment())
+    return tmp_path / "region"
+
+
+def test_python_that_is_never_initialized(castscope, region):
     libpython = pathlib.Path(sysconfig.get_config_var("LIBDIR")) / sysconfig.get_config_var("LDLIBRARY")
     if libpython.suffix == ".a":
         pytest.skip("this Python has no shared library")
-    source = pathlib.Path(__file__).resolve().parent / "preload/python_asleep.c"
-    subprocess.run(["gcc", "-O2", source, "-o", tmp_path / "asleep", "-ldl"], check=True, env=clean_environment())
-    done = castscope.run(tmp_path / "asleep", libpython, LIBTORCH)
+    done = castscope.run(region, libpython, LIBTORCH)
     assert (done.returncode, done.stdout) == (0, b"1\n0\n"), done.stderr
     assert castscope.report()["run"]["complete"] is True
+
+
+def test_a_job_that_leaves_no_key_is_not_observed(castscope, region):
+    done = castscope.run(region, "--without-keys", LIBTORCH)
+    assert (done.returncode, done.stdout) == (0, b"1\n0\n"), done.stderr
+    assert b"no thread-specific key is left: the job runs unobserved\n" in done.stderr
 
 
 def test_a_first_call_without_the_gil(castscope, python):
