@@ -125,6 +125,9 @@ inline constexpr std::uint8_t kFlagKept = 1;  // kCast: the copy went into the c
 // kCast: `tensor` is the address of the data. So it is for views, and for tensors that require no grad: they are
 // often made anew for each use (w.t(), w.data), and what stays is what they look at.
 inline constexpr std::uint8_t kFlagData = 2;
+// kRegionEnter, kRegionExit: the region was open when this process was forked. Its parent entered it, and leaves it
+// too.
+inline constexpr std::uint8_t kFlagInherited = 4;
 
 struct alignas(64) Event {
   std::uint64_t time;      // segment clock at the begin of the call

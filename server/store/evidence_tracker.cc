@@ -142,7 +142,7 @@ void EvidenceTracker::enter(std::uint32_t lane_id, const lanes::Event& event, st
     end_stay(lane);
     lane.stay = event.region;
   }
-  ++region_use(region).entered;
+  if ((event.flags & lanes::kFlagInherited) == 0) ++region_use(region).entered;
 }
 
 void EvidenceTracker::exit(std::uint32_t lane_id, const lanes::Event& event, std::uint32_t region) {
@@ -154,7 +154,7 @@ void EvidenceTracker::exit(std::uint32_t lane_id, const lanes::Event& event, std
     end_stay(lane);
     lane.stay = 0;
   }
-  ++region_use(region).exited;
+  if ((event.flags & lanes::kFlagInherited) == 0) ++region_use(region).exited;
 }
 
 void EvidenceTracker::clear(std::uint32_t lane_id, const lanes::Event& event) {
