@@ -25,7 +25,7 @@ MAY_INCLUDE = {
     "server/rules": ["agent/lanes/format.h", "server/store"],
     "server/report": ["agent/lanes/format.h", "proto", "server/store", "server/rules"],
     "server/web": ["server/store", "server/report"],
-    "server/cli": ["agent/relay", "server"],
+    "server/cli": ["agent/relay", "agent/preload/unfiled.h", "server"],
     "tests": ["agent", "proto", "server"],
 }
 # What must not enter the training process, by the include's first words.

@@ -148,6 +148,7 @@ static void load(void) {
     say_no_agent(key);
     return;
   }
+  say_prepare();
   if (!start(agent_path)) return;
   on_exit(at_exit, NULL);
   run_note_process();

@@ -23,12 +23,14 @@ const char* run_directory(void);  /* "" before run_begin() */
 void run_begin(void);             /* takes CASTSCOPE_RUN, or makes one up for this process tree */
 bool run_is_bare(void);           /* made up here: nobody waits for the job, a relay has to be started */
 bool run_make_directory(void);    /* false: there is none and none can be made */
+bool run_has_directory(void);     /* makes none */
 void run_note_process(void);      /* <pid>.attached, for the relay to know whom to wait for */
 void run_forget_process(void);    /* the end of a forked child: a job may have very many of them */
 void run_note_replacement(void);  /* <pid>.replaced, by the image that follows an attached one through exec */
 bool run_claim(const char* name); /* creates <run directory>/<name>; false when it was there */
 
 /* say.c */
+void say_prepare(void); /* while there is the right to the run directory */
 void say(const char* sentence);
 
 /* originals.c */

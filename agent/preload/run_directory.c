@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/lanes/descriptor.h"
 #include "agent/preload/preload.h"
 
 #define RUN "CASTSCOPE_RUN="
@@ -55,6 +56,8 @@ static bool is_private_folder(const char* path) {
   return lstat(path, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() && (info.st_mode & 022) == 0;
 }
 
+bool run_has_directory(void) { return !off && directory[0] != '\0' && is_private_folder(directory); }
+
 bool run_make_directory(void) {
   if (off || directory[0] == '\0') return false;
   if (is_private_folder(directory)) return true;
@@ -71,7 +74,7 @@ bool run_make_directory(void) {
 bool run_claim(const char* name) {
   char path[PATH_MAX + 64];
   snprintf(path, sizeof(path), "%s/%s", directory, name);
-  int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  int fd = castscope_open(path, O_WRONLY | O_CREAT | O_EXCL);
   if (fd < 0) return false;
   close(fd);
   return true;
@@ -89,7 +92,7 @@ void run_note_replacement(void) {
   if (!before) return;
   snprintf(path, sizeof(path), "%s/%d.replaced", directory, (int)getpid());
   unlink(path); /* its time is what counts */
-  int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  int fd = castscope_open(path, O_WRONLY | O_CREAT | O_EXCL);
   if (fd >= 0) close(fd);
 }
 

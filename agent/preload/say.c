@@ -1,30 +1,76 @@
+#include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/lanes/descriptor.h"
 #include "agent/preload/preload.h"
+#include "agent/preload/unfiled.h"
+
+#define UNFILED_BYTES (CASTSCOPE_UNFILED_SLOTS * CASTSCOPE_UNFILED_SLOT_BYTES)
+static char (*unfiled)[CASTSCOPE_UNFILED_SLOT_BYTES];
+
+void say_prepare(void) {
+  char path[PATH_MAX + 64];
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < UNFILED_BYTES) return; /* it would be a signal */
+  snprintf(path, sizeof(path), "%s/" CASTSCOPE_UNFILED, run_directory());
+  int fd = castscope_open(path, O_RDWR | O_CREAT);
+  if (fd < 0) return;
+  void* page = MAP_FAILED;
+  if (posix_fallocate(fd, 0, UNFILED_BYTES) == 0)
+    page = mmap(NULL, UNFILED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  close(fd);
+  if (page != MAP_FAILED) unfiled = page;
+}
+
+/* False when it stands there already, or there is no room for more. */
+static bool note_unfiled(const char* sentence) {
+  for (int i = 0; i < CASTSCOPE_UNFILED_SLOTS; i++) {
+    char* slot = unfiled[i];
+    char none = '\0';
+    if (__atomic_compare_exchange_n(slot, &none, '!', false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+      snprintf(slot + 1, CASTSCOPE_UNFILED_SLOT_BYTES - 1, "%s", sentence);
+      return true;
+    }
+    if (strncmp(slot + 1, sentence, CASTSCOPE_UNFILED_SLOT_BYTES - 2) == 0) return false;
+  }
+  return false;
+}
 
 /* One file per text in the run directory: the first process to create it speaks. The text stands in it, for the
  * report. */
 static bool is_first_to_say(const char* sentence) {
-  if (!run_make_directory()) return true;
-  uint64_t hash = 1469598103934665603u; /* FNV-1a */
-  for (const char* c = sentence; *c != '\0'; c++) hash = (hash ^ (unsigned char)*c) * 1099511628211u;
-  char path[PATH_MAX + 64];
-  snprintf(path, sizeof(path), "%s/said-%016llx", run_directory(), (unsigned long long)hash);
-  int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return false;
-  ssize_t ignored = write(fd, sentence, strlen(sentence));
-  (void)ignored;
-  close(fd);
-  return true;
+  if (unfiled != NULL ? run_has_directory() : run_make_directory()) {
+    uint64_t hash = 1469598103934665603u; /* FNV-1a */
+    for (const char* c = sentence; *c != '\0'; c++) hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+    char path[PATH_MAX + 64];
+    snprintf(path, sizeof(path), "%s/said-%016llx", run_directory(), (unsigned long long)hash);
+    int fd = castscope_open(path, O_WRONLY | O_CREAT | O_EXCL);
+    if (fd < 0 && errno == EEXIST) return false;
+    if (fd >= 0) {
+      ssize_t ignored = write(fd, sentence, strlen(sentence));
+      (void)ignored;
+      close(fd);
+      return true;
+    }
+  }
+  if (unfiled == NULL) return true;
+  /* No such folder: the run is over and nobody listens any more; or this process has another root, and the report will
+   * tell. */
+  bool gone = access(run_directory(), F_OK) != 0 && errno == ENOENT;
+  return note_unfiled(sentence) && !gone;
 }
 
 void say(const char* sentence) {
+  int error = errno;
   char line[2048];
   int n = snprintf(line, sizeof(line), "castscope: %s\n", sentence);
   if (n < 0) return;
@@ -47,4 +93,5 @@ void say(const char* sentence) {
   while (sigtimedwait(&of_writing, NULL, &none) > 0) {
   }
   pthread_sigmask(SIG_SETMASK, &before, NULL);
+  errno = error;
 }

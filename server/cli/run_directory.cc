@@ -16,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "agent/preload/unfiled.h"
 #include "agent/relay/process.h"
 #include "server/cli/proc.h"
 
@@ -46,6 +47,22 @@ std::vector<fs::path> files_in(const std::string& folder) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) result.push_back(entry.path());
   std::sort(result.begin(), result.end());
+  return result;
+}
+
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;  // not by istreambuf_iterator: a read that fails would throw
+  text << file.rdbuf();
+  return text.str();
+}
+
+// Of agent/preload/unfiled.h; "" where its writer was killed over it.
+std::vector<std::string> unfiled_sentences(const std::string& page) {
+  std::vector<std::string> result;
+  for (std::size_t at = 0; at + CASTSCOPE_UNFILED_SLOT_BYTES <= page.size(); at += CASTSCOPE_UNFILED_SLOT_BYTES) {
+    if (page[at] != '\0') result.push_back(page.substr(at + 1, CASTSCOPE_UNFILED_SLOT_BYTES - 1).c_str());
+  }
   return result;
 }
 
@@ -146,31 +163,40 @@ std::vector<pid_t> RunDirectory::attached() const {
 }
 
 std::vector<std::string> RunDirectory::said() const {
+  std::vector<std::string> result = all_said();
+  std::erase(result, "");
+  return result;
+}
+
+std::vector<std::string> RunDirectory::all_said() const {
   std::vector<std::string> result;
   for (const fs::path& path : files_in(path_)) {
     if (!absl::StartsWith(path.filename().string(), "said-")) continue;
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;  // not by istreambuf_iterator: a read that fails would throw
-    text << file.rdbuf();
-    if (!text.view().empty()) result.push_back(text.str());
+    const std::string text = text_of(path);
+    if (path.filename() != CASTSCOPE_UNFILED) {
+      result.push_back(text);
+      continue;
+    }
+    for (const std::string& sentence : unfiled_sentences(text)) result.push_back(sentence);
   }
   return result;
 }
 
 bool RunDirectory::tells_of_unrecorded() const {
-  for (const fs::path& path : files_in(path_)) {
-    std::error_code error;
-    if (absl::StartsWith(path.filename().string(), "said-") && fs::file_size(path, error) == 0) return true;
-  }
-  const std::vector<std::string> sentences = said();
+  const std::vector<std::string> sentences = all_said();
   return std::any_of(sentences.begin(), sentences.end(), [](const std::string& sentence) {
-    return absl::StrContains(sentence, "not recorded") || absl::StrContains(sentence, "unobserved");
+    return sentence.empty() || absl::StrContains(sentence, "not recorded") || absl::StrContains(sentence, "unobserved");
   });
 }
 
+// A process makes its file when its agent starts; until its first event nothing is in it.
 bool RunDirectory::has_segments() const {
   auto files = files_in(path_);
-  return std::any_of(files.begin(), files.end(), [](const fs::path& path) { return path.extension() == ".lanes"; });
+  return std::any_of(files.begin(), files.end(), [](const fs::path& path) {
+    if (path.extension() != ".lanes") return false;
+    char magic = '\0';
+    return std::ifstream(path, std::ios::binary).get(magic) && magic != '\0';
+  });
 }
 
 std::vector<pid_t> RunDirectory::living_processes() const {

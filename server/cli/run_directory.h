@@ -48,7 +48,7 @@ class RunDirectory {
   std::vector<std::string> said() const;  // sentences
   // Whether a sentence tells, or would have told had there been room, that something of the job was not recorded.
   bool tells_of_unrecorded() const;
-  bool has_segments() const;
+  bool has_segments() const;  // in which something is
   // Attached, or with a segment, and still the program with the agent: not what exec put in its place.
   std::vector<pid_t> living_processes() const;
   bool has_living_process() const { return !living_processes().empty(); }
@@ -58,6 +58,7 @@ class RunDirectory {
   void discard() const;  // segments too
 
  private:
+  std::vector<std::string> all_said() const;  // "" for one that found no room
   std::string path_;
 };
 

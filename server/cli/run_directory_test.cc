@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "agent/preload/unfiled.h"
 #include "server/cli/proc.h"
 
 namespace castscope::cli {
@@ -116,8 +117,28 @@ TEST_F(RunDirectoryTest, WhatWasNotRecorded) {
   touch("said-3");  // there was no room for the sentence either
   EXPECT_TRUE(directory_.tells_of_unrecorded());
 }
+TEST_F(RunDirectoryTest, WhatCouldNotBeAFileIsReadToo) {
+  std::string page(CASTSCOPE_UNFILED_SLOTS * CASTSCOPE_UNFILED_SLOT_BYTES, '\0');
+  touch(CASTSCOPE_UNFILED, page);
+  EXPECT_TRUE(directory_.said().empty());
+  EXPECT_FALSE(directory_.tells_of_unrecorded());
+  const std::string first = "!cannot make 7-0.lanes; this process is not recorded";
+  page.replace(0, first.size(), first);
+  page.replace(CASTSCOPE_UNFILED_SLOT_BYTES, 5, "!more");
+  touch(CASTSCOPE_UNFILED, page);
+  EXPECT_EQ(directory_.said(), (std::vector<std::string>{first.substr(1), "more"}));
+  EXPECT_TRUE(directory_.tells_of_unrecorded());
+  page.assign(page.size(), '\0');
+  page[0] = '!';  // killed over it
+  touch(CASTSCOPE_UNFILED, page);
+  EXPECT_TRUE(directory_.tells_of_unrecorded());
+}
+TEST_F(RunDirectoryTest, AFileInWhichNothingIsYetIsNoSegment) {
+  touch("1-0.lanes", std::string(8192, '\0'));
+  EXPECT_FALSE(directory_.has_segments());
+}
 TEST_F(RunDirectoryTest, SegmentsAreNotRemovedByTheWay) {
-  touch("1-0.lanes");
+  touch("1-0.lanes", "CASTLANE");
   directory_.remove();
   EXPECT_TRUE(directory_.has_segments());
   directory_.discard();

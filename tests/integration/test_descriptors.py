@@ -1,10 +1,8 @@
 """The job's descriptors are its own: it closes them, runs out of them, or was started without the standard ones."""
 
 import os
-import subprocess
 
 import pytest
-from program import clean_environment
 from work import counted
 
 GO = """
@@ -58,3 +56,77 @@ assert os.listdir("/proc/self/fd") == descriptors
     assert done.returncode == 0, done.stderr
     report = castscope.report()
     assert (counted(report)[0], report["run"]["complete"]) == (CASTS, True)
+
+
+RIGHTS_TAKEN = {
+    "user": "os.setuid(65534)",
+    "root": "os.mkdir('jail'); os.chroot('jail')",
+    "descriptors": "held = take_all()",
+    "limit": "resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))",
+}
+SET_UP = "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))\n" + GO + """
+def take_all():
+    held = []
+    while True:
+        try: held.append(os.dup(1))
+        except OSError: return held
+"""
+
+
+def needs_root(what):
+    if what in ("user", "root") and os.geteuid() != 0:
+        pytest.skip("needs root")
+
+
+@pytest.mark.parametrize("what", RIGHTS_TAKEN)
+def test_a_job_that_gives_up_its_rights_before_the_first_cast_is_recorded(castscope, python, what):
+    needs_root(what)
+    done = castscope.run(python, "-c", f"{SET_UP}{RIGHTS_TAKEN[what]}\ngo()\n")
+    assert done.returncode == 0, done.stderr
+    report = castscope.report()
+    assert (counted(report)[0], report["run"]["complete"], report["run"]["notices"]) == (CASTS, True, [])
+
+
+@pytest.mark.parametrize("what", RIGHTS_TAKEN)
+def test_a_child_that_cannot_be_recorded_is_told(castscope, python, what):
+    needs_root(what)
+    code = f"""{SET_UP}
+child = os.fork()
+if child == 0:
+    {RIGHTS_TAKEN[what]}
+    go()
+    os._exit(0)
+print(child, flush=True)
+assert os.waitpid(child, 0)[1] == 0
+go()
+"""
+    done = castscope.run(python, "-c", code)
+    assert done.returncode == 0, done.stderr
+    report = castscope.report()
+    assert (counted(report)[0], report["run"]["complete"]) == (CASTS, False)
+    [notice] = report["run"]["notices"]
+    assert f"/{int(done.stdout)}-0.lanes" in notice and "this process is not recorded" in notice
+
+
+def test_children_that_never_cast_are_no_loss(castscope, python):
+    code = SET_UP + """
+for _ in range(3):
+    if os.fork() == 0:
+        if os.getuid() == 0: os.setuid(65534)
+        os._exit(0)
+    os.wait()
+go()
+"""
+    assert castscope.run(python, "-c", code).returncode == 0
+    report = castscope.report()
+    assert (counted(report)[0], report["run"]["complete"], report["run"]["notices"]) == (CASTS, True, [])
+    assert len(report["processes"]) == 1
+
+
+def test_a_process_that_never_casts_leaves_no_file(castscope, python):
+    code = ("import glob, os, subprocess, sys\n"
+            "subprocess.run([sys.executable, '-c', 'import torch'], check=True)\n"
+            "print(glob.glob(os.environ['CASTSCOPE_RUN'] + '/*.lanes'))\n")
+    done = castscope.run(python, "-c", code)
+    assert done.stdout == b"[]\n", done
+    assert castscope.report()["processes"] == []
