@@ -11,6 +11,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "server/store/run_store.h"
 #include "server/store/schema.h"
 
@@ -29,8 +30,10 @@ absl::Status check_header(const std::string& path) {
   if (stat(path.c_str(), &file) != 0) {
     return absl::NotFoundError(absl::StrCat(path, ": ", std::strerror(errno)));
   }
-  if (S_ISDIR(file.st_mode))
-    return absl::InvalidArgumentError(absl::StrCat(path, ": this is a folder, not a run file"));
+  if (!S_ISREG(file.st_mode)) {  // a pipe would keep us waiting for its writer
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, S_ISDIR(file.st_mode) ? ": this is a folder, not a run file" : ": this is no ordinary file"));
+  }
   std::ifstream in(path, std::ios::binary);
   if (!in) {
     return absl::PermissionDeniedError(absl::StrCat(path, ": the file cannot be read (", std::strerror(errno), ")"));
@@ -293,11 +296,10 @@ absl::Status check_references(const std::string& path, const RunData& data) {
 
 }  // namespace
 
-absl::StatusOr<Database> open_run_file(const std::string& path, bool to_write) {
-  CASTSCOPE_RETURN_IF_ERROR(check_header(path));
-  // Reading a file in WAL mode needs its index file, hence write access where it is to be had.
-  auto database = Database::open(path, SQLITE_OPEN_READWRITE);
-  if (!database.ok() && !to_write) database = Database::open(path, SQLITE_OPEN_READONLY);
+namespace {
+
+absl::StatusOr<Database> open_database(const std::string& path, int flags, const std::string& uri = "") {
+  auto database = Database::open(path, flags, uri);
   if (!database.ok()) return database;
   const auto application = pragma(*database, "PRAGMA application_id");
   if (!application.ok()) return application.status();
@@ -313,6 +315,30 @@ absl::StatusOr<Database> open_run_file(const std::string& path, bool to_write) {
         *format > kFormat ? "a newer castscope, as the one that wrote it" : "the castscope that wrote it"));
   }
   return database;
+}
+
+// Of characters that mean something in a URI, a path may hold three.
+std::string immutable_uri(const std::string& path) {
+  return absl::StrCat("file:", absl::StrReplaceAll(path, {{"%", "%25"}, {"?", "%3f"}, {"#", "%23"}}), "?immutable=1");
+}
+
+}  // namespace
+
+absl::StatusOr<Database> open_run_file(const std::string& path, bool to_write) {
+  CASTSCOPE_RETURN_IF_ERROR(check_header(path));
+  // Reading a file in WAL mode needs its index file, hence write access where it is to be had.
+  auto database = open_database(path, SQLITE_OPEN_READWRITE);
+  if (to_write || !absl::IsPermissionDenied(database.status())) return database;
+  database = open_database(path, SQLITE_OPEN_READONLY);
+  if (!absl::IsPermissionDenied(database.status())) return database;
+  // The index cannot be made in this folder. Without a log the file is all there is.
+  struct stat log {};
+  if (stat((path + "-wal").c_str(), &log) != 0 || log.st_size == 0) {
+    return open_database(path, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, immutable_uri(path));
+  }
+  return absl::PermissionDeniedError(
+      absl::StrCat(path, ": part of the run is in ", path,
+                   "-wal, and SQLite reads that only in a folder that you may write to: copy both files to one"));
 }
 
 absl::StatusOr<RunData> read_run_data(const Database& database) {

@@ -37,6 +37,7 @@ class RunStore::Impl {
   absl::Status begin();
   absl::Status commit(bool last);
   absl::Status close();
+  absl::Status close_elsewhere(const std::string& place);
   absl::Status set(const char* name, const auto& value) { return put_run.run(std::string_view(name), value); }
   absl::Status add_process(const ProcessInfo&);
 
@@ -83,6 +84,8 @@ class RunStore::Impl {
   absl::Status fill(const RunStart&, const StoreOptions&);
   void unlink_all() const;
   absl::Status write_names();
+  void let_go();
+  absl::Status leave_one_file(absl::Status status);
 };
 
 absl::Status RunStore::Impl::open_for_writing(const StoreOptions& options) {
@@ -218,10 +221,35 @@ absl::Status RunStore::Impl::commit(bool last) {
 absl::Status RunStore::Impl::close() {
   if (closed) return absl::OkStatus();
   absl::Status status = failed.ok() ? commit(true) : failed;
+  let_go();
+  return leave_one_file(status);
+}
+
+void RunStore::Impl::let_go() {
   closed = true;
   for (Statement* statement : {&put_run, &add_notice, &put_process, &add_finding}) *statement = Statement();
   processes.clear();
   tables.reset();
+}
+
+// What has no name any more is still open, and can be read.
+absl::Status RunStore::Impl::close_elsewhere(const std::string& place) {
+  if (closed) return absl::FailedPreconditionError(absl::StrCat(path, ": the run file is closed"));
+  absl::Status status = failed.ok() ? commit(true) : failed;
+  let_go();
+  {
+    auto copy = Statement::prepare(database, "VACUUM INTO ?");
+    status.Update(copy.ok() ? copy->run(place) : copy.status());
+  }
+  (void)database.close();
+  path = place;
+  auto opened = status.ok() ? Database::open(place, SQLITE_OPEN_READWRITE) : status;
+  if (!opened.ok()) return opened.status();
+  database = *std::move(opened);
+  return leave_one_file(absl::OkStatus());
+}
+
+absl::Status RunStore::Impl::leave_one_file(absl::Status status) {
   // Only saves room: when it cannot be done, on a full disk, the blocks stay as they are.
   if (status.ok() && merge_event_blocks(database).ok()) (void)database.exec("PRAGMA incremental_vacuum");
   // Out of WAL: what is left is one file that may be copied anywhere. That cannot be done while somebody else has it
@@ -347,6 +375,16 @@ absl::StatusOr<RunData> RunStore::read() {
   // After a failure of the disk: what was committed before it.
   if (impl_->failed.ok()) CASTSCOPE_RETURN_IF_ERROR(impl_->commit(false));
   return read_run_data(impl_->database);
+}
+
+bool RunStore::has_moved() {
+  const std::lock_guard lock(impl_->mutex);
+  return !impl_->closed && impl_->database.has_moved();
+}
+
+absl::Status RunStore::close_elsewhere(const std::string& path) {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->close_elsewhere(path);
 }
 
 absl::Status RunStore::close() {

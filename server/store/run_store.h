@@ -55,6 +55,10 @@ class RunStore final : public RunSink {
   absl::Status set_findings(std::span<const Finding>);  // instead of those before
   // The run as handed over so far (commits first).
   absl::StatusOr<RunData> read();
+  // The file was moved or deleted while it was being written: nobody finds in its place what is written.
+  bool has_moved();
+  // All of it into a new file, and then as close().
+  absl::Status close_elsewhere(const std::string& path);
   // Commits and leaves one file. The store takes nothing afterwards.
   absl::Status close();
   const std::string& path() const;

@@ -1,14 +1,19 @@
 #include "server/store/sqlite.h"
 
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
 #include "absl/strings/str_cat.h"
 
 namespace castscope::store {
 
-absl::StatusOr<Database> Database::open(const std::string& path, int flags) {
+absl::StatusOr<Database> Database::open(const std::string& path, int flags, const std::string& uri) {
   Database database;
   database.path_ = path;
   sqlite3* handle = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
+  const int code = sqlite3_open_v2(uri.empty() ? path.c_str() : uri.c_str(), &handle, flags, nullptr);
   database.handle_.reset(handle);
   if (code != SQLITE_OK) return database.error(code);
   sqlite3_busy_timeout(handle, 5000);  // a reader may hold a checkpoint back for a moment
@@ -27,6 +32,23 @@ static std::string printable(std::string text) {
   return text;
 }
 
+// SQLite has no error of its own for this: what the system said is kept with each of its files. The index keeps
+// nothing, and grows by 32 KB.
+static bool met_file_size_limit(sqlite3* db, const std::string& path) {
+  constexpr rlim_t kGrowth = 32 << 10;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return false;
+  int of_file = 0, of_log = 0;
+  sqlite3_file* log = nullptr;
+  sqlite3_file_control(db, "main", SQLITE_FCNTL_LAST_ERRNO, &of_file);
+  sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+  if (log != nullptr && log->pMethods != nullptr) log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &of_log);
+  struct stat index {};
+  const bool index_is_full =
+      stat((path + "-shm").c_str(), &index) == 0 && static_cast<rlim_t>(index.st_size) + kGrowth > limit.rlim_cur;
+  return of_file == EFBIG || of_log == EFBIG || index_is_full;
+}
+
 absl::Status Database::close() {
   if (!handle_) return absl::OkStatus();
   const int code = sqlite3_close(handle_.get());
@@ -35,9 +57,19 @@ absl::Status Database::close() {
   return absl::OkStatus();
 }
 
+bool Database::has_moved() const {
+  int moved = 0;
+  return sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0;
+}
+
 absl::Status Database::error(int code) const {
   const std::string reason = printable(handle_ ? sqlite3_errmsg(handle_.get()) : sqlite3_errstr(code));
-  switch (code & 0xff) {
+  const int kind = code & 0xff;
+  if (handle_ && (kind == SQLITE_IOERR || kind == SQLITE_FULL) && met_file_size_limit(handle_.get(), path_)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(path_, ": the file may not grow any more; raise the limit on file sizes (ulimit -f)"));
+  }
+  switch (kind) {
     case SQLITE_FULL:
       return absl::ResourceExhaustedError(
           absl::StrCat(path_, ": the disk is full, so the run file ends here; free some space"));
@@ -45,6 +77,9 @@ absl::Status Database::error(int code) const {
       return absl::PermissionDeniedError(absl::StrCat(path_, ": the file cannot be opened or created (", reason,
                                                       "); check the folder and its rights"));
     case SQLITE_READONLY:
+      if (handle_ && sqlite3_extended_errcode(handle_.get()) == SQLITE_READONLY_DBMOVED) {
+        return absl::AbortedError(absl::StrCat(path_, ": the file was moved or deleted while it was being written"));
+      }
       return absl::PermissionDeniedError(
           absl::StrCat(path_, ": the file cannot be written (", reason, "); check its rights"));
     case SQLITE_NOTADB:

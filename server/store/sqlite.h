@@ -26,9 +26,11 @@ struct Blob {
 
 class Database {
  public:
-  static absl::StatusOr<Database> open(const std::string& path, int flags);
+  // `uri`: what SQLite is given, where that is not the path.
+  static absl::StatusOr<Database> open(const std::string& path, int flags, const std::string& uri = "");
   absl::Status exec(const char* sql);
   absl::Status close();
+  bool has_moved() const;  // its path leads to another file now, or to none
   // The last error as a sentence: what could not be done, why, what to do about it.
   absl::Status error(int code) const;
   const std::string& path() const { return path_; }
