@@ -20,8 +20,9 @@ constexpr char kSuffix[] = ".lanes";
 constexpr std::chrono::milliseconds kLivenessInterval{20};
 // The list of a large process's mappings takes the kernel a millisecond.
 constexpr std::chrono::milliseconds kMapsInterval{500};
-// A process that still runs when the relay stops may write as fast as we read: this many blocks a lane, then enough.
-constexpr int kMostRoundsOfRunning = 64;
+// A process that still runs when the relay stops may write as fast as we read. What it had written by then is in its
+// rings, of two blocks each; the third is for what a round leaves.
+constexpr int kMostRoundsOfRunning = 3;
 
 // "123-0.lanes" → 0. Writers make no other names.
 std::optional<std::uint32_t> number_in(const std::string& file) {

@@ -215,9 +215,15 @@ Summary Relay::Impl::stop(const Farewell& farewell, milliseconds at_most) {
     drained = changed_.wait_until(lock, deadline, [this] { return drained_; });
   }
   Summary summary;
-  // For the sake of a goodbye alone nobody waits long for a collector that was never there.
-  const Clock::time_point patience = std::min(deadline, Clock::now() + kPatienceForGoodbye);
-  const auto in_vain = [&] { return nothing_to_send_ && !uplink_.ever_connected() && Clock::now() > patience; };
+  const Clock::time_point begin = Clock::now();
+  Clock::time_point last_answer = begin;
+  std::uint64_t left = outbox_.bytes();
+  const auto in_vain = [&] {
+    if (std::exchange(left, outbox_.bytes()) != left) last_answer = Clock::now();
+    if (uplink_.ever_connected()) return Clock::now() - last_answer > options_.patience_for_next_answer;
+    // For the sake of a goodbye alone nobody waits long for a collector that was never there.
+    return Clock::now() - begin > (nothing_to_send_ ? kPatienceForGoodbye : options_.patience_for_first_answer);
+  };
   while (drained && !summary.delivered && !uplink_.refused() && !in_vain() && Clock::now() < deadline)
     summary.delivered = outbox_.wait_until_empty(std::min(deadline, Clock::now() + milliseconds(20)));
   if (!summary.delivered) {

@@ -44,6 +44,9 @@ struct Options {
   // Events wait this long for company, since a block of 75 takes twice the bytes an event of one of 4096. They wait in
   // the ring as well, where they outlive this process.
   std::chrono::milliseconds event_interval{1000};
+  // Of the time that stop() has: until a collector must have answered at all, and until it must have answered again.
+  std::chrono::milliseconds patience_for_first_answer = std::chrono::hours(1);
+  std::chrono::milliseconds patience_for_next_answer = std::chrono::hours(1);
   std::chrono::milliseconds longest_nap{20};  // between two looks at the rings when nothing happens
   // A segment whose process is gone and whose last batch is acknowledged is of no more use.
   bool remove_finished_segments = true;
