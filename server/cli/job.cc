@@ -40,7 +40,11 @@ bool is_ignored(int signal) {
 // A member of our process group that tells which signals the whole group got. castscope cannot see it from its own:
 // kill(pid) must be passed on to the job, while after kill(-group), or `timeout`, the job has got it already and a
 // second one may break its clean-up.
-[[noreturn]] void be_witness(int report, const sigset_t& signals, pid_t parent) {
+// Asks the witness whether it has told all. The highest number: what is pending beside it is taken first.
+const int kProbe = SIGRTMAX;
+constexpr unsigned char kToldAll = 0;
+
+[[noreturn]] void be_witness(int report, sigset_t signals, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   prctl(PR_SET_NAME, "castscope-sig");
   if (getppid() != parent) _exit(0);
@@ -49,9 +53,19 @@ bool is_ignored(int signal) {
   if (syscall(SYS_close_range, 4, ~0u, 0) != 0) {
     for (int fd = 4; fd < 4096; fd++) close(fd);
   }
+  sigset_t probe;
+  sigemptyset(&probe);
+  sigaddset(&probe, kProbe);
+  sigaddset(&signals, kProbe);
+  sigprocmask(SIG_BLOCK, &probe, nullptr);
+  signal(kProbe, SIG_DFL);
   for (;;) {
-    unsigned char signal = static_cast<unsigned char>(std::max(0, sigwaitinfo(&signals, nullptr)));
-    if (signal != 0 && write(3, &signal, 1) < 0) _exit(0);
+    siginfo_t info{};
+    const int got = sigwaitinfo(&signals, &info);
+    if (got <= 0) continue;
+    const bool is_probe = got == kProbe && info.si_code == SI_QUEUE && info.si_pid == parent;
+    const unsigned char told = is_probe ? kToldAll : static_cast<unsigned char>(got);
+    if (write(3, &told, 1) < 0) _exit(0);
   }
 }
 
@@ -131,9 +145,11 @@ pid_t SignalForwarding::start(const std::vector<std::string>& command, const std
   if (job_ > 0) waitpid(job_, nullptr, 0);
   job_ = -1;
   bool not_found = code == ENOENT && find_in_path(command[0]).empty();
-  error = {not_found ? 127 : 126,
-           not_found ? absl::StrCat(command[0], ": command not found")
-                     : absl::StrCat(command[0], " cannot be started: ", strerror(code)),
+  const bool nameless = command[0].empty();
+  error = {not_found || nameless ? 127 : 126,
+           nameless    ? "the command has an empty name"
+           : not_found ? absl::StrCat(command[0], ": command not found")
+                       : absl::StrCat(command[0], " cannot be started: ", strerror(code)),
            no_process_left};
   return -1;
 }
@@ -144,16 +160,21 @@ void SignalForwarding::become(const std::vector<std::string>& command, const std
   execvpe(arguments[0], arguments.data(), variables.data());
 }
 
+// The kernel signals a group in one go, the younger ones first: when we have it, the witness has it too. On a busy
+// machine it may wait long for its turn on a processor, and so it is asked. A moment more is for kill(-1), which begins
+// with the older ones.
 bool SignalForwarding::whole_group_got(int signal) {
-  // The kernel signals a group in one go, so that the witness needs only its turn on a processor.
-  constexpr int kPatienceMs = 100;
+  constexpr int kPatienceMs = 10'000, kMomentMs = 100;
+  if (witness_ <= 0 || sigqueue(witness_, kProbe, {}) != 0) return false;
+  bool got = false;
   pollfd end{witness_says_, POLLIN, 0};
-  while (witness_ > 0 && poll(&end, 1, kPatienceMs) > 0) {
-    unsigned char told = 0;
-    if (read(witness_says_, &told, 1) != 1) return false;
-    if (told == signal) return true;
+  for (bool told_all = false; (!told_all || !got) && poll(&end, 1, told_all ? kMomentMs : kPatienceMs) > 0;) {
+    unsigned char told = kToldAll;
+    if (read(witness_says_, &told, 1) != 1) return got;
+    told_all = told_all || told == kToldAll;
+    got = got || told == signal;
   }
-  return false;
+  return got;
 }
 
 void SignalForwarding::forward(const siginfo_t& info) {

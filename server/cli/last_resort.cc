@@ -1,5 +1,6 @@
 #include "server/cli/last_resort.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -50,6 +51,17 @@ void handle_fault(int signal, siginfo_t* info, void*) {
   leave_as_job();
 }
 
+bool may_open(int files) {
+  std::vector<int> open_now;
+  for (int i = 0; i < files; i++) {
+    const int fd = i == 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : fcntl(open_now[0], F_DUPFD_CLOEXEC, 0);
+    if (fd < 0) break;
+    open_now.push_back(fd);
+  }
+  for (int fd : open_now) close(fd);
+  return static_cast<int>(open_now.size()) == files;
+}
+
 }  // namespace
 
 void guard_job(pid_t job) {
@@ -72,6 +84,8 @@ void guard_end(const JobEnd& end) {
 std::string what_recording_lacks() {
   // gRPC's pools, the relay's two, the watchers. The memory: their stacks, SQLite, what waits for an acknowledgement.
   constexpr int kThreads = 24;
+  // The run file with its log and index, gRPC's own, the witness's pipe; 11 without any process, two for each.
+  constexpr int kFiles = 16;
   constexpr std::size_t kMemory = 160u << 20;
   std::mutex mutex;
   std::condition_variable wake;
@@ -89,6 +103,8 @@ std::string what_recording_lacks() {
   } catch (const std::system_error&) {
     problem = "recording needs some 20 threads, and the limits on processes and memory (ulimit -u, -v) allow fewer";
   }
+  if (problem.empty() && !may_open(kFiles))
+    problem = "recording needs some 20 files open at once, and the limit (ulimit -n) allows fewer";
   void* memory = mmap(nullptr, kMemory, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED && problem.empty())
     problem = "recording needs more memory than the limit (ulimit -v) allows";

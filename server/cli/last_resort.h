@@ -14,7 +14,7 @@ void guard_job(pid_t job);              // from here on
 void guard_sentence(std::string what);  // said on stderr when it happens
 void guard_end(const JobEnd& end);      // the job has ended, and was waited for
 
-// Whether the recorder finds the threads and the memory that it needs; a sentence when not.
+// Whether the recorder finds the threads, the files and the memory that it needs; a sentence when not.
 std::string what_recording_lacks();
 
 }  // namespace castscope::cli

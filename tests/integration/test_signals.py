@@ -3,6 +3,7 @@
 import os
 import pty
 import resource
+import select
 import signal
 import subprocess
 
@@ -38,22 +39,43 @@ def has_defaults():
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 
 
-@pytest.mark.parametrize("number", [int(number) for number in UNUSUAL])
-def test_every_signal_to_castscope_reaches_the_job(castscope, python, number):
-    job = castscope.start(python, "-c", HANDLING, preexec_fn=has_defaults)
+@pytest.mark.parametrize("send, number", [(os.kill, int(number)) for number in UNUSUAL] +
+                         [(os.killpg, int(number)) for number in (signal.SIGXCPU, signal.SIGRTMIN + 3, signal.SIGTSTP)])
+def test_every_signal_reaches_the_job_once(castscope, python, send, number):
+    job = castscope.start(python, "-c", HANDLING, preexec_fn=has_defaults, start_new_session=send is os.killpg)
     job.stdout.readline()
-    os.kill(job.pid, number)
+    send(job.pid, number)
     out, _ = job.communicate(timeout=60)
     assert (job.returncode, out) == (7, b"%d\n" % number)
 
 
-@pytest.mark.parametrize("number", [int(signal.SIGXCPU), int(signal.SIGRTMIN + 3), int(signal.SIGTSTP)])
-def test_a_signal_to_the_group_does_not_end_castscope(castscope, python, number):
-    job = castscope.start(python, "-c", HANDLING, start_new_session=True)
-    job.stdout.readline()
-    os.killpg(job.pid, number)
-    out, _ = job.communicate(timeout=60)
-    assert (job.returncode, out) == (7, b"%d\n" % number)
+def test_a_signal_to_the_group_is_not_forwarded_however_busy_the_machine_is(castscope, python):
+    """castscope knows it from a child of its own, which may have to wait for its turn."""
+    code = ("import signal\n"
+            "signal.signal(signal.SIGUSR1, lambda *_: print('got', flush=True))\n"
+            "signal.signal(signal.SIGUSR2, lambda *_: exit(7))\n"
+            "print('ready', flush=True)\n"
+            "while True: signal.pause()\n")
+    job = castscope.start(python, "-c", code, start_new_session=True, stderr=None)
+    assert job.stdout.readline() == b"ready\n"
+    witness = next(pid for pid in children_of(job.pid) if name_of(pid) == "castscope-sig")
+    os.kill(witness, signal.SIGSTOP)
+    os.killpg(job.pid, signal.SIGUSR1)
+    assert job.stdout.readline() == b"got\n"
+    assert select.select([job.stdout], [], [], 0.5)[0] == []
+    os.kill(witness, signal.SIGCONT)
+    os.kill(job.pid, signal.SIGUSR2)
+    assert job.stdout.read() == b"" and job.wait(timeout=60) == 7
+
+
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as children:
+        return [int(child) for child in children.read().split()]
+
+
+def name_of(pid):
+    with open(f"/proc/{pid}/comm", encoding="ascii") as name:
+        return name.read().strip()
 
 
 def test_a_job_that_is_told_to_stop_stops_and_goes_on(castscope):
@@ -100,6 +122,7 @@ def limited(castscope, what, limit, *command, user=None):
 def test_a_limit_on_file_sizes_is_said_and_the_job_runs(castscope):
     done = limited(castscope, resource.RLIMIT_FSIZE, 50_000, "sh", "-c", "grep SigIgn /proc/self/status; exit 3")
     assert done.returncode == 3 and b"run.castscope" in done.stderr and b"unrecorded" in done.stderr
+    assert b"limit on file sizes" in done.stderr and b"check the disk" not in done.stderr
     assert int(done.stdout.split()[1], 16) & 1 << (signal.SIGXFSZ - 1) == 0
     assert not list(castscope.folder.glob("run*"))
 
@@ -108,6 +131,13 @@ def test_a_limit_on_memory_is_said_and_the_job_runs(castscope):
     done = limited(castscope, resource.RLIMIT_AS, 100_000_000, "sh", "-c", "echo out; exit 3")
     assert (done.returncode, done.stdout) == (3, b"out\n")
     assert b"the job runs unobserved" in done.stderr and b"terminate" not in done.stderr
+
+
+@pytest.mark.parametrize("files", [6, 8, 12, 16])
+def test_a_limit_on_open_files_is_said_and_the_job_runs(castscope, files):
+    done = limited(castscope, resource.RLIMIT_NOFILE, files, "sh", "-c", "echo out; exit 3")
+    assert (done.returncode, done.stdout) == (3, b"out\n")
+    assert b"(ulimit -n) allows fewer; the job runs unobserved" in done.stderr and b"RAW" not in done.stderr
 
 
 @pytest.mark.parametrize("processes", [1, 2, 6, 12])
