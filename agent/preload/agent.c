@@ -101,6 +101,14 @@ static void say_no_directory(void) {
   say(text);
 }
 
+static void say_no_such_run(void) {
+  char text[PATH_MAX + 512];
+  snprintf(text, sizeof(text),
+           "CASTSCOPE_RUN names %s, which is not there: the job runs on unobserved; unset it to have a run of its own.",
+           run_directory());
+  say(text);
+}
+
 static bool start(const char* agent_path) {
   char text[PATH_MAX + 1024];
   void* agent = dlopen(agent_path, RTLD_NOW | RTLD_LOCAL);
@@ -140,8 +148,10 @@ static void load(void) {
   slots_take_originals();
   if (run_is_off()) return;
   if (!run_make_directory()) {
-    /* Silent after the end of the `castscope run` that it belonged to: the folder is gone then. */
-    if (run_is_bare() || access(run_directory(), F_OK) == 0) say_no_directory();
+    if (access(run_directory(), F_OK) == 0 || run_is_bare())
+      say_no_directory();
+    else if (!run_may_be_over())
+      say_no_such_run();
     return;
   }
   if (!agent_find(agent_path, key)) {

@@ -22,6 +22,7 @@ bool run_is_off(void);            /* CASTSCOPE_OFF, or no place for a run direct
 const char* run_directory(void);  /* "" before run_begin() */
 void run_begin(void);             /* takes CASTSCOPE_RUN, or makes one up for this process tree */
 bool run_is_bare(void);           /* made up here: nobody waits for the job, a relay has to be started */
+bool run_may_be_over(void);       /* the folder is gone, as after the end of a `castscope run`: nobody reads it */
 bool run_make_directory(void);    /* false: there is none and none can be made */
 bool run_has_directory(void);     /* makes none */
 void run_note_process(void);      /* <pid>.attached, for the relay to know whom to wait for */

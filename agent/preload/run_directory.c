@@ -24,6 +24,16 @@ bool run_is_bare(void) {
   return name != NULL && strncmp(name, "/bare-", 6) == 0;
 }
 
+/* It was made as "<base>/run-…", and the base stays. */
+bool run_may_be_over(void) {
+  const char* name = strrchr(directory, '/');
+  if (name == NULL || name == directory || strncmp(name, "/run-", 5) != 0) return false;
+  char base[PATH_MAX];
+  memcpy(base, directory, (size_t)(name - directory));
+  base[name - directory] = '\0';
+  return access(base, F_OK) == 0;
+}
+
 static const char* writable_base(void) {
   if (access("/dev/shm", W_OK | X_OK) == 0) return "/dev/shm";
   const char* base = environment_get("TMPDIR");
