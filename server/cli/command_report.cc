@@ -1,4 +1,6 @@
 // castscope report, convert, version: questions to a finished run.
+#include <sys/stat.h>
+
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -26,9 +28,35 @@ int fail(const absl::Status& status) {
   return kOwnFailure;
 }
 
-// "" and "-" are standard output. An existing file is the user's until --force.
-absl::Status refuse_existing(const std::string& output, bool force) {
-  if (output.empty() || output == "-" || force || !std::filesystem::exists(output)) return absl::OkStatus();
+bool is_same_file(const std::string& one, const std::string& other) {
+  struct stat a, b;
+  return stat(one.c_str(), &a) == 0 && stat(other.c_str(), &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+// SQLite would take a file of such a name, once it is there, for a part of the run.
+bool is_part_of(const std::string& run_file, const std::string& output) {
+  namespace fs = std::filesystem;
+  if (is_same_file(run_file, output)) return true;
+  const std::string folder = fs::path(output).parent_path().string(),
+                    of_run = fs::path(run_file).parent_path().string();
+  const bool same_folder = is_same_file(folder.empty() ? "." : folder, of_run.empty() ? "." : of_run);
+  const std::string name = fs::path(output).filename().string(), run_name = fs::path(run_file).filename().string();
+  for (const char* suffix : {"-wal", "-shm", "-journal"}) {
+    if (is_same_file(run_file + suffix, output) || (same_folder && name == run_name + suffix)) return true;
+  }
+  return false;
+}
+
+// "" and "-" are standard output. An existing file is the user's until --force, and the run file for ever.
+absl::Status refuse_output(const std::string& output, const std::string& run, bool force) {
+  if (output.empty() || output == "-") return absl::OkStatus();
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(run, error);  // SQLite's files lie beside that
+  const std::string run_file = error ? run : real.string();
+  if (is_part_of(run_file, output) || is_same_file(run_file, output + ".new")) {  // where it is written at first
+    return absl::InvalidArgumentError(absl::StrCat(output, " is the run itself: choose another -o FILE"));
+  }
+  if (force || !std::filesystem::exists(output, error)) return absl::OkStatus();
   return absl::AlreadyExistsError(absl::StrCat(output, " exists: choose another -o FILE, or --force"));
 }
 
@@ -38,7 +66,7 @@ absl::Status write_stdout(const std::string& text) {
 }
 
 int report(const ReportOptions& options) {
-  absl::Status status = refuse_existing(options.output, options.force);
+  absl::Status status = refuse_output(options.output, options.run_file, options.force);
   if (!status.ok()) return fail(status);
   auto data = store::read_run(options.run_file);
   if (!data.ok()) return fail(data.status());
@@ -52,7 +80,7 @@ int report(const ReportOptions& options) {
 }
 
 int convert(const ReportOptions& options, const std::string& format_name) {
-  absl::Status status = refuse_existing(options.output, options.force);
+  absl::Status status = refuse_output(options.output, options.run_file, options.force);
   if (!status.ok()) return fail(status);
   auto format = report::event_format(format_name);
   if (!format) return fail(absl::InvalidArgumentError(absl::StrCat("there is no format ", format_name)));

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <iostream>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,15 @@ std::string what_is_wrong(const CLI::ParseError& error, int argc, char** argv, c
                       ": `castscope --help` lists all");
 }
 
+// What nobody could read is no success.
+int when_written(int status) {
+  std::cout.flush();
+  const bool written = std::cout.good() && std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (written || status != 0) return status;
+  say("standard output cannot be written");
+  return kOwnFailure;
+}
+
 int castscope_main(int argc, char** argv) {
   put_aside_inherited_signals();
   CommandLine line;
@@ -61,11 +71,11 @@ int castscope_main(int argc, char** argv) {
   try {
     line.app.parse(words);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return line.app.exit(error);  // --help, --version
+    if (error.get_exit_code() == 0) return when_written(line.app.exit(error));  // --help, --version
     say(what_is_wrong(error, argc, argv, line));
     return kOwnFailure;
   }
-  return line.run();
+  return when_written(line.run());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 """The commands that start no job."""
 
 import json
+import os
 import re
 import subprocess
 
@@ -56,6 +57,71 @@ def test_report_to_a_full_disk(castscope):
     with open("/dev/full", "wb") as full:
         done = castscope("report", "run.castscope", capture_output=False, stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 125 and b"standard output cannot be written" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["env", "version", "--help", "run --help", "recover --list"])
+def test_what_nobody_can_read_is_no_success(castscope, command):
+    castscope.run("true")  # nothing is left to build
+    with open("/dev/full", "wb") as full:
+        done = castscope(*command.split(), capture_output=False, stdout=full, stderr=subprocess.PIPE)
+    nothing_to_say = command == "recover --list" and b"nothing to recover" in done.stderr
+    assert nothing_to_say or (done.returncode == 125 and b"standard output cannot be written" in done.stderr)
+
+
+@pytest.mark.parametrize("command", ["report", "convert"])
+@pytest.mark.parametrize("output", ["run.castscope", "hard", "symbolic", "run.castscope-wal", "run.castscope-shm"])
+def test_a_run_is_not_overwritten_by_itself(castscope, command, output):
+    castscope.run("true")
+    run_file = castscope.folder / "run.castscope"
+    (castscope.folder / "hard").hardlink_to(run_file)
+    (castscope.folder / "symbolic").symlink_to(run_file)
+    before = run_file.read_bytes()
+    for name in ("run.castscope", "symbolic"):
+        done = castscope(command, name, "-o", output, "--force")
+        assert done.returncode == 125 and b"is the run itself" in done.stderr
+    assert run_file.read_bytes() == before and not list(castscope.folder.glob("*-wal"))
+
+
+def test_a_report_into_a_device_leaves_the_device(castscope):
+    castscope.run("true")
+    os.mkfifo(castscope.folder / "pipe")
+    reader = subprocess.Popen(["cat", castscope.folder / "pipe"], stdout=subprocess.PIPE)
+    assert castscope("report", "run.castscope", "-o", "pipe", "--force").returncode == 0
+    assert reader.communicate(timeout=60)[0] == (castscope.folder / "run.json").read_bytes()
+
+
+def test_a_pipe_is_no_run_file(castscope):
+    os.mkfifo(castscope.folder / "pipe")
+    done = castscope("report", "pipe", timeout=60)
+    assert done.returncode == 125 and b"pipe: this is no ordinary file" in done.stderr
+
+
+def test_a_file_that_its_writer_left_in_a_folder_of_others(castscope):
+    """What its log holds can be read only where SQLite may make its index; without a log the file is all there is."""
+    if os.geteuid() != 0 or subprocess.run(["setpriv", "--reuid", "54321", "test", "-x", castscope.program],
+                                           check=False).returncode != 0:
+        pytest.skip("needs root, for another user, and the program where he can reach it")
+    job = castscope.start("sh", "-c", "echo $CASTSCOPE_RUN; read line", stdin=subprocess.PIPE)
+    directory = job.stdout.readline().decode().strip()
+    while b"recording into" not in job.stderr.readline():
+        pass
+    job.kill()
+    job.communicate(timeout=60)
+    castscope("recover", "--discard", directory)
+    for folder in (castscope.folder, *castscope.folder.parents[:2]):
+        folder.chmod(0o755)
+
+    def as_other():
+        return subprocess.run(["setpriv", "--reuid", "54321", "--clear-groups", str(castscope.program), "report",
+                               "run.castscope"], cwd=castscope.folder, capture_output=True, timeout=60, check=False)
+    log = castscope.folder / "run.castscope-wal"
+    assert log.stat().st_size > 0
+    (castscope.folder / "run.castscope-shm").unlink()
+    done = as_other()
+    assert done.returncode == 125 and b"run.castscope-wal" in done.stderr and b"copy both files" in done.stderr
+    assert castscope("report", "run.castscope").returncode == 0  # which takes the log into the file
+    assert not log.exists()
+    assert as_other().returncode == 0
 
 
 def test_convert_formats(castscope):
@@ -134,8 +200,8 @@ def test_env_refuses_what_cannot_work(castscope, python):
     assert refused.returncode == 125 and refused.stdout == b"" and b"CASTSCOPE_OUT" in refused.stderr
 
 
-def test_env_in_an_environment_of_its_own_repeats_nothing(castscope, python):
-    once = f'eval "$({castscope.program} env -- {python})"'
+def test_env_in_an_environment_of_its_own_repeats_nothing(castscope, python_without_us):
+    once = f'eval "$({castscope.program} env -- {python_without_us})"'
 
     def environment_after(command):
         out = subprocess.run(["sh", "-c", f"{command}; env"], env=clean_environment(), capture_output=True, text=True,
@@ -145,7 +211,6 @@ def test_env_in_an_environment_of_its_own_repeats_nothing(castscope, python):
 
     assert len(environment_after(once)) == 4
     assert sorted(environment_after(f"{once}; {once}")) == sorted(environment_after(once))
-
 
 
 def test_what_is_left_over_is_listed_on_stdout(castscope):
