@@ -43,7 +43,13 @@ int print_environment(const EnvOptions& options) {
   }
   std::vector<std::string> variables = observing_variables(options.command, *preload, say);
   if (!options.output.empty()) {
-    variables.push_back(absl::StrCat("CASTSCOPE_OUT=", std::filesystem::absolute(options.output).string()));
+    std::error_code error;
+    const std::string place = std::filesystem::absolute(options.output, error).string();
+    if (error) {
+      say("the working directory is gone: give -o an absolute name");
+      return kOwnFailure;
+    }
+    variables.push_back(absl::StrCat("CASTSCOPE_OUT=", place));
   }
   if (!options.collector.empty()) variables.push_back(absl::StrCat("CASTSCOPE_COLLECTOR=", options.collector));
   for (const std::string& variable : variables) {

@@ -28,7 +28,7 @@ std::string variable(const char* name) {
 // What can be known of a job that nobody described: by its first process that had an agent.
 RunRecord describe(const RunDirectory& directory) {
   RunRecord record{.command = {},
-                   .cwd = std::filesystem::current_path().string(),
+                   .cwd = working_folder(),
                    .stem = "",
                    .begin_realtime_ns = realtime_ns(),
                    .pid = getpid(),
@@ -68,8 +68,23 @@ void wait_for_last_process(Recording& recording, const RunDirectory& directory) 
   }
 }
 
+// Nobody reads what a relay says: a run that its collector did not take goes where a run without a collector goes.
+RecordingResult record_here(RecordingOptions options, const std::string& why) {
+  const RunDirectory& directory = options.directory;
+  std::vector<std::string> notices = directory.said();
+  notices.push_back(absl::StrCat("the collector at ", options.collector.address, " did not take this run (", why,
+                                 "): what it has not acknowledged is recorded here"));
+  options.collector = {};
+  options.expected = directory.attached();
+  auto recording = Recording::begin(options);
+  if (!recording.ok()) return {};
+  wait_for_last_process(**recording, directory);
+  return (*recording)->finish(std::nullopt, notices);
+}
+
 int relay_until_end(const std::string& path, CollectorAddress collector) {
   RunDirectory directory(path);
+  if (!directory.check().ok()) return kOwnFailure;
   collector.token = variable("CASTSCOPE_TOKEN");
   RunRecord record = describe(directory);
   const std::string when = local_time_for_names();
@@ -81,18 +96,24 @@ int relay_until_end(const std::string& path, CollectorAddress collector) {
   if (!output.ok() || !check_writable(*output).ok()) output = fallback_output(record.command, when, claim);
   record.stem = output->stem;
   (void)directory.write_record(record);
-  auto recording = Recording::begin({.directory = directory,
-                                     .record = record,
-                                     .output = *output,
-                                     .overwrite = false,
-                                     .resume = false,
-                                     .main_process = first_attached(directory),
-                                     .collector = collector});
-  if (!recording.ok()) return kOwnFailure;  // nobody listens; the segments stay for `castscope recover`
-  wait_for_last_process(**recording, directory);
-  RecordingResult result = (*recording)->finish(std::nullopt, directory.said());
-  if (!result.relay.delivered) return kOwnFailure;
-  directory.remove();
+  RecordingOptions options{.directory = directory,
+                           .record = record,
+                           .output = *output,
+                           .overwrite = false,
+                           .resume = false,
+                           .main_process = first_attached(directory),
+                           .collector = collector};
+  auto recording = Recording::begin(options);
+  RecordingResult result;
+  if (recording.ok()) {
+    wait_for_last_process(**recording, directory);
+    result = (*recording)->finish(std::nullopt, directory.said());
+  } else {
+    result.problem = std::string(recording.status().message());
+  }
+  if (!result.relay.delivered && !collector.address.empty()) result = record_here(options, result.problem);
+  if (!result.relay.delivered) return kOwnFailure;  // nobody listens; the segments stay for `castscope recover`
+  directory.discard_unless_segments();
   return 0;
 }
 
@@ -133,10 +154,6 @@ int recover(const RunDirectory& directory, const RecoverOptions& options) {
     say(absl::StrCat(directory.path(), " is still being recorded by process ", directory.read_record()->pid));
     return kOwnFailure;
   }
-  if (!std::filesystem::is_directory(directory.path())) {
-    say(absl::StrCat(directory.path(), " is no run directory: `castscope recover --list` shows what there is"));
-    return kOwnFailure;
-  }
   RunRecord record = directory.read_record().value_or(describe(directory));
   Output output{record.stem};
   OutputClaim claim;
@@ -144,7 +161,8 @@ int recover(const RunDirectory& directory, const RecoverOptions& options) {
                 is_file_of(output.run_file(), directory);
   if (!resume) {
     std::string wish = options.output;
-    if (wish.empty() && !record.stem.empty() && !std::filesystem::exists(output.run_file()))
+    std::error_code error;
+    if (wish.empty() && !record.stem.empty() && !std::filesystem::exists(output.run_file(), error))
       wish = record.stem + ".castscope";
     auto chosen = choose_output(wish, record.command, local_time_for_names(), options.force, claim);
     absl::Status status = chosen.ok() ? check_writable(*chosen) : chosen.status();
@@ -180,24 +198,39 @@ int recover(const RunDirectory& directory, const RecoverOptions& options) {
   if (!result.problem.empty()) say(result.problem);
   if (!result.data || !result.relay.delivered) return kOwnFailure;
   directory.discard();
-  say(absl::StrCat("recovered ", output.run_file()));
-  print_summary(*result.data, output);
+  say(absl::StrCat("recovered ", result.output.run_file()));
+  if (!result.missing.empty()) say(result.missing);
+  print_summary(*result.data, result.output);
+  return expected && !expected->empty() && result.relay.processes.empty() ? kOwnFailure : 0;
+}
+
+int discard(const RunDirectory& directory) {
+  const std::string name = title(directory);
+  if (directory.is_recorded() || directory.has_living_process()) {
+    say(absl::StrCat(directory.path(), " belongs to a job that still runs: left alone"));
+    return 0;
+  }
+  const bool gone = directory.discard();
+  say(gone ? absl::StrCat("deleted ", name)
+           : absl::StrCat("deleted what is castscope's in ", name, "; other files are in it, and stay"));
   return 0;
 }
 
 int recover_all(const RecoverOptions& options) {
   std::vector<RunDirectory> directories = left_over(options);
+  if (!options.directory.empty()) {  // before anything is read, written or deleted there
+    if (absl::Status status = directories[0].check(); !status.ok()) {
+      say(std::string(status.message()));
+      return kOwnFailure;
+    }
+  }
   if (directories.empty()) say("there is nothing to recover");
   int status = 0;
   for (const RunDirectory& directory : directories) {
     if (options.list) {
       std::printf("%s\n", title(directory).c_str());
     } else if (options.discard) {
-      if (directory.has_living_process()) {
-        say(absl::StrCat(directory.path(), " belongs to a job that still runs: left alone"));
-      } else {
-        directory.discard();
-      }
+      status = std::max(status, discard(directory));
     } else if (options.directory.empty() && directory.has_living_process()) {
       // Whoever cleans up after a crash does not want to wait for a job that may run for days.
       say(absl::StrCat(directory.path(), " belongs to a job that still runs: left alone; name it to have it recorded"));

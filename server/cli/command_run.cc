@@ -1,20 +1,16 @@
 // castscope run: the main job, end to end.
-#include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <algorithm>
 #include <chrono>
-#include <condition_variable>
-#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <thread>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "server/cli/child.h"
 #include "server/cli/commands.h"
@@ -24,6 +20,7 @@
 #include "server/cli/proc.h"
 #include "server/cli/recording.h"
 #include "server/cli/summary.h"
+#include "server/cli/watches.h"
 
 namespace castscope::cli {
 namespace {
@@ -36,100 +33,14 @@ struct RunOptions {
   std::vector<std::string> command;
 };
 
-// A line that is drawn over and over, only when asked for: the job may draw its own.
-class ProgressLine {
- public:
-  ProgressLine(relay::Relay& relay, bool wanted) : relay_(relay) {
-    if (wanted) thread_ = std::thread([this] { draw_until_stopped(); });
-  }
-  ~ProgressLine() {
-    if (!thread_.joinable()) return;
-    {
-      std::lock_guard lock(mutex_);
-      stopped_ = true;
-    }
-    wake_.notify_one();
-    thread_.join();
-    draw("");
-  }
-
- private:
-  // As much of it as fits into the line: one that is broken scrolls.
-  void draw(const std::string& text) {
-    winsize size{};
-    const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
-    const std::string line = text.substr(0, known ? size.ws_col - 1u : text.size());
-    const std::size_t blanks = drawn_ > line.size() ? drawn_ - line.size() : 0;  // no codes: not every terminal has any
-    absl::FPrintF(stderr, "\r%s%s\r%s", line, std::string(blanks, ' '), line);
-    std::fflush(stderr);
-    drawn_ = line.size();
-  }
-  void draw_until_stopped() {
-    std::unique_lock lock(mutex_);
-    while (!wake_.wait_for(lock, std::chrono::milliseconds(500), [this] { return stopped_; })) {
-      relay::Progress now = relay_.progress();
-      draw(absl::StrCat("castscope: ", now.processes, now.processes == 1 ? " process, " : " processes, ", now.casts,
-                        " casts, ", now.hits, " cache hits, ", now.events, " events",
-                        now.dropped > 0 ? absl::StrCat(", ", now.dropped, " dropped") : ""));
-    }
-  }
-  relay::Relay& relay_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopped_ = false;
-  std::size_t drawn_ = 0;
-  std::thread thread_;
-};
-
-// Says soon that the collector cannot be reached, and when it can be: once each.
-class CollectorWatch {
- public:
-  CollectorWatch(relay::Relay& relay, const std::string& address) : relay_(relay), address_(address) {
-    if (!address.empty()) thread_ = std::thread([this] { watch(); });
-  }
-  ~CollectorWatch() {
-    if (!thread_.joinable()) return;
-    {
-      std::lock_guard lock(mutex_);
-      stopped_ = true;
-    }
-    wake_.notify_one();
-    thread_.join();
-  }
-
- private:
-  void watch() {
-    constexpr int kLooksBeforeWeSay = 10;  // a second: a collector may be starting
-    std::unique_lock lock(mutex_);
-    for (int in_trouble = 0; !wake_.wait_for(lock, std::chrono::milliseconds(100), [this] { return stopped_; });) {
-      const std::string trouble = relay_.trouble();
-      in_trouble = trouble.empty() ? 0 : in_trouble + 1;
-      if (!said_ && in_trouble == kLooksBeforeWeSay) {
-        say(absl::StrCat("the collector at ", address_, " cannot be reached (", trouble,
-                         "); the job goes on, and what it does is kept for as long as there is room"));
-        said_ = true;
-      } else if (said_ && trouble.empty()) {
-        say(absl::StrCat("the collector at ", address_, " is reached now"));
-        return;
-      }
-    }
-  }
-  relay::Relay& relay_;
-  const std::string address_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopped_ = false, said_ = false;
-  std::thread thread_;
-};
-
 absl::StatusOr<Output> place_of_output(const RunOptions& options, const std::string& when, OutputClaim& claim) {
   if (!options.collector.address.empty()) {  // the collector has the files; a name is all it gets
     std::string wish = std::filesystem::path(options.output).stem().string();
     return Output{wish.empty() ? absl::StrCat(telling_name(options.command), "-", when) : wish};
   }
   auto output = choose_output(options.output, options.command, when, options.force, claim);
-  if (!output.ok()) return output;
-  absl::Status writable = check_writable(*output);
+  if (absl::IsAlreadyExists(output.status())) return output;
+  absl::Status writable = output.ok() ? check_writable(*output) : output.status();
   if (writable.ok()) return output;
   Output fallback = fallback_output(options.command, when, claim);
   absl::Status also = check_writable(fallback);
@@ -182,15 +93,34 @@ std::string about(const std::vector<pid_t>& left) {
                             "): what they cast from here on is not recorded");
 }
 
-void report_end(const RunOptions& options, const RunDirectory& directory, const Output& output,
-                const RecordingResult& result) {
+constexpr char kInner[] = "a castscope inside this run took the job: ";
+
+// Of a castscope around this one, which sees nothing of the job.
+void tell_outer(const std::string& where) {
+  const char* path = getenv("CASTSCOPE_RUN");
+  const RunDirectory outer(path != nullptr ? path : "");
+  if (outer.check().ok()) outer.note(absl::StrCat(kInner, "what it does is not recorded here, but ", where));
+}
+
+// Nobody should take a run without casts for a job without casts.
+void tell_why_nothing_was_seen(std::vector<std::string>& notices) {
+  const auto inner = std::find_if(notices.begin(), notices.end(),
+                                  [](const std::string& notice) { return absl::StartsWith(notice, kInner); });
+  if (inner != notices.end()) return say(*inner);
+  notices.emplace_back(
+      "no process with PyTorch was seen: castscope sees those that are started with its LD_PRELOAD in their "
+      "environment, by programs that are no static ones");
+  say(notices.back());
+}
+
+void report_end(const RunOptions& options, const RunDirectory& directory, const RecordingResult& result) {
   const std::string& collector = options.collector.address;
   if (!collector.empty() && !result.relay.delivered && !directory.has_segments()) {
     say(absl::StrCat("the collector at ", collector, " has no account of this run (", result.problem,
                      "), in which nothing was cast"));
     directory.discard();
   } else if (!result.relay.delivered || (!result.problem.empty() && !result.data)) {
-    std::string where = collector.empty() ? output.run_file() : absl::StrCat("the collector at ", collector);
+    std::string where = collector.empty() ? result.output.run_file() : absl::StrCat("the collector at ", collector);
     say(absl::StrCat("not everything reached ", where, result.problem.empty() ? "" : ": ", result.problem,
                      "; what is left lies in ", directory.path(), ": `castscope recover` goes on with it"));
   } else {
@@ -198,7 +128,7 @@ void report_end(const RunOptions& options, const RunDirectory& directory, const 
     directory.discard();
     if (!collector.empty()) say(absl::StrCat("the run is kept by the collector at ", collector));
   }
-  if (result.data) print_summary(*result.data, output);
+  if (result.data) print_summary(*result.data, result.output);
 }
 
 int run(RunOptions options) {
@@ -219,11 +149,11 @@ int run(RunOptions options) {
   if (!output.ok()) return run_unobserved(signals, options, std::string(output.status().message()));
   absl::StatusOr<RunDirectory> directory = RunDirectory::create();
   if (!directory.ok()) return run_unobserved(signals, options, std::string(directory.status().message()));
-  auto drop_directory = absl::MakeCleanup([&] { directory->remove(); });
+  auto drop_directory = absl::MakeCleanup([&] { directory->discard_unless_segments(); });
 
   std::vector<std::string> environment = job_environment(std::move(prepared), *directory, say);
   RunRecord record{.command = options.command,
-                   .cwd = std::filesystem::current_path().string(),
+                   .cwd = working_folder(),
                    .stem = output->stem,
                    .begin_realtime_ns = realtime_ns(),
                    .pid = getpid(),
@@ -270,7 +200,10 @@ int run(RunOptions options) {
     claim.release();
     leave_as(end);
   }
-  if (options.collector.address.empty()) say(one_line(absl::StrCat("recording into ", output->run_file()), 4096));
+  const std::string& collector = options.collector.address;
+  if (collector.empty()) say(one_line(absl::StrCat("recording into ", output->run_file()), 4096));
+  tell_outer(collector.empty() ? absl::StrCat("in ", output->run_file())
+                               : absl::StrCat("by the collector at ", collector));
 
   JobEnd end;
   std::vector<pid_t> left;
@@ -283,18 +216,20 @@ int run(RunOptions options) {
   }
   notices = directory->said();
   if (directory->attached().empty() && !directory->has_segments() && (*recording)->relay().progress().processes == 0) {
-    notices.emplace_back(
-        "no process with PyTorch was seen: castscope sees those that are started with its LD_PRELOAD in their "
-        "environment, by programs that are no static ones");
-    say(notices.back());
+    tell_why_nothing_was_seen(notices);
   }
   if (!left.empty()) {
     notices.push_back(about(left));
     say(notices.back());
   }
+  auto late = say_when_late(absl::StrCat(
+      "the job has ended; the ",
+      collector.empty() ? "run file is being written"
+                        : absl::StrCat("collector at ", collector, " is waited for, ", kCollectorPatience)));
   RecordingResult result = (*recording)->finish(end, notices, left);
+  late.reset();
   std::move(drop_directory).Cancel();
-  report_end(options, *directory, *output, result);
+  report_end(options, *directory, result);
   claim.release();
   leave_as(end);
 }
@@ -321,7 +256,10 @@ void add_run(CommandLine& line) {
       "  castscope run -- python train.py --epochs 3\n"
       "  castscope run -o runs/baseline -- torchrun --nproc-per-node 2 train.py\n"
       "  castscope run --keep all -o deep -- python -m project.train\n\n"
-      "The exit status, the signals and the standard streams are the command's own; castscope speaks on stderr.");
+      "The exit status, the signals and the standard streams are the command's own; castscope speaks on stderr. After "
+      "it, "
+      "the collector is waited for, " +
+      std::string(kCollectorPatience) + ".");
   command->callback([&line, options, command] {
     line.run = [&line, options, command] {
       options->command = command->remaining();

@@ -34,7 +34,8 @@ class RunShelf {
     std::lock_guard lock(mutex_);
     store::StoreOptions options{.keep_all = keep_all_};
     Output output = place(run);
-    bool known = fs::exists(output.run_file());
+    std::error_code error;
+    bool known = fs::exists(output.run_file(), error);
     auto store = known ? store::RunStore::resume(output.run_file(), options)
                        : store::RunStore::create(output.run_file(), start_of(run), options);
     if (!store.ok()) {
@@ -64,11 +65,12 @@ class RunShelf {
     if (closing.exit_status >= 0) end.exit_status = closing.exit_status;
     if (closing.signal > 0) end.signal = closing.signal;
     if (end.complete) end.complete = every_process_ended(*entry.store);
-    auto data = conclude(*entry.store, end, entry.output.report_file());
-    if (data.ok()) {
-      spdlog::info("run {}: {} and .json written", id, entry.output.run_file());
+    auto concluded = conclude(*entry.store, end, entry.output);
+    if (concluded.ok()) {
+      if (!concluded->moved.empty()) spdlog::warn("run {}: {}", id, concluded->moved);
+      spdlog::info("run {}: {} and .json written", id, concluded->output.run_file());
     } else {
-      spdlog::error("run {}: {}", id, std::string(data.status().message()));
+      spdlog::error("run {}: {}", id, std::string(concluded.status().message()));
     }
   }
 
@@ -106,7 +108,8 @@ class RunShelf {
     }
     if (name.empty() || name[0] == '.') name = "run" + name;
     Output output{(fs::path(folder_) / name).string()};
-    for (int n = 2; fs::exists(output.run_file()); n++) {
+    std::error_code error;
+    for (int n = 2; fs::exists(output.run_file(), error); n++) {
       auto data = store::read_run(output.run_file());
       if (data.ok() && data->start.run_id == run.id) break;
       output.stem = (fs::path(folder_) / absl::StrCat(name, "-", n)).string();
@@ -124,7 +127,8 @@ int serve(const ServeOptions& options) {
   spdlog::set_default_logger(spdlog::stderr_color_mt("castscope"));
   std::error_code error;
   fs::create_directories(options.folder, error);
-  if (access(options.folder.c_str(), W_OK) != 0) {
+  const std::string folder = fs::absolute(options.folder, error).string();
+  if (error || access(options.folder.c_str(), W_OK) != 0) {
     say(absl::StrCat(options.folder, " cannot be written: choose another --folder"));
     return kOwnFailure;
   }
@@ -135,7 +139,7 @@ int serve(const ServeOptions& options) {
   sigaddset(&stop, SIGTERM);
   sigprocmask(SIG_BLOCK, &stop, nullptr);
 
-  RunShelf shelf(fs::absolute(options.folder).string(), options.keep == "all");
+  RunShelf shelf(folder, options.keep == "all");
   ingest::RunKeeper keeper;
   keeper.open = [&](const ingest::RunOpening& run) { return shelf.open(run); };
   keeper.close = [&](const std::string& id, const ingest::RunClosing& closing) { shelf.close(id, closing); };
@@ -144,7 +148,7 @@ int serve(const ServeOptions& options) {
     say(std::string(server.status().message()));
     return kOwnFailure;
   }
-  spdlog::info("collecting on {} into {}", (*server)->address(), fs::absolute(options.folder).string());
+  spdlog::info("collecting on {} into {}", (*server)->address(), folder);
   int signal = 0;
   sigwait(&stop, &signal);
   spdlog::info("stopping");

@@ -69,6 +69,13 @@ bool starts_others(const std::string& module) {
   return std::find(std::begin(kLaunchers), std::end(kLaunchers), module) != std::end(kLaunchers);
 }
 
+absl::StatusOr<fs::path> absolute(const std::string& path) {
+  std::error_code error;
+  fs::path result = path.empty() ? fs::current_path(error) : fs::absolute(path, error);
+  if (error) return absl::UnavailableError("the working directory is gone, and nothing can be written into it");
+  return result;
+}
+
 absl::Status check_file(const std::string& path) {
   std::error_code error;
   bool existed = fs::exists(path, error);
@@ -106,14 +113,13 @@ std::string telling_name(const std::vector<std::string>& command) {
 absl::StatusOr<Output> choose_output(const std::string& wish, const std::vector<std::string>& command,
                                      const std::string& when, bool force, OutputClaim& claim) {
   std::string name = absl::StrCat(telling_name(command), "-", when);
-  if (wish.empty()) return unused(fs::current_path(), name, claim);
   std::error_code error;
   bool is_folder = fs::is_directory(wish, error) || absl::EndsWith(wish, "/");
-  if (is_folder) {
-    fs::create_directories(wish, error);
-    return unused(fs::absolute(wish), name, claim);
-  }
-  Output output{fs::absolute(without_suffix(wish)).string()};
+  auto place = absolute(is_folder || wish.empty() ? wish : without_suffix(wish));
+  if (!place.ok()) return place.status();
+  if (is_folder) fs::create_directories(*place, error);
+  if (is_folder || wish.empty()) return unused(*place, name, claim);
+  Output output{place->string()};
   if (!claim.take(output.stem)) {
     return absl::AlreadyExistsError(
         absl::StrCat(output.run_file(), " is being written by another castscope: choose another -o NAME"));

@@ -20,7 +20,8 @@ std::string telling_name(const std::vector<std::string>& command);
 
 // `wish` is what the user gave with -o ("" = nothing), `when` stands in default names ("20261121-110700").
 // A file that exists, or that another castscope is writing, is an error when the user named it, and avoided ("-2",
-// "-3", …) when the name is ours. Nobody overwrites what is being written. `claim` holds the place.
+// "-3", …) when the name is ours. Without a working directory there may be no place. Nobody overwrites what is being
+// written. `claim` holds the place.
 absl::StatusOr<Output> choose_output(const std::string& wish, const std::vector<std::string>& command,
                                      const std::string& when, bool force, OutputClaim& claim);
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -52,6 +53,13 @@ std::vector<std::string> command_line(pid_t pid) {
   if (!text.empty() && text.back() == '\0') text.pop_back();
   if (text.empty()) return {};
   return absl::StrSplit(text, '\0');
+}
+
+std::string working_folder() {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path folder = fs::current_path(error);
+  return error ? fs::read_symlink("/proc/self/cwd", error).string() : folder.string();
 }
 
 std::string one_line(std::string text, std::size_t most_bytes) {

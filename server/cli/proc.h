@@ -13,6 +13,8 @@ std::uint64_t start_ticks(pid_t pid);           // 0 = there is no such process 
 bool is_alive(pid_t pid, std::uint64_t ticks);  // ticks 0 = whatever its start time
 double process_age(pid_t pid);                  // seconds; below zero: there is no such process
 std::vector<std::string> command_line(pid_t pid);
+// Of this process; where it was deleted, as the kernel tells it; "" = not known.
+std::string working_folder();
 // A command as a person may see it: without line ends, and cut where it gets long.
 std::string one_line(std::string text, std::size_t most_bytes);
 

@@ -81,7 +81,8 @@ std::string find_library(const fs::path& torch, const std::string& name) {
 
 std::vector<std::string> find_headers(const fs::path& torch) {
   for (const fs::path& folder : {torch / "include", fs::path("/usr/include")}) {
-    if (fs::exists(folder / "ATen" / "autocast_mode.h")) {
+    std::error_code error;
+    if (fs::exists(folder / "ATen" / "autocast_mode.h", error)) {
       return {folder.string(), (folder / "torch/csrc/api/include").string()};
     }
   }

@@ -1,5 +1,6 @@
 #include "server/cli/recording.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,7 +23,14 @@ namespace {
 using std::chrono::seconds;
 
 // Everything the job left is in memory or nearly so; only a collector far away may need its time.
-constexpr seconds kLocalDeadline{120}, kRemoteDeadline{10};
+constexpr seconds kLocalDeadline{120}, kRemoteDeadline{10}, kFirstAnswer{2}, kNextAnswer{5};
+
+// For a run whose file was taken away: where it was, when nothing is there now.
+Output place_anew(const Output& before, const std::vector<std::string>& command, OutputClaim& claim) {
+  std::error_code error;
+  const bool is_free = !std::filesystem::exists(std::filesystem::symlink_status(before.run_file(), error));
+  return is_free && check_writable(before).ok() ? before : fallback_output(command, local_time_for_names(), claim);
+}
 
 bool all_ended(const relay::Summary& summary) {
   return std::all_of(summary.processes.begin(), summary.processes.end(), [](const relay::ProcessSummary& process) {
@@ -79,29 +87,43 @@ std::string host_name() {
 }
 
 absl::Status write_text_file(const std::string& path, const std::string& text) {
-  std::string fresh = absl::StrCat(path, ".new");
+  struct stat info {};
+  const bool is_special = stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);  // such as /dev/null
+  std::string fresh = is_special ? path : absl::StrCat(path, ".new");
   std::FILE* file = std::fopen(fresh.c_str(), "w");
   bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
   int error = errno;
   if (file != nullptr && std::fclose(file) != 0 && written) written = false, error = errno;
-  if (written && std::rename(fresh.c_str(), path.c_str()) == 0) return absl::OkStatus();
+  if (written && (is_special || std::rename(fresh.c_str(), path.c_str()) == 0)) return absl::OkStatus();
   if (written) error = errno;
-  std::remove(fresh.c_str());
+  if (!is_special) std::remove(fresh.c_str());
   return absl::UnavailableError(absl::StrCat(path, " cannot be written: ", std::strerror(error)));
 }
 
-absl::StatusOr<store::RunData> conclude(store::RunStore& store, const store::RunEnd& end,
-                                        const std::string& report_file) {
-  absl::Status status = store.finish(end);
+absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd& end, const Output& output) {
+  const bool moved = store.has_moved();
+  absl::Status status = moved ? store.notice(
+                                    "the run file was moved or deleted while it was being written: this is "
+                                    "another one, with all of it")
+                              : absl::OkStatus();
+  if (status.ok()) status = store.finish(end);
   if (status.ok()) status = rules::record_findings(store);
   absl::StatusOr<store::RunData> data = store.read();
   if (status.ok()) status = data.status();
-  absl::Status closed = store.close();
+  Conclusion result{.data = {}, .output = output, .moved = ""};
+  OutputClaim claim;
+  if (moved && data.ok()) {
+    result.output = place_anew(output, data->start.command, claim);
+    result.moved = absl::StrCat(output.run_file(), " was moved or deleted while it was being written; the run is in ",
+                                result.output.run_file(), " instead");
+  }
+  absl::Status closed = result.moved.empty() ? store.close() : store.close_elsewhere(result.output.run_file());
   // What was read is worth a report, whatever becomes of the file.
-  if (data.ok()) closed.Update(write_text_file(report_file, report::json_text(*data)));
+  if (data.ok()) closed.Update(write_text_file(result.output.report_file(), report::json_text(*data)));
   if (status.ok()) status = closed;
   if (!status.ok()) return status;
-  return data;
+  result.data = *std::move(data);
+  return result;
 }
 
 absl::StatusOr<std::unique_ptr<Recording>> Recording::begin(RecordingOptions options) {
@@ -161,6 +183,8 @@ absl::Status Recording::start_relay() {
     auto channel = relay::connect(options_.collector.address, options_.collector.tls);
     if (!channel.ok()) return channel.status();
     relay_options.channel = *std::move(channel);
+    relay_options.patience_for_first_answer = kFirstAnswer;
+    relay_options.patience_for_next_answer = kNextAnswer;
   }
   relay_ = std::make_unique<relay::Relay>(std::move(relay_options));
   return relay_->start();
@@ -174,6 +198,7 @@ Recording::~Recording() {
 RecordingResult Recording::finish(std::optional<JobEnd> end, std::vector<std::string> notices,
                                   const std::vector<pid_t>& left) {
   RecordingResult result;
+  result.output = options_.output;
   relay::Farewell farewell;
   if (end) {
     farewell.exit_status = end->exit_status;
@@ -187,8 +212,8 @@ RecordingResult Recording::finish(std::optional<JobEnd> end, std::vector<std::st
   result.complete =
       result.relay.delivered && all_ended(result.relay) && left.empty() && !options_.directory.tells_of_unrecorded();
   if (options_.expected) {
-    const std::string missing = what_is_missing(*options_.expected, result.relay);
-    if (!missing.empty()) notices.push_back(missing), result.complete = false;
+    result.missing = what_is_missing(*options_.expected, result.relay);
+    if (!result.missing.empty()) notices.push_back(result.missing), result.complete = false;
   }
   result.problem = first_problem(result.relay);
   if (server_ == nullptr) return result;
@@ -206,11 +231,13 @@ void Recording::close_store(const std::optional<JobEnd>& end, const std::vector<
   store::RunEnd run_end{.end_ns = realtime_ns(), .exit_status = {}, .signal = {}, .complete = result.complete};
   if (end && end->signal != 0) run_end.signal = end->signal;
   if (end && end->signal == 0) run_end.exit_status = end->exit_status;
-  auto data = conclude(*store_, run_end, options_.output.report_file());
-  if (data.ok()) {
-    result.data = *std::move(data);
+  auto concluded = conclude(*store_, run_end, options_.output);
+  if (concluded.ok()) {
+    result.data = std::move(concluded->data);
+    result.output = concluded->output;
+    if (result.problem.empty()) result.problem = concluded->moved;
   } else if (result.problem.empty()) {
-    result.problem = std::string(data.status().message());
+    result.problem = std::string(concluded.status().message());
   }
 }
 

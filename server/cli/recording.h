@@ -18,6 +18,10 @@
 
 namespace castscope::cli {
 
+// How long is waited for a collector after the job; recording.cc has the numbers.
+inline constexpr char kCollectorPatience[] =
+    "ten seconds at most: two when it has never answered, five after its last answer";
+
 struct CollectorAddress {
   std::string address;  // "" = collect here, into `output`
   std::string token;
@@ -41,6 +45,8 @@ struct RecordingResult {
   relay::Summary relay;
   bool complete = false;
   std::string problem;                 // a sentence when the report is not what it should be
+  std::string missing;                 // a sentence about what was `expected` and is not there
+  Output output;                       // where it is
   std::optional<store::RunData> data;  // of local collecting
 };
 
@@ -67,10 +73,14 @@ class Recording {
   std::unique_ptr<relay::Relay> relay_;
 };
 
+struct Conclusion {
+  store::RunData data;
+  Output output;
+  std::string moved;  // a sentence when that is not where it was begun
+};
 // Judges, reads and closes the run: what remains to do with a store when its last word has been said. Writes the
-// report beside it.
-absl::StatusOr<store::RunData> conclude(store::RunStore& store, const store::RunEnd& end,
-                                        const std::string& report_file);
+// report beside it. A run file that was moved or deleted meanwhile is written anew, elsewhere if need be.
+absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd& end, const Output& output);
 
 absl::Status write_text_file(const std::string& path, const std::string& text);
 

@@ -1,5 +1,6 @@
 #include "server/cli/run_directory.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +17,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "agent/preload/unfiled.h"
 #include "agent/relay/process.h"
 #include "server/cli/proc.h"
@@ -45,9 +48,34 @@ bool is_private(const std::string& path) {
 std::vector<fs::path> files_in(const std::string& folder) {
   std::vector<fs::path> result;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) result.push_back(entry.path());
+  for (fs::directory_iterator at(folder, error); !error && at != fs::directory_iterator(); at.increment(error)) {
+    result.push_back(at->path());
+  }
   std::sort(result.begin(), result.end());
   return result;
+}
+
+bool is_number(absl::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == absl::string_view::npos;
+}
+
+// "run-<seconds>-<nanoseconds>-<pid>", as create() and agent/preload/run_directory.c make them.
+bool is_run_id(absl::string_view name) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(name, '-');
+  return parts.size() == 4 && (parts[0] == "run" || parts[0] == "bare") && is_number(parts[1]) && is_number(parts[2]) &&
+         is_number(parts[3]);
+}
+
+// The header's list; what is named after a process begins with its number.
+bool is_castscopes(absl::string_view name) {
+  if (name == "run.json" || name == "relay.lock" || name == "libcastscope.so" || absl::StartsWith(name, "said-")) {
+    return true;
+  }
+  const std::size_t dot = name.find('.');
+  const absl::string_view kind = name.substr(std::min(dot, name.size()));
+  if (kind != ".lanes" && kind != ".attached" && kind != ".replaced") return false;
+  const std::vector<absl::string_view> numbers = absl::StrSplit(name.substr(0, dot), '-');
+  return numbers.size() <= 2 && std::all_of(numbers.begin(), numbers.end(), is_number);
 }
 
 std::string text_of(const fs::path& path) {
@@ -94,6 +122,27 @@ absl::StatusOr<std::string> make_in_base(const std::string& name) {
 
 }  // namespace
 
+RunDirectory::RunDirectory(std::string path) : path_(std::move(path)) {
+  while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
+}
+
+absl::Status RunDirectory::check() const {
+  const auto wrong = [this](absl::string_view why) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path_, " is no run directory (", why, "): `castscope recover --list` shows what there is"));
+  };
+  struct stat info;
+  if (lstat(path_.c_str(), &info) != 0) return wrong(strerror(errno));
+  if (!S_ISDIR(info.st_mode)) return wrong("it is no folder");
+  if (!is_run_id(id())) return wrong("its name is not made of run- or bare- and three numbers");
+  if (info.st_uid != geteuid()) return wrong("it belongs to somebody else");
+  if ((info.st_mode & 077) != 0) return wrong("it is open to others");
+  const std::vector<fs::path> files = files_in(path_);
+  const bool has_ours = std::any_of(files.begin(), files.end(),
+                                    [](const fs::path& file) { return is_castscopes(file.filename().string()); });
+  return files.empty() || has_ours ? absl::OkStatus() : wrong("nothing in it is castscope's");
+}
+
 absl::StatusOr<RunDirectory> RunDirectory::create() {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
@@ -111,10 +160,7 @@ std::vector<RunDirectory> RunDirectory::all() {
     if (!is_private(base) || std::find(seen.begin(), seen.end(), base) != seen.end()) continue;
     seen.push_back(base);
     for (const fs::path& path : files_in(base)) {
-      std::string name = path.filename().string();
-      if (is_private(path.string()) && (absl::StartsWith(name, "run-") || absl::StartsWith(name, "bare-"))) {
-        result.emplace_back(path.string());
-      }
+      if (RunDirectory directory(path.string()); directory.check().ok()) result.push_back(std::move(directory));
     }
   }
   return result;
@@ -182,6 +228,18 @@ std::vector<std::string> RunDirectory::all_said() const {
   return result;
 }
 
+// As agent/preload/say.c does.
+void RunDirectory::note(const std::string& sentence) const {
+  std::uint64_t hash = 1469598103934665603u;  // FNV-1a
+  for (unsigned char c : sentence) hash = (hash ^ c) * 1099511628211u;
+  const std::string path = absl::StrCat(path_, "/said-", absl::Hex(hash, absl::kZeroPad16));
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return;
+  const ssize_t ignored = write(fd, sentence.data(), sentence.size());
+  (void)ignored;
+  close(fd);
+}
+
 bool RunDirectory::tells_of_unrecorded() const {
   const std::vector<std::string> sentences = all_said();
   return std::any_of(sentences.begin(), sentences.end(), [](const std::string& sentence) {
@@ -220,14 +278,24 @@ bool RunDirectory::is_recorded() const {
   return record && is_alive(record->pid, record->pid_ticks);
 }
 
-void RunDirectory::remove() const {
-  if (has_segments()) return;
-  discard();
+// Names, never a tree: whatever a path may have become meanwhile, only files that castscope makes go away.
+bool RunDirectory::discard() const {
+  const int folder = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (folder < 0) return errno == ENOENT;
+  bool gone = false;
+  for (int round = 0; round < 3 && !gone; round++) {  // a process that goes on may have left a file meanwhile
+    for (const fs::path& file : files_in(path_)) {
+      const std::string name = file.filename().string();
+      if (is_castscopes(name)) unlinkat(folder, name.c_str(), 0);
+    }
+    gone = rmdir(path_.c_str()) == 0;
+  }
+  close(folder);
+  return gone;
 }
 
-void RunDirectory::discard() const {
-  std::error_code error;
-  fs::remove_all(path_, error);
+void RunDirectory::discard_unless_segments() const {
+  if (!has_segments()) discard();
 }
 
 }  // namespace castscope::cli

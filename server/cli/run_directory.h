@@ -6,6 +6,7 @@
 //   said-<hash>        a sentence that was said on stderr, once for all processes
 //   relay.lock         somebody relays this run (bare use)
 //   run.json           what `castscope run` knows of the job, for `castscope recover`
+//   libcastscope.so    a link to the library, where its path cannot stand in LD_PRELOAD
 #pragma once
 
 #include <sys/types.h>
@@ -35,17 +36,21 @@ class RunDirectory {
   static absl::StatusOr<RunDirectory> create();
   // Where they lie: a folder of this user's own.
   static absl::StatusOr<std::string> base();
-  explicit RunDirectory(std::string path) : path_(std::move(path)) {}
+  explicit RunDirectory(std::string path);
   // All that lie about, of this user.
   static std::vector<RunDirectory> all();
 
   const std::string& path() const { return path_; }
+  // Whether it is one at all: a folder of ours with such a name, closed to others, that holds files of castscope or
+  // none; a sentence when not. Whoever is given a path asks this first.
+  absl::Status check() const;
   std::string id() const;
   bool is_bare() const;  // made by the preload library, not by `castscope run`
   absl::Status write_record(const RunRecord& record) const;
   std::optional<RunRecord> read_record() const;
-  std::vector<pid_t> attached() const;    // that ever were, the first one first
-  std::vector<std::string> said() const;  // sentences
+  std::vector<pid_t> attached() const;           // that ever were, the first one first
+  std::vector<std::string> said() const;         // sentences
+  void note(const std::string& sentence) const;  // one more of them
   // Whether a sentence tells, or would have told had there been room, that something of the job was not recorded.
   bool tells_of_unrecorded() const;
   bool has_segments() const;  // in which something is
@@ -53,9 +58,10 @@ class RunDirectory {
   std::vector<pid_t> living_processes() const;
   bool has_living_process() const { return !living_processes().empty(); }
   bool is_recorded() const;  // by a castscope that lives
-  // Whatever is not a segment, and the directory itself when no segment is left.
-  void remove() const;
-  void discard() const;  // segments too
+  // Removes the files that castscope makes there, and the directory when it is empty then. What else lies in it stays.
+  // True: it is gone.
+  bool discard() const;
+  void discard_unless_segments() const;
 
  private:
   std::vector<std::string> all_said() const;  // "" for one that found no room

@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "agent/preload/unfiled.h"
 #include "server/cli/proc.h"
@@ -39,17 +40,23 @@ class RunDirectoryTest : public ::testing::Test {
   // What makes us a process with an agent, for one who looks.
   class MappedAgent {
    public:
-    explicit MappedAgent(const std::string& folder) {
-      const std::string path = folder + "/castscope_agent-0.so";
+    MappedAgent() : folder_(::testing::TempDir() + "mapped-" + std::to_string(getpid())) {
+      fs::create_directory(folder_);
+      const std::string path = folder_ + "/castscope_agent-0.so";
       std::ofstream(path) << "agent";
       int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
       page_ = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
       close(fd);
       EXPECT_NE(page_, MAP_FAILED);
     }
-    ~MappedAgent() { munmap(page_, 4096); }
+    ~MappedAgent() {
+      munmap(page_, 4096);
+      fs::remove(folder_ + "/castscope_agent-0.so");
+      fs::remove(folder_);
+    }
 
    private:
+    const std::string folder_;
     void* page_;
   };
   RunDirectory directory_{""};
@@ -93,13 +100,13 @@ TEST_F(RunDirectoryTest, LivingAndDeadProcesses) {
   touch(std::to_string(getpid()) + "-0.lanes");
   touch(std::to_string(getpid()) + ".attached");
   EXPECT_FALSE(directory_.has_living_process()) << "we are what exec put in the place of an attached process";
-  MappedAgent agent(directory_.path());
+  MappedAgent agent;
   EXPECT_EQ(directory_.living_processes(), std::vector<pid_t>{getpid()});
 }
 TEST_F(RunDirectoryTest, ProcessYoungerThanItsFileIsAnother) {
   std::string name = std::to_string(getpid()) + ".attached";
   touch(name);
-  MappedAgent agent(directory_.path());
+  MappedAgent agent;
   fs::last_write_time(directory_.path() + "/" + name, fs::file_time_type::clock::now() - std::chrono::hours(24 * 365));
   EXPECT_FALSE(directory_.has_living_process());
 }
@@ -139,10 +146,42 @@ TEST_F(RunDirectoryTest, AFileInWhichNothingIsYetIsNoSegment) {
 }
 TEST_F(RunDirectoryTest, SegmentsAreNotRemovedByTheWay) {
   touch("1-0.lanes", "CASTLANE");
-  directory_.remove();
+  directory_.discard_unless_segments();
   EXPECT_TRUE(directory_.has_segments());
   directory_.discard();
   EXPECT_FALSE(fs::exists(directory_.path()));
+}
+TEST_F(RunDirectoryTest, OnlyCastscopesFilesAreDeleted) {
+  for (const char* name : {"run.json", "relay.lock", "said-0f", "1.attached", "1.replaced", "1-2.lanes"}) touch(name);
+  fs::create_symlink("/nowhere", directory_.path() + "/libcastscope.so");
+  const std::set<std::string> others = {"thesis.tex", "2026.csv", "x.lanes"};
+  for (const std::string& name : others) touch(name);
+  EXPECT_FALSE(directory_.discard());
+  std::set<std::string> left;
+  for (const auto& entry : fs::directory_iterator(directory_.path())) left.insert(entry.path().filename());
+  EXPECT_EQ(left, others);
+  for (const std::string& name : others) fs::remove(directory_.path() + "/" + name);
+  EXPECT_TRUE(directory_.discard());
+  EXPECT_FALSE(fs::exists(directory_.path()));
+}
+TEST_F(RunDirectoryTest, WhatItIsNot) {
+  EXPECT_TRUE(directory_.check().ok()) << directory_.check();
+  EXPECT_TRUE(RunDirectory(directory_.path() + "/").check().ok()) << "as a shell completes it";
+  touch("thesis.tex");
+  EXPECT_FALSE(directory_.check().ok());
+  touch("run.json", "{}");
+  EXPECT_TRUE(directory_.check().ok());
+  chmod(directory_.path().c_str(), 0755);
+  EXPECT_FALSE(directory_.check().ok());
+  chmod(directory_.path().c_str(), 0700);
+
+  const std::string link = directory_.path() + "/run-1-2-3";
+  fs::create_directory_symlink(directory_.path(), link);
+  EXPECT_FALSE(RunDirectory(link).check().ok());
+  fs::remove(link);
+  fs::remove(directory_.path() + "/thesis.tex");
+  EXPECT_FALSE(RunDirectory(directory_.path() + "/run.json").check().ok());
+  for (const char* path : {"", "/", "/tmp", "/nowhere/run-1-2-3"}) EXPECT_FALSE(RunDirectory(path).check().ok());
 }
 
 TEST(Proc, OurselvesAndNobody) {

@@ -104,9 +104,46 @@ def test_a_missing_collector_is_said_while_the_job_runs(castscope, nobody):
 def test_nothing_to_send_waits_for_no_collector(castscope, nobody):
     begin = time.monotonic()
     done = castscope("run", "--collector", nobody, "--", "sh", "-c", "echo $CASTSCOPE_RUN")
-    assert time.monotonic() - begin < 8  # a run with something to send waits ten seconds
+    assert time.monotonic() - begin < 8  # whatever else a busy machine does
     assert f"the collector at {nobody} has no account of this run".encode() in done.stderr
     assert not os.path.exists(done.stdout.decode().strip())
+
+
+def end_of_waiting(castscope, python, address):
+    """Seconds from the end of the job to that of castscope."""
+    job = subprocess.Popen([str(castscope.program), "run", "--collector", address, "--", python, "-c",
+                            WORK + "work(1)\nprint(os.environ['CASTSCOPE_RUN'], flush=True)\nos._exit(0)"],
+                           cwd=castscope.folder, env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    directory = job.stdout.readline().decode().strip()
+    begin = time.monotonic()
+    _, err = job.communicate(timeout=60)
+    seconds = time.monotonic() - begin
+    assert job.returncode == 0 and b"`castscope recover` goes on with it" in err
+    castscope("recover", "--discard", directory)
+    return seconds
+
+
+def test_a_collector_that_never_answers_is_not_waited_for_long(castscope, python, nobody):
+    assert end_of_waiting(castscope, python, nobody) < 7  # two seconds, and what a busy machine adds; ten otherwise
+
+
+def test_a_collector_that_does_not_speak_is_not_waited_for_long(castscope, python):
+    """As one that is stopped: the kernel takes the connection for it."""
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        assert end_of_waiting(castscope, python, f"127.0.0.1:{mute.getsockname()[1]}") < 7
+
+
+def test_a_bare_run_whose_collector_is_not_there_is_found_where_others_are(castscope, python, nobody):
+    castscope.bare(python, "-c", WORK + "work(3)",
+                   env={"CASTSCOPE_COLLECTOR": nobody, "CASTSCOPE_OUT": str(castscope.folder / "bare")})
+    report = eventually(castscope.folder / "bare.json")
+    assert_worked(report, 3)
+    assert any(f"the collector at {nobody} did not take this run" in notice for notice in report["run"]["notices"])
+
+
+def test_a_run_directory_that_never_was_is_said(castscope, python):
+    done = castscope.bare(python, "-c", WORK + "work(1)", env={"CASTSCOPE_RUN": "/nonexistent/x"})
+    assert done.returncode == 0 and done.stderr.count(b"CASTSCOPE_RUN names /nonexistent/x, which is not there") == 1
 
 
 def test_run_to_a_collector(castscope, python, collector):

@@ -52,6 +52,33 @@ def test_a_run_that_is_recorded_is_not_recovered(castscope, python):
     job.communicate(b"\n", timeout=60)
 
 
+@pytest.mark.parametrize("name", ["thesis", "run-1-2-3"])
+@pytest.mark.parametrize("options", [[], ["--discard"], ["-o", "x"]])
+def test_a_folder_of_the_users_is_neither_recovered_nor_deleted(castscope, name, options):
+    folder = castscope.folder / name
+    (folder / "chapters").mkdir(parents=True, mode=0o700)
+    folder.chmod(0o700)
+    (folder / "thesis.tex").write_text("precious")
+    done = castscope("recover", *options, folder)
+    assert done.returncode == 125 and b"is no run directory" in done.stderr and done.stderr.count(b"\n") == 1
+    assert sorted(path.name for path in folder.iterdir()) == ["chapters", "thesis.tex"]
+    assert [path.name for path in castscope.folder.iterdir()] == [name]
+
+
+def test_what_is_discarded_is_said_and_files_of_others_stay(castscope):
+    job = castscope.start("sh", "-c", "echo $CASTSCOPE_RUN; read line", stdin=subprocess.PIPE)
+    directory = pathlib.Path(job.stdout.readline().decode().strip())
+    assert b"still runs" in castscope("recover", "--discard", directory).stderr
+    job.kill()
+    job.communicate(timeout=60)
+    (directory / "thesis.tex").write_text("precious")
+    assert b"other files are in it, and stay" in castscope("recover", "--discard", directory).stderr
+    assert [path.name for path in directory.iterdir()] == ["thesis.tex"]
+    (directory / "thesis.tex").unlink()
+    assert f"deleted {directory}".encode() in castscope("recover", "--discard", directory).stderr
+    assert not directory.exists()
+
+
 def mounts_work():
     return os.geteuid() == 0 and subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
 
@@ -148,7 +175,8 @@ def test_a_record_that_is_lost_is_not_recovered_as_a_run_without_casts(castscope
     job.kill()
     job.communicate(timeout=60)
     (castscope.folder / "run.castscope").unlink()
-    assert castscope("recover", directory).returncode == 0
+    done = castscope("recover", directory)
+    assert done.returncode == 125 and b"nothing that the recorder of this run had seen is left" in done.stderr
     report = castscope.report()
     assert report["run"]["complete"] is False
     assert any("nothing that the recorder of this run had seen is left" in notice for notice in report["run"]["notices"])

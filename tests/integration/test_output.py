@@ -14,6 +14,7 @@ import threading
 
 import pytest
 from program import clean_environment
+from work import WORK, assert_worked
 
 
 def test_leaves_both_files(castscope):
@@ -157,8 +158,31 @@ def test_a_full_disk_leaves_no_stub_and_the_run_goes_elsewhere(castscope, tmp_pa
     assert b"is recorded in" in done.stderr and len(list(spare.glob("*.castscope"))) == 1
 
 
+@pytest.mark.parametrize("taking, left", [("rm -r there", "spare/*"), ("rm there/run.castscope", "there/run"),
+                                          ("mv there gone", "spare/*"), ("mv there gone; mkdir there", "there/run"),
+                                          ("rm there/run.castscope; echo new > there/run.castscope", "spare/*")])
+def test_a_run_file_that_is_taken_away_is_written_anew(castscope, python, taking, left):
+    """All of it: what a process had handed over before, too."""
+    spare = castscope.folder / "spare"
+    spare.mkdir()
+    script = '"$0" -c "$1"; while ls "$CASTSCOPE_RUN"/*.lanes; do :; done >/dev/null 2>&1; ' + taking + '; "$0" -c "$1"'
+    done = castscope.run("sh", "-c", script, python, WORK + "work(2)", output="there/run",
+                         env=clean_environment(TMPDIR=spare))
+    (report,) = castscope.folder.glob(left + ".json")
+    assert f"there/run.castscope was moved or deleted while it was being written; the run is in {report.parent}" \
+        in done.stderr.decode()
+    report = json.loads(report.read_text())
+    assert_worked(report, 4)
+    assert report["run"]["complete"] is True and "moved or deleted" in report["run"]["notices"][0]
+    (run_file,) = castscope.folder.glob(left + ".castscope")
+    assert json.loads(castscope("report", run_file).stdout) == report
+
+
 def test_progress_fits_into_a_narrow_terminal_that_knows_no_codes(castscope):
-    terminal, theirs = pty.openpty()
+    try:
+        terminal, theirs = pty.openpty()
+    except OSError as error:
+        pytest.skip(f"no pseudo-terminals here: {error}")
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 30, 0, 0))
     job = subprocess.Popen([str(castscope.program), "run", "--progress", "-o", "run", "--", "cat"], stderr=theirs,
                            cwd=castscope.folder, env=clean_environment(TERM="dumb"), stdin=subprocess.PIPE)
