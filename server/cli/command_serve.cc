@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -149,8 +150,10 @@ int serve(const ServeOptions& options) {
     return kOwnFailure;
   }
   spdlog::info("collecting on {} into {}", (*server)->address(), folder);
-  int signal = 0;
-  sigwait(&stop, &signal);
+  // A relay that was killed says no goodbye: its run is closed when nobody has come back for it.
+  constexpr timespec kLook{.tv_sec = 10, .tv_nsec = 0};
+  constexpr std::chrono::minutes kPatience{2};
+  while (sigtimedwait(&stop, nullptr, &kLook) < 0) (*server)->close_abandoned(kPatience);
   spdlog::info("stopping");
   (*server)->shutdown(std::chrono::seconds(5));
   return 0;

@@ -325,7 +325,7 @@ TEST_F(WireTest, OverTlsOnlyWhoTrustsTheCertificateGetsThrough) {
   EXPECT_EQ(sink_->only().counters.at({1, WireJob::kSite}).casts, 1u);
 }
 
-TEST_F(WireTest, SaysWhichCertificateCannotBeRead) {
+TEST_F(WireTest, SaysWhichCertificateOrAddressIsNoGood) {
   for (const std::string path : {"/none", "/"}) {  // a folder can be opened, and then not be read
     EXPECT_THAT(
         std::string(relay::connect("127.0.0.1:1", {.use = true, .root_certificate_file = path}).status().message()),
@@ -334,9 +334,6 @@ TEST_F(WireTest, SaysWhichCertificateCannotBeRead) {
     EXPECT_THAT(std::string(ingest::Server::start(options, keeper_of(sink_)).status().message()),
                 HasSubstr("cannot read " + path));
   }
-}
-
-TEST_F(WireTest, SaysWhatAnAddressLooksLike) {
   for (const char* address : {"nowhere", "host:http", "host:0", "http://host:1", ":1"})
     EXPECT_THAT(std::string(relay::connect(address).status().message()), HasSubstr("give HOST:PORT")) << address;
 }
