@@ -42,17 +42,19 @@ class PythonStack {
 
   // The frame that is running in this thread, nullptr when there is none. `lasting` as lasting_thread gave it.
   static const void* top(const PythonApi& api, const PyThread* lasting = nullptr) {
-    const PyThread* thread = lasting;
-    if (thread == nullptr) {
-      // The interpreter frees the states of threads that live on when it ends, and they still find theirs by asking.
-      if (api.is_finalizing != nullptr && api.is_finalizing() != 0) return nullptr;
-      thread = api.this_thread();
-    }
+    const PyThread* thread = lasting != nullptr ? lasting : asked_for(api);
     if (thread == nullptr) return nullptr;
     const FrameLayout& f = api.frame;
     const void* p = read_at<const void*>(thread, f.thread_frame);
     // Without a _PyCFrame after Python's end.
     return f.through_cframe && p != nullptr ? read_at<const void*>(p, f.cframe_frame) : p;
+  }
+
+  // The state of a thread other than the first. The interpreter frees those of threads that live on when it ends, and
+  // they still find theirs by asking.
+  [[gnu::noinline]] static const PyThread* asked_for(const PythonApi& api) {
+    if (api.is_finalizing != nullptr && api.is_finalizing() != 0) return nullptr;
+    return api.this_thread();
   }
 
   struct Summary {
