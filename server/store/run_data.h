@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "server/store/deep_data.h"
 #include "server/store/run_sink.h"
 
 namespace castscope::store {
@@ -57,6 +58,7 @@ struct Region {
   std::uint8_t device = 0, dtype = 0;
   bool enabled = false, cache_enabled = false;
   lanes::RegionKind kind{};
+  std::uint8_t flags = 0;  // lanes::kRegion…
 };
 struct Site {
   std::uint32_t id = 0, stack = 0, module = 0, call_site = 0, region = 0;
@@ -99,6 +101,8 @@ struct RegionUse {  // (process, region), from events
   std::uint64_t kept = 0, kept_bytes = 0;  // put into the cache
   std::uint64_t own_clears = 0;            // clears made by a thread that had itself put entries there so
   std::uint32_t first_kept_step = 0;
+  std::uint64_t most_optimizer_steps = 0;  // taken by its thread during one stay
+  std::uint64_t cleared_midway = 0;        // times that its end cleared what another thread's open region had kept
 };
 
 // Consecutive steps that did the same. behaviour 0 = several kinds of steps put together to bound the file.
@@ -143,10 +147,20 @@ struct RunData {
   std::vector<RegionUse> region_uses;  // ordered by (process, region)
   std::vector<StepRun> step_runs;      // ordered by (process, first)
   std::vector<BehaviourSite> behaviour_sites;
+  std::vector<OperatorUse> operator_uses;
+  std::vector<Flow> flows;
+  std::vector<Fact> facts;
+  std::vector<UseCount> use_counts;    // ordered by (process, use)
+  std::vector<FlowCount> flow_counts;  // ordered by (process, flow)
+  std::vector<FactCount> fact_counts;  // ordered by (process, fact)
+  std::vector<ValueRange> value_ranges;
+  std::vector<ScalerUse> scaler_uses;
   std::vector<std::string> torch_folders;  // where the processes' torch package lies
 
   const Site& site(std::uint32_t id) const { return sites[id - 1]; }
   const Region& region(std::uint32_t id) const { return regions[id - 1]; }
+  const OperatorUse& operator_use(std::uint32_t id) const { return operator_uses[id - 1]; }
+  const Fact& fact(std::uint32_t id) const { return facts[id - 1]; }
   const Process& process(std::uint32_t id) const { return processes[id - 1]; }
   // The outermost region around `id`; 0 for 0.
   std::uint32_t outermost(std::uint32_t id) const;
