@@ -173,14 +173,24 @@ inline constexpr std::string_view kTorchFolder = "torch_folder";
 // Not in the torch package, and not code without a file of its own that torch or Python generated.
 bool is_users_own(const CodeLocation&, const std::vector<std::string>& torch_folders);
 
+// What mending it would save, as far as it was measured.
+struct Savings {
+  double ns_per_step = 0;        // 0 = not known
+  double share_of_step = 0;      // 0 … 1
+  std::uint64_t held_bytes = 0;  // that a copy which is kept would take
+};
+
 // As rules found it; what the findings table holds.
 struct Finding {
   std::string rule;
   std::string severity;  // error, warning, performance, info
   std::string title;
   std::optional<CodeLocation> location;
-  std::vector<std::pair<std::string, std::string>> evidence_text;     // name, text
+  std::vector<CodeLocation> related;                               // other places that belong to it, in reading order
+  std::vector<std::pair<std::string, std::string>> evidence_text;  // name, text
   std::vector<std::pair<std::string, std::int64_t>> evidence_number;  // name, number
+  bool deep_only = false;  // seen in deep steps alone: its counts are of those
+  std::optional<Savings> savings;
   std::string fix;
 };
 
