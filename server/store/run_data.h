@@ -13,6 +13,7 @@
 
 #include "server/store/deep_data.h"
 #include "server/store/run_sink.h"
+#include "server/store/source_lines.h"
 
 namespace castscope::store {
 
@@ -156,6 +157,7 @@ struct RunData {
   std::vector<ValueRange> value_ranges;
   std::vector<ScalerUse> scaler_uses;
   std::vector<std::string> torch_folders;  // where the processes' torch package lies
+  SourceLines source;                      // of the lines that findings and sites name
 
   const Site& site(std::uint32_t id) const { return sites[id - 1]; }
   const Region& region(std::uint32_t id) const { return regions[id - 1]; }

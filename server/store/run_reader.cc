@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/store/run_store.h"
 #include "server/store/schema.h"
+#include "server/store/source_tables.h"
 
 namespace castscope::store {
 namespace {
@@ -325,6 +326,7 @@ absl::StatusOr<RunData> read_run_data(const Database& database) {
   CASTSCOPE_RETURN_IF_ERROR(read_definitions(database, data));
   CASTSCOPE_RETURN_IF_ERROR(read_counts(database, data));
   CASTSCOPE_RETURN_IF_ERROR(read_steps(database, data));
+  CASTSCOPE_RETURN_IF_ERROR(read_source(database, data.source));
   CASTSCOPE_RETURN_IF_ERROR(check_references(database.path(), data));
   for (const SiteUse& use : data.site_uses) {
     if (use.site == 0) data.processes[use.process - 1].beyond_sites = use.counts;

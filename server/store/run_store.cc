@@ -17,12 +17,14 @@
 #include "server/store/run_reader.h"
 #include "server/store/run_tables.h"
 #include "server/store/schema.h"
+#include "server/store/source_tables.h"
 #include "server/store/sqlite.h"
 
 namespace castscope::store {
 namespace {
 
-std::string dumped(const nlohmann::json& value) {
+template <typename Json>
+std::string dumped(const Json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -102,7 +104,8 @@ absl::Status RunStore::Impl::open_for_writing(const StoreOptions& options) {
       {&put_process,
        "INSERT INTO processes (id, key, host, pid, parent_pid, start_ticks, begin_ns) VALUES (?,?,?,?,?,?,?)"},
       {&add_finding,
-       "INSERT INTO findings (rule, severity, title, file, line, function, evidence, fix) VALUES (?,?,?,?,?,?,?,?)"},
+       "INSERT INTO findings (rule, severity, title, file, line, function, evidence, fix, related, deep_only, savings) "
+       "VALUES (?,?,?,?,?,?,?,?,?,?,?)"},
   };
   for (const auto& [statement, sql] : all) {
     auto one = Statement::prepare(database, sql);
@@ -174,7 +177,7 @@ absl::Status RunStore::Impl::fill(const RunStart& start, const StoreOptions& opt
   CASTSCOPE_RETURN_IF_ERROR(open_for_writing(options));
   CASTSCOPE_RETURN_IF_ERROR(begin());
   CASTSCOPE_RETURN_IF_ERROR(set("run_id", start.run_id));
-  CASTSCOPE_RETURN_IF_ERROR(set("command", dumped(start.command)));
+  CASTSCOPE_RETURN_IF_ERROR(set("command", dumped(nlohmann::json(start.command))));
   CASTSCOPE_RETURN_IF_ERROR(set("cwd", start.cwd));
   CASTSCOPE_RETURN_IF_ERROR(set("host", start.host));
   CASTSCOPE_RETURN_IF_ERROR(set("castscope_version", start.castscope_version));
@@ -326,13 +329,24 @@ absl::Status RunStore::set_findings(std::span<const Finding> findings) {
       nlohmann::ordered_json evidence = nlohmann::ordered_json::object();
       for (const auto& [name, number] : finding.evidence_number) evidence[name] = number;
       for (const auto& [name, text] : finding.evidence_text) evidence[name] = text;
+      nlohmann::ordered_json related = nlohmann::ordered_json::array(), savings;
+      for (const CodeLocation& at : finding.related)
+        related.push_back({{"file", at.file}, {"line", at.line}, {"function", at.function}});
+      if (finding.savings)
+        savings = {{"ns_per_step", finding.savings->ns_per_step},
+                   {"share_of_step", finding.savings->share_of_step},
+                   {"held_bytes", finding.savings->held_bytes}};
       const CodeLocation at = finding.location.value_or(CodeLocation());
-      CASTSCOPE_RETURN_IF_ERROR(
-          impl_->add_finding.run(finding.rule, finding.severity, finding.title, at.file, at.line, at.function,
-                                 evidence.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), finding.fix));
+      CASTSCOPE_RETURN_IF_ERROR(impl_->add_finding.run(finding.rule, finding.severity, finding.title, at.file, at.line,
+                                                       at.function, dumped(evidence), finding.fix, dumped(related),
+                                                       finding.deep_only, dumped(savings)));
     }
     return absl::OkStatus();
   });
+}
+
+absl::Status RunStore::set_source(const SourceLines& source) {
+  return impl_->on_run([&] { return write_source(impl_->database, source); });
 }
 
 absl::StatusOr<RunData> RunStore::read() {

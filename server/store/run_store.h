@@ -53,6 +53,7 @@ class RunStore final : public RunSink {
   absl::Status notice(const std::string& sentence);
   absl::Status finish(const RunEnd&);
   absl::Status set_findings(std::span<const Finding>);  // instead of those before
+  absl::Status set_source(const SourceLines&);          // instead of those before
   // The run as handed over so far (commits first).
   absl::StatusOr<RunData> read();
   // Commits and leaves one file. The store takes nothing afterwards.

@@ -69,7 +69,12 @@ CREATE TABLE event_blocks (id INTEGER PRIMARY KEY, process INTEGER, lane INTEGER
   last_ns INTEGER, first_step INTEGER, last_step INTEGER, events INTEGER, data BLOB);
 
 CREATE TABLE findings (id INTEGER PRIMARY KEY, rule TEXT, severity TEXT, title TEXT, file TEXT, line INTEGER,
-  function TEXT, evidence TEXT, fix TEXT);
+  function TEXT, evidence TEXT, fix TEXT, related TEXT, deep_only INTEGER, savings TEXT);
+
+-- The source text of what findings and sites name, as it was at the run's end. state: 0 kept, 1 changed since the run
+-- began, 2 gone, 3 unreadable, 4 no text, 5 too large.
+CREATE TABLE source_files (id INTEGER PRIMARY KEY, file TEXT NOT NULL UNIQUE, state INTEGER);
+CREATE TABLE source_lines (file INTEGER, line INTEGER, text TEXT, PRIMARY KEY (file, line)) WITHOUT ROWID;
 )sql";
 
 // A site's text columns are looked up in subqueries on `names`, so that a view shows words where tables hold numbers.
@@ -167,7 +172,11 @@ SELECT p.id AS process, p.host, p.pid, p.parent_pid,
 FROM processes p;
 
 CREATE VIEW v_findings AS
-SELECT severity, rule, title, file, line, function, evidence, fix FROM findings ORDER BY id;
+SELECT severity, rule, title, file, line, function, evidence, fix, related, deep_only, savings
+FROM findings ORDER BY id;
+
+CREATE VIEW v_source AS
+SELECT f.file, l.line, l.text FROM source_files f JOIN source_lines l ON l.file = f.id ORDER BY f.file, l.line;
 )sql";
 
 }  // namespace castscope::store
