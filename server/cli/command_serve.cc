@@ -64,7 +64,7 @@ class RunShelf {
     if (closing.exit_status >= 0) end.exit_status = closing.exit_status;
     if (closing.signal > 0) end.signal = closing.signal;
     if (end.complete) end.complete = every_process_ended(*entry.store);
-    auto data = conclude(*entry.store, end, entry.output.report_file());
+    auto data = conclude(*entry.store, end, entry.output.report_file(), Sources::kElsewhere);
     if (data.ok()) {
       spdlog::info("run {}: {} and .json written", id, entry.output.run_file());
     } else {

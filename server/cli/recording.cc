@@ -14,6 +14,7 @@
 #include "server/cli/proc.h"
 #include "server/cli/version.h"
 #include "server/report/json.h"
+#include "server/report/source_reader.h"
 #include "server/rules/rules.h"
 
 namespace castscope::cli {
@@ -91,11 +92,15 @@ absl::Status write_text_file(const std::string& path, const std::string& text) {
 }
 
 absl::StatusOr<store::RunData> conclude(store::RunStore& store, const store::RunEnd& end,
-                                        const std::string& report_file) {
+                                        const std::string& report_file, Sources sources) {
   absl::Status status = store.finish(end);
-  if (status.ok()) status = rules::record_findings(store);
   absl::StatusOr<store::RunData> data = store.read();
   if (status.ok()) status = data.status();
+  if (status.ok() && sources == Sources::kOnThisMachine) {
+    data->source = report::read_source(*data, rules::judge(*data));
+    status = store.set_source(data->source);
+  }
+  if (status.ok()) status = rules::record_findings(store);
   absl::Status closed = store.close();
   if (status.ok()) status = closed;
   if (status.ok()) status = write_text_file(report_file, report::json_text(*data));
@@ -203,7 +208,7 @@ void Recording::close_store(const std::optional<JobEnd>& end, const std::vector<
   store::RunEnd run_end{.end_ns = realtime_ns(), .exit_status = {}, .signal = {}, .complete = result.complete};
   if (end && end->signal != 0) run_end.signal = end->signal;
   if (end && end->signal == 0) run_end.exit_status = end->exit_status;
-  auto data = conclude(*store_, run_end, options_.output.report_file());
+  auto data = conclude(*store_, run_end, options_.output.report_file(), Sources::kOnThisMachine);
   if (data.ok()) {
     result.data = *std::move(data);
   } else if (result.problem.empty()) {

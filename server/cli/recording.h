@@ -67,10 +67,14 @@ class Recording {
   std::unique_ptr<relay::Relay> relay_;
 };
 
+// Where the job's source files are: a run that came over the network names files of another machine, or whatever its
+// sender likes, and none of them is read.
+enum class Sources { kElsewhere, kOnThisMachine };
+
 // Judges, reads and closes the run: what remains to do with a store when its last word has been said. Writes the
 // report beside it.
 absl::StatusOr<store::RunData> conclude(store::RunStore& store, const store::RunEnd& end,
-                                        const std::string& report_file);
+                                        const std::string& report_file, Sources sources);
 
 absl::Status write_text_file(const std::string& path, const std::string& text);
 

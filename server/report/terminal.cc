@@ -5,9 +5,8 @@
 #include <map>
 #include <tuple>
 
-#include "server/report/totals.h"
+#include "server/report/words.h"
 #include "server/rules/finding.h"
-#include "server/rules/rules.h"
 #include "server/store/names.h"
 
 namespace castscope::report {
@@ -17,28 +16,6 @@ constexpr std::size_t kCostliest = 5;
 constexpr std::size_t kFindings = 8;
 constexpr std::size_t kEndsShown = 3;
 
-std::string grouped(std::uint64_t number) {  // 1,234,567
-  std::string digits = std::to_string(number);
-  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<std::size_t>(at), ",");
-  return digits;
-}
-
-std::string counted(std::uint64_t number, const char* one, const char* many) {
-  return grouped(number) + " " + (number == 1 ? one : many);
-}
-
-std::string duration(std::uint64_t ns) {
-  char text[32];
-  if (ns < 1'000'000) {
-    std::snprintf(text, sizeof text, "%.0f µs", static_cast<double>(ns) / 1e3);
-  } else if (ns < 1'000'000'000) {
-    std::snprintf(text, sizeof text, "%.1f ms", static_cast<double>(ns) / 1e6);
-  } else {
-    std::snprintf(text, sizeof text, "%.2f s", static_cast<double>(ns) / 1e9);
-  }
-  return text;
-}
-
 // Characters, not bytes: paths and units are UTF-8.
 std::size_t columns(std::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
@@ -46,8 +23,8 @@ std::size_t columns(std::string_view text) {
 
 class Page {
  public:
-  Page(const store::RunData& data, const TerminalOptions& options)
-      : data_(data), options_(options), width_(std::clamp(options.width, 20, 160)) {}
+  Page(const Model& model, const TerminalOptions& options)
+      : model_(model), data_(model.run), options_(options), width_(std::clamp(options.width, 20, 160)) {}
 
   std::string text() {
     headline();
@@ -63,12 +40,6 @@ class Page {
     return options_.colour ? std::string("\033[") + code + "m" + text + "\033[0m" : text;
   }
   void line(const std::string& text) { text_ += text + "\n"; }
-  // The names of files may hold anything, and a terminal obeys.
-  static std::string on_one_line(std::string path) {
-    for (char& c : path) c = static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? '?' : c;
-    return path;
-  }
-
   // Breaks at spaces; lines after the first are indented as deep.
   void wrapped(const std::string& first_indent, const std::string& indent, const std::string& text) {
     std::string current = first_indent;
@@ -88,32 +59,22 @@ class Page {
     line(current);
   }
 
-  std::string short_path(const std::string& file) const {
-    const std::string& cwd = data_.start.cwd;
-    if (!cwd.empty() && file.starts_with(cwd + "/")) return file.substr(cwd.size() + 1);
-    const std::size_t packages = file.rfind("-packages/");
-    if (packages != std::string::npos) return file.substr(packages + 10);
-    return file;
-  }
-  std::string place(const std::optional<store::CodeLocation>& at) const {
-    return at ? on_one_line(short_path(at->file)) + ":" + std::to_string(at->line) : "no Python line";
-  }
+  std::string place(const std::optional<store::CodeLocation>& at) const { return report::place(data_, at); }
 
   void headline() {
-    const Totals totals = totals_of(data_);
+    const Totals& totals = model_.totals;
     const store::Counts& all = totals.autocast;
     std::string text = counted(all.casts, "cast", "casts") + ", " + counted(all.hits, "cache hit", "cache hits") +
                        ", " + counted(all.passes, "pass-through", "pass-throughs");
     if (all.casts + all.hits + all.passes + all.traced == 0) {
-      const bool all_was_seen = is_complete(data_) && data_.notices.empty();
+      const bool all_was_seen = model_.complete && data_.notices.empty();
       text = all_was_seen ? "autocast was never asked to cast anything" : "no casts were recorded";
     }
     if (all.traced > 0) text += ", " + grouped(all.traced) + " while tracing";
     if (all.casts > 0) {
       text += "; " + rules::readable_bytes(all.bytes) + " copied in " + duration(all.cpu_ns) + " of CPU time";
     }
-    const std::uint64_t steps = step_count(data_);
-    if (steps > 1) text += "; " + counted(steps, "step", "steps");
+    if (model_.steps > 1) text += "; " + counted(model_.steps, "step", "steps");
     if (data_.processes.size() > 1) text += "; " + counted(data_.processes.size(), "process", "processes");
     const std::string name = "castscope: ";
     wrapped(styled("1", name), "  ", text);
@@ -139,12 +100,11 @@ class Page {
                   rules::readable_bytes(totals.cache.cache_peak_bytes) + "; cleared " +
                   counted(totals.cache.cache_clears, "time", "times"));
     }
-    dropped_ = totals.dropped_events;
   }
 
   void warnings() {
-    if (totals_of(data_).autocast.traced > 0) wrapped("  ", "  ", std::string(kTracedNotice) + ".");
-    if (data_.end && !is_complete(data_)) {
+    if (model_.totals.autocast.traced > 0) wrapped("  ", "  ", std::string(kTracedNotice) + ".");
+    if (data_.end && !model_.complete) {
       std::vector<std::string> ends = unseen_ends(data_);
       if (ends.empty() && !data_.notices.empty()) ends.emplace_back("not all of the run was seen: its notices tell");
       if (ends.empty()) ends.emplace_back("the end of the run was not seen");
@@ -154,14 +114,14 @@ class Page {
         wrapped("  ", "  ", "and " + counted(ends.size() - shown, "process", "processes") + " more");
       wrapped("  ", "  ", "What had been published until then is counted here.");
     }
-    if (dropped_ > 0) {
+    if (const std::uint64_t dropped = model_.totals.dropped_events; dropped > 0) {
       // What was not counted to the end is told by a notice of its own.
       const bool counted_all = data_.notices.empty() && std::none_of(data_.processes.begin(), data_.processes.end(),
                                                                      [](const store::Process& process) {
                                                                        return !process.attribute("stopped").empty();
                                                                      });
       wrapped("  ", "  ",
-              counted(dropped_, "event was", "events were") + " dropped: " +
+              counted(dropped, "event was", "events were") + " dropped: " +
                   (counted_all ? "totals are exact, some steps are incomplete." : "some steps are incomplete."));
     }
   }
@@ -177,11 +137,11 @@ class Page {
   void costliest() {
     std::map<std::tuple<std::string, std::string, std::string, int, int, int>, Entry> entries;
     std::uint64_t all_ns = 0;
-    for (const SiteTotal& total : cast_sites(data_)) {
+    for (const SiteTotal& total : model_.sites) {
       if (total.counts.casts == 0) continue;
       const store::Site& site = data_.site(total.site);
-      Entry& entry = entries[{place(data_.user_location(site.stack)), site.op, argument(site), site.from, site.to,
-                              static_cast<int>(site.why)}];
+      Entry& entry = entries[{place(data_.user_location(site.stack)), site.op, argument_of(data_, site), site.from,
+                              site.to, static_cast<int>(site.why)}];
       if (entry.modules++ == 0) entry.first = total;
       entry.counts += total.counts;
       for (const store::SiteUse* use : total.uses) entry.first_ns += use->evidence.first_ns;
@@ -199,22 +159,14 @@ class Page {
     for (const Entry* entry : order) describe(*entry, all_ns);
   }
 
-  std::string argument(const store::Site& site) const {
-    if (site.call_site == 0) return "";
-    const store::CallSite& at = data_.call_sites[site.call_site - 1];
-    if (!at.argument_name.empty()) return at.argument_name;
-    return at.argument == lanes::kUnknownArgument ? "" : "argument " + std::to_string(at.argument);
-  }
-
   void describe(const Entry& entry, std::uint64_t all_ns) {
     const store::Site& site = data_.site(entry.first.site);
     const unsigned percent = all_ns == 0 ? 0 : static_cast<unsigned>(100 * entry.counts.cpu_ns / all_ns);
     char share[8];
     std::snprintf(share, sizeof share, "%3u %%", percent);
     line("  " + std::string(share) + "  " + styled("36", place(data_.user_location(site.stack))));
-    std::string what = site.op.empty() ? std::string(store::name(site.cause)) : site.op;
-    if (what.starts_with("aten::")) what = what.substr(6);
-    if (const std::string which = argument(site); !which.empty()) what += " " + which;
+    std::string what = operator_of(site);
+    if (const std::string which = argument_of(data_, site); !which.empty()) what += " " + which;
     if (site.module != 0 && !data_.modules[site.module - 1].path.empty()) {
       const store::Module& module = data_.modules[site.module - 1];
       what += " of " + module.path + (module.root_number > 1 ? " in " + module.model() : "");
@@ -236,8 +188,8 @@ class Page {
   }
 
   void findings() {
-    const std::vector<rules::Finding> all = rules::judge(data_);
-    if (all.empty()) return;
+    const std::vector<rules::Finding>& all = model_.findings;
+    if (all.empty() && model_.silenced.empty()) return;
     line("");
     line(styled("1", "findings"));
     for (std::size_t i = 0; i < std::min(all.size(), kFindings); ++i) {
@@ -245,9 +197,20 @@ class Page {
       const char* const colour = finding.severity == "error" ? "31" : finding.severity == "warning" ? "33" : "34";
       line("  " + styled(colour, finding.severity) + " " + finding.rule + "  " + styled("36", place(finding.location)));
       wrapped("    ", "    ", finding.title + ".");
+      if (!finding.related.empty()) wrapped("    ", "    ", "see also " + places(finding.related));
+      if (const std::string saved = savings_text(finding.savings); !saved.empty()) {
+        wrapped("    saves: ", "           ", saved);
+      }
       wrapped("    fix: ", "         ", finding.fix);
     }
     if (all.size() > kFindings) line("  and " + grouped(all.size() - kFindings) + " more in the report");
+    if (const std::string text = ignored_text(model_); !text.empty()) wrapped("  ", "  ", text);
+  }
+
+  std::string places(const std::vector<store::CodeLocation>& all) const {
+    std::string list;
+    for (const store::CodeLocation& at : all) list += (list.empty() ? "" : ", ") + place(at);
+    return list;
   }
 
   void files() {
@@ -257,15 +220,18 @@ class Page {
     if (!options_.run_file.empty()) line("run file: " + on_one_line(options_.run_file));
   }
 
+  const Model& model_;
   const store::RunData& data_;
   const TerminalOptions& options_;
   const int width_;
-  std::uint64_t dropped_ = 0;
   std::string text_;
 };
 
 }  // namespace
 
-std::string summary(const store::RunData& data, const TerminalOptions& options) { return Page(data, options).text(); }
+std::string summary(const Model& model, const TerminalOptions& options) { return Page(model, options).text(); }
+std::string summary(const store::RunData& data, const TerminalOptions& options) {
+  return summary(model_of(data), options);
+}
 
 }  // namespace castscope::report
