@@ -31,6 +31,8 @@ TEST(JudgementTest, WhatIsSilencedIsCountedByWhoDidIt) {
   settings.per_path = {{"tests/*", {"cache-grows"}}};
   store::SourceLines source;
   source.add({"/job/train.py", store::SourceState::kKept, {{7, "f()  # castscope: ignore"}}});
+  Finding placeless;
+  placeless.rule = "cache-grows";
   const Judgement judgement =
       sort_out({finding("cache-grows", "/job/train.py", 7), finding("cache-grows", "/job/train.py", 8),
                 finding("dtype-drift", "/job/train.py", 8), finding("cache-grows", "/job/tests/deep/test_a.py", 1),
