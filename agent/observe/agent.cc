@@ -44,6 +44,7 @@ void child_begins() {
   g_process.forked = true;
   g_named_threads = 0;
   g_make_recording = new std::mutex;
+  operators::child_begins();
 }
 
 std::string read_line(const std::string& path, char join) {
@@ -207,6 +208,7 @@ int start(const castscope_preload* preload) {
   pthread_key_create(&g_thread_key, thread_ends);
   pthread_atfork(nullptr, nullptr, child_begins);
   add_record_callbacks(user_scope_ended);
+  operators::start();
 
   const int minor = g_process.has_python ? g_process.python.minor : 0;
   for (int i = 0; i < CASTSCOPE_HOOK_COUNT; ++i) {

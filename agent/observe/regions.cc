@@ -141,10 +141,13 @@ void region_entered(ThreadState& t) {
   if (t.open.empty()) {
     r.segment.update_clock_pair();
     lanes::StepReason reason{};
-    if (r.steps.outermost_enter(g_process.python, grad_mode(), in_backward(), r.weights.changed(), reason)) {
+    const bool begins =
+        r.steps.outermost_enter(g_process.python, grad_mode(), in_backward(), r.weights.changed(), reason);
+    if (begins) {
       r.segment.header().steps.store(r.steps.current(), std::memory_order_relaxed);
       mark(t, lanes::EventKind::kStep, 0, static_cast<std::uint8_t>(reason));
     }
+    operators::region_begins(t, begins);
   }
   OpenRegion region;
   region.stack = present_stack(t);

@@ -26,6 +26,7 @@ class Steps {
   // A thread enters its outermost region; GIL held. Returns true, and the reason, when a new step begins here.
   bool outermost_enter(const PythonApi& api, bool grad_mode, bool in_backward, bool weights_changed,
                        lanes::StepReason& reason);
+  bool any_open() const { return open_.load(std::memory_order_relaxed) > 0; }  // in any thread
   void outermost_exit() { open_.fetch_sub(1, std::memory_order_relaxed); }
   void optimizer_stepped() {
     has_optimizer_.store(true, std::memory_order_relaxed);

@@ -4,11 +4,13 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "agent/lanes/lane_writer.h"
 #include "agent/observe/python_api.h"
+#include "agent/operators/deep.h"
 
 namespace castscope::observe {
 
@@ -122,7 +124,8 @@ struct ThreadState {
   CallTable<SiteEntry> sites{1024};
   CallTable<PassEntry> passes{128};
   std::unordered_map<std::uint64_t, std::uint32_t> region_stacks;  // stack hash → definition
-  std::unordered_map<std::uint32_t, lanes::Counter*> counters;     // site → its one counter in this lane
+  std::unordered_map<std::uint32_t, lanes::Counter*> counters;     // site, operator use, … → its counter in this lane
+  std::unique_ptr<operators::ThreadOperators, operators::DeleteThreadOperators> operators;
 };
 
 }  // namespace castscope::observe
