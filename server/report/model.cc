@@ -4,6 +4,8 @@
 
 #include "server/report/fingerprint.h"
 #include "server/report/words.h"
+#include "server/rules/finding.h"
+#include "server/store/names.h"
 
 namespace castscope::report {
 namespace {
@@ -61,6 +63,44 @@ Model model_of(const store::RunData& run, rules::Judgement judgement) {
 }
 
 Model model_of(const store::RunData& run) { return model_of(run, rules::judgement_of(run)); }
+
+std::string totals_line(const Model& model) {
+  const store::Counts& all = model.totals.autocast;
+  std::string text = counted(all.casts, "cast", "casts") + ", " + counted(all.hits, "cache hit", "cache hits") + ", " +
+                     counted(all.passes, "pass-through", "pass-throughs");
+  if (all.casts + all.hits + all.passes + all.traced == 0) {
+    const bool all_was_seen = model.complete && model.run.notices.empty();
+    text = all_was_seen ? "autocast was never asked to cast anything" : "no casts were recorded";
+  }
+  if (all.traced > 0) text += ", " + grouped(all.traced) + " while tracing";
+  if (all.casts > 0) {
+    text += "; " + rules::readable_bytes(all.bytes) + " copied in " + duration(all.cpu_ns) + " of CPU time";
+  }
+  if (model.steps > 1) text += "; " + counted(model.steps, "step", "steps");
+  const std::size_t processes = model.run.processes.size();
+  if (processes > 1) text += "; " + counted(processes, "process", "processes");
+  return text;
+}
+
+std::string other_causes(const Model& model) {
+  std::string list;
+  const auto& by_cause = model.totals.by_cause;
+  for (std::size_t cause = 0; cause < by_cause.size(); ++cause) {
+    if (cause == static_cast<std::size_t>(lanes::Cause::kAutocast) || by_cause[cause] == 0) continue;
+    list.append(list.empty() ? "" : ", ")
+        .append(grouped(by_cause[cause]))
+        .append(" ")
+        .append(store::cause_names()[cause]);
+  }
+  return list;
+}
+
+std::string cache_line(const Model& model) {
+  const store::Gauges& cache = model.totals.cache;
+  if (cache.cache_peak_entries == 0) return "";
+  return "at most " + counted(cache.cache_peak_entries, "entry", "entries") + ", " +
+         rules::readable_bytes(cache.cache_peak_bytes) + "; cleared " + counted(cache.cache_clears, "time", "times");
+}
 
 std::string ignored_text(const Model& model) {
   const std::uint64_t settings = model.ignored_by_settings, code = model.ignored_in_code;

@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "server/report/costliest.h"
 #include "server/report/words.h"
 #include "server/rules/finding.h"
 #include "server/store/names.h"
@@ -29,7 +30,7 @@ class Page {
   std::string text() {
     headline();
     warnings();
-    costliest();
+    costliest_casts();
     findings();
     files();
     return std::move(text_);
@@ -62,44 +63,12 @@ class Page {
   std::string place(const std::optional<store::CodeLocation>& at) const { return report::place(data_, at); }
 
   void headline() {
-    const Totals& totals = model_.totals;
-    const store::Counts& all = totals.autocast;
-    std::string text = counted(all.casts, "cast", "casts") + ", " + counted(all.hits, "cache hit", "cache hits") +
-                       ", " + counted(all.passes, "pass-through", "pass-throughs");
-    if (all.casts + all.hits + all.passes + all.traced == 0) {
-      const bool all_was_seen = model_.complete && data_.notices.empty();
-      text = all_was_seen ? "autocast was never asked to cast anything" : "no casts were recorded";
-    }
-    if (all.traced > 0) text += ", " + grouped(all.traced) + " while tracing";
-    if (all.casts > 0) {
-      text += "; " + rules::readable_bytes(all.bytes) + " copied in " + duration(all.cpu_ns) + " of CPU time";
-    }
-    if (model_.steps > 1) text += "; " + counted(model_.steps, "step", "steps");
-    if (data_.processes.size() > 1) text += "; " + counted(data_.processes.size(), "process", "processes");
     const std::string name = "castscope: ";
-    wrapped(styled("1", name), "  ", text);
-    const std::uint64_t others = [&] {
-      std::uint64_t sum = 0;
-      for (std::size_t cause = 0; cause < totals.by_cause.size(); ++cause) {
-        if (cause != static_cast<std::size_t>(lanes::Cause::kAutocast)) sum += totals.by_cause[cause];
-      }
-      return sum;
-    }();
-    if (others > 0) {
-      std::string list;
-      for (std::size_t cause = 0; cause < totals.by_cause.size(); ++cause) {
-        if (cause == static_cast<std::size_t>(lanes::Cause::kAutocast) || totals.by_cause[cause] == 0) continue;
-        list += (list.empty() ? "" : ", ") + grouped(totals.by_cause[cause]) + " " +
-                std::string(store::cause_names()[cause]);
-      }
-      wrapped("  ", "  ", "casts not made by autocast: " + list);
+    wrapped(styled("1", name), "  ", totals_line(model_));
+    if (const std::string others = other_causes(model_); !others.empty()) {
+      wrapped("  ", "  ", "casts not made by autocast: " + others);
     }
-    if (totals.cache.cache_peak_entries > 0) {
-      wrapped("  ", "  ",
-              "cache: at most " + counted(totals.cache.cache_peak_entries, "entry", "entries") + ", " +
-                  rules::readable_bytes(totals.cache.cache_peak_bytes) + "; cleared " +
-                  counted(totals.cache.cache_clears, "time", "times"));
-    }
+    if (const std::string cache = cache_line(model_); !cache.empty()) wrapped("  ", "  ", "cache: " + cache);
   }
 
   void warnings() {
@@ -126,65 +95,17 @@ class Page {
     }
   }
 
-  // Modules in a loop share their line: one entry for them, that names the first.
-  struct Entry {
-    SiteTotal first;
-    store::Counts counts;
-    std::uint64_t modules = 0;
-    std::uint64_t first_ns = 0;  // of each site in each process
-  };
-
-  void costliest() {
-    std::map<std::tuple<std::string, std::string, std::string, int, int, int>, Entry> entries;
-    std::uint64_t all_ns = 0;
-    for (const SiteTotal& total : model_.sites) {
-      if (total.counts.casts == 0) continue;
-      const store::Site& site = data_.site(total.site);
-      Entry& entry = entries[{place(data_.user_location(site.stack)), site.op, argument_of(data_, site), site.from,
-                              site.to, static_cast<int>(site.why)}];
-      if (entry.modules++ == 0) entry.first = total;
-      entry.counts += total.counts;
-      for (const store::SiteUse* use : total.uses) entry.first_ns += use->evidence.first_ns;
-      all_ns += total.counts.cpu_ns;
-    }
-    if (entries.empty()) return;
-    std::vector<const Entry*> order;
-    for (const auto& [key, entry] : entries) order.push_back(&entry);
-    std::stable_sort(order.begin(), order.end(), [](const Entry* a, const Entry* b) {
-      return std::make_tuple(b->counts.cpu_ns, b->counts.casts) < std::make_tuple(a->counts.cpu_ns, a->counts.casts);
-    });
-    order.resize(std::min(order.size(), kCostliest));
+  void costliest_casts() {
+    const std::vector<Cost> costs = costliest(model_);
+    if (costs.empty()) return;
     line("");
     line(styled("1", "costliest casts") + ", by share of the casts' CPU time");
-    for (const Entry* entry : order) describe(*entry, all_ns);
-  }
-
-  void describe(const Entry& entry, std::uint64_t all_ns) {
-    const store::Site& site = data_.site(entry.first.site);
-    const unsigned percent = all_ns == 0 ? 0 : static_cast<unsigned>(100 * entry.counts.cpu_ns / all_ns);
-    char share[8];
-    std::snprintf(share, sizeof share, "%3u %%", percent);
-    line("  " + std::string(share) + "  " + styled("36", place(data_.user_location(site.stack))));
-    std::string what = operator_of(site);
-    if (const std::string which = argument_of(data_, site); !which.empty()) what += " " + which;
-    if (site.module != 0 && !data_.modules[site.module - 1].path.empty()) {
-      const store::Module& module = data_.modules[site.module - 1];
-      what += " of " + module.path + (module.root_number > 1 ? " in " + module.model() : "");
-      if (entry.modules > 1) what += " and " + grouped(entry.modules - 1) + " more";
+    for (std::size_t i = 0; i < std::min(costs.size(), kCostliest); ++i) {
+      char share[8];
+      std::snprintf(share, sizeof share, "%3u %%", static_cast<unsigned>(100 * costs[i].share + 1e-9));
+      line("  " + std::string(share) + "  " + styled("36", place(costs[i].at)));
+      wrapped("         ", "         ", description(model_, costs[i]));
     }
-    what += ", " + std::string(store::dtype_name(site.from)) + " to " + std::string(store::dtype_name(site.to)) + ": " +
-            counted(entry.counts.casts, "cast", "casts");
-    if (entry.counts.hits > 0) what += ", " + counted(entry.counts.hits, "cache hit", "cache hits");
-    what += ", " + duration(entry.counts.cpu_ns);
-    // In a short run the first call is most of it: it pays for page faults and the start of threads.
-    if (entry.counts.casts > 1 && 2 * entry.first_ns > entry.counts.cpu_ns) {
-      what += " (" + duration(entry.first_ns) + (entry.modules > 1 ? " of it the first of each)" : " of it the first)");
-    }
-    const bool could_be_kept = site.role == lanes::Role::kWeight || site.role == lanes::Role::kBuffer;
-    if (could_be_kept && site.why != lanes::WhyNotCached::kNone && site.why != lanes::WhyNotCached::kNotAutocast) {
-      what += ", not kept: " + std::string(store::name(site.why));
-    }
-    wrapped("         ", "         ", what);
   }
 
   void findings() {

@@ -8,6 +8,29 @@
 #include "server/store/names.h"
 
 namespace castscope::report {
+namespace {
+
+// Of the character that the text begins with; 0 when that is none. No surrogates, nothing longer than it need be.
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) -> unsigned {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
+  };
+  const auto continues = [&](std::size_t i) { return (byte(i) & 0xc0) == 0x80; };
+  const unsigned first = byte(0), second = byte(1);
+  if (first < 0x80) return 1;
+  if (first >= 0xc2 && first <= 0xdf) return continues(1) ? 2 : 0;
+  if (first >= 0xe0 && first <= 0xef) {
+    const bool fits = (first != 0xe0 || second >= 0xa0) && (first != 0xed || second < 0xa0);
+    return continues(1) && continues(2) && fits ? 3 : 0;
+  }
+  if (first >= 0xf0 && first <= 0xf4) {
+    const bool fits = (first != 0xf0 || second >= 0x90) && (first != 0xf4 || second < 0x90);
+    return continues(1) && continues(2) && continues(3) && fits ? 4 : 0;
+  }
+  return 0;
+}
+
+}  // namespace
 
 std::string grouped(std::uint64_t number) {
   std::string digits = std::to_string(number);
@@ -35,6 +58,29 @@ std::string percent(double share) {
   if (share > 0 && share < 0.01) return "<1 %";
   char text[16];
   std::snprintf(text, sizeof text, "%.0f %%", share * 100);
+  return text;
+}
+
+std::string as_utf8(std::string_view text) {
+  std::string valid;
+  valid.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = utf8_length(text.substr(at));
+    valid += length > 0 ? text.substr(at, length) : std::string_view("\xef\xbf\xbd");
+    at += std::max<std::size_t>(length, 1);
+  }
+  return valid;
+}
+
+std::string shown_source(std::string_view line) {
+  std::string text;
+  for (const char c : as_utf8(line)) {
+    if (c == '\t') {
+      text += "    ";
+    } else {
+      text += static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? '?' : c;
+    }
+  }
   return text;
 }
 
