@@ -14,7 +14,7 @@ namespace castscope::cli {
 namespace {
 
 struct EnvOptions {
-  std::string output, collector;
+  std::string output, collector, deep;
   bool plain = false;
   std::vector<std::string> command;
 };
@@ -45,6 +45,7 @@ int print_environment(const EnvOptions& options) {
   if (!options.output.empty()) {
     variables.push_back(absl::StrCat("CASTSCOPE_OUT=", std::filesystem::absolute(options.output).string()));
   }
+  if (!options.deep.empty()) variables.push_back(absl::StrCat("CASTSCOPE_DEEP=", options.deep));
   if (!options.collector.empty()) variables.push_back(absl::StrCat("CASTSCOPE_COLLECTOR=", options.collector));
   for (const std::string& variable : variables) {
     if (!options.plain || variable.find_first_of(" \t\n*?[") == std::string::npos) continue;
@@ -68,6 +69,7 @@ void add_env(CommandLine& line) {
   auto options = std::make_shared<EnvOptions>();
   command->add_option("-o,--output", options->output, "Where the run goes, as for `castscope run`");
   command->add_option("--collector", options->collector, "Send to a `castscope serve` at HOST:PORT");
+  command->add_option("--deep", options->deep, "Which steps are deep, as for `castscope run`")->check(deep_problem);
   command->add_flag("--plain", options->plain, "NAME=VALUE without export and quotes, for env(1)");
   command->prefix_command();
   command->footer(

@@ -31,7 +31,7 @@ namespace {
 struct RunOptions {
   std::string output;
   bool force = false, progress = false;
-  std::string keep;
+  std::string keep, deep;
   CollectorAddress collector;
   std::vector<std::string> command;
 };
@@ -221,6 +221,7 @@ int run(RunOptions options) {
   if (!directory.ok()) return run_unobserved(signals, options, std::string(directory.status().message()));
   auto drop_directory = absl::MakeCleanup([&] { directory->remove(); });
 
+  if (!options.deep.empty()) prepared.variables.push_back(absl::StrCat("CASTSCOPE_DEEP=", options.deep));
   std::vector<std::string> environment = job_environment(std::move(prepared), *directory, say);
   RunRecord record{.command = options.command,
                    .cwd = std::filesystem::current_path().string(),
@@ -309,6 +310,11 @@ void add_run(CommandLine& line) {
   command->add_flag("--force", options->force, "Overwrite files that exist");
   command->add_option("--keep", options->keep, "`all` keeps every single event; else those of a bounded window")
       ->check(CLI::IsMember({"all", "window"}));
+  command
+      ->add_option("--deep", options->deep,
+                   "Steps in which every operator is looked at: `always`, `never`, N for each Nth; else a few at the "
+                   "start, after a change and now and then")
+      ->check(deep_problem);
   command->add_flag("--progress", options->progress, "Draw a live line on stderr");
   command->add_option("--collector", options->collector.address, "Send to a `castscope serve` at HOST:PORT instead");
   command->add_option("--token", options->collector.token, "What the collector asks for")->envname("CASTSCOPE_TOKEN");
