@@ -23,6 +23,7 @@
 #include "server/cli/last_resort.h"
 #include "server/cli/proc.h"
 #include "server/cli/recording.h"
+#include "server/cli/settings_file.h"
 #include "server/cli/summary.h"
 
 namespace castscope::cli {
@@ -31,15 +32,16 @@ namespace {
 struct RunOptions {
   std::string output;
   bool force = false, progress = false;
-  std::string keep, deep;
+  std::string keep, deep, config;
   CollectorAddress collector;
+  rules::Settings settings;
   std::vector<std::string> command;
 };
 
 // A line that is drawn over and over, only when asked for: the job may draw its own.
 class ProgressLine {
  public:
-  ProgressLine(relay::Relay& relay, bool wanted) : relay_(relay) {
+  ProgressLine(Recording& recording, bool wanted) : recording_(recording), folder_(current_folder()) {
     if (wanted) thread_ = std::thread([this] { draw_until_stopped(); });
   }
   ~ProgressLine() {
@@ -67,13 +69,23 @@ class ProgressLine {
   void draw_until_stopped() {
     std::unique_lock lock(mutex_);
     while (!wake_.wait_for(lock, std::chrono::milliseconds(500), [this] { return stopped_; })) {
-      relay::Progress now = relay_.progress();
+      for (const store::Finding& finding : recording_.new_findings()) {
+        draw("");
+        say(absl::StrCat("found: ", one_line(one_line_of(finding, folder_), 400)));
+      }
+      relay::Progress now = recording_.relay().progress();
       draw(absl::StrCat("castscope: ", now.processes, now.processes == 1 ? " process, " : " processes, ", now.casts,
                         " casts, ", now.hits, " cache hits, ", now.events, " events",
                         now.dropped > 0 ? absl::StrCat(", ", now.dropped, " dropped") : ""));
     }
   }
-  relay::Relay& relay_;
+  static std::string current_folder() {
+    std::error_code error;
+    return std::filesystem::current_path(error).string();
+  }
+
+  Recording& recording_;
+  const std::string folder_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopped_ = false;
@@ -198,7 +210,20 @@ void report_end(const RunOptions& options, const RunDirectory& directory, const 
     directory.discard();
     if (!collector.empty()) say(absl::StrCat("the run is kept by the collector at ", collector));
   }
-  if (result.data) print_summary(*result.data, output);
+  if (result.data) print_summary(*result.data, output, options.settings);
+}
+
+// A castscope.json that lies about and is wrong keeps no job from running; one that was asked for does.
+bool read_settings_of(RunOptions& options) {
+  auto settings = settings_here(options.config);
+  if (settings.ok()) {
+    options.settings = *std::move(settings);
+  } else {
+    const bool asked_for = !options.config.empty();
+    say(absl::StrCat(settings.status().message(), asked_for ? "" : "; the rules' defaults count instead"));
+    return !asked_for;
+  }
+  return true;
 }
 
 int run(RunOptions options) {
@@ -248,7 +273,8 @@ int run(RunOptions options) {
                             .overwrite = options.force,
                             .resume = false,
                             .child = job,
-                            .collector = options.collector};
+                            .collector = options.collector,
+                            .settings = options.settings};
   auto recording = Recording::begin(recorded);
   if (!recording.ok() && options.collector.address.empty()) {  // a disk that is full, or has its quota
     const std::string problem(recording.status().message());
@@ -276,7 +302,7 @@ int run(RunOptions options) {
   JobEnd end;
   std::vector<pid_t> left;
   {
-    ProgressLine line((*recording)->relay(), options.progress);
+    ProgressLine line(**recording, options.progress);
     CollectorWatch watch((*recording)->relay(), options.collector.address);
     end = signals.wait();
     (*recording)->relay().job_ended(end.exit_status, end.signal);
@@ -315,7 +341,8 @@ void add_run(CommandLine& line) {
                    "Steps in which every operator is looked at: `always`, `never`, N for each Nth; else a few at the "
                    "start, after a change and now and then")
       ->check(deep_problem);
-  command->add_flag("--progress", options->progress, "Draw a live line on stderr");
+  command->add_flag("--progress", options->progress, "Draw a live line on stderr, and tell findings as they come up");
+  add_config_option(command, options->config);
   command->add_option("--collector", options->collector.address, "Send to a `castscope serve` at HOST:PORT instead");
   command->add_option("--token", options->collector.token, "What the collector asks for")->envname("CASTSCOPE_TOKEN");
   command->add_flag("--tls", options->collector.tls.use, "Talk TLS to the collector");
@@ -344,6 +371,7 @@ void add_run(CommandLine& line) {
         say(absl::StrCat("run has no option ", options->command[0], ": castscope run --help lists them"));
         return kOwnFailure;
       }
+      if (!read_settings_of(*options)) return kOwnFailure;
       options->collector.tls.use |= !options->collector.tls.root_certificate_file.empty();
       return run(*options);
     };

@@ -15,7 +15,7 @@
 #include "server/cli/version.h"
 #include "server/report/json.h"
 #include "server/report/source_reader.h"
-#include "server/rules/rules.h"
+#include "server/rules/judgement.h"
 
 namespace castscope::cli {
 namespace {
@@ -92,18 +92,21 @@ absl::Status write_text_file(const std::string& path, const std::string& text) {
 }
 
 absl::StatusOr<store::RunData> conclude(store::RunStore& store, const store::RunEnd& end,
-                                        const std::string& report_file, Sources sources) {
+                                        const std::string& report_file, Sources sources,
+                                        const rules::Settings& settings) {
   absl::Status status = store.finish(end);
   absl::StatusOr<store::RunData> data = store.read();
   if (status.ok()) status = data.status();
   if (status.ok() && sources == Sources::kOnThisMachine) {
-    data->source = report::read_source(*data, rules::judge(*data));
+    data->source = report::read_source(*data, rules::judge(*data, settings));
     status = store.set_source(data->source);
   }
-  if (status.ok()) status = rules::record_findings(store);
+  if (status.ok()) status = rules::record_findings(store, settings);
   absl::Status closed = store.close();
   if (status.ok()) status = closed;
-  if (status.ok()) status = write_text_file(report_file, report::json_text(*data));
+  if (status.ok())
+    status =
+        write_text_file(report_file, report::json_text(report::model_of(*data, rules::judgement_of(*data, settings))));
   if (!status.ok()) return status;
   return data;
 }
@@ -114,6 +117,7 @@ absl::StatusOr<std::unique_ptr<Recording>> Recording::begin(RecordingOptions opt
   if (recording->options_.collector.address.empty()) status = recording->open_store();
   if (status.ok()) status = recording->start_relay();
   if (!status.ok()) return status;
+  recording->watch_findings();
   return recording;
 }
 
@@ -168,13 +172,29 @@ absl::Status Recording::start_relay() {
   return relay_->start();
 }
 
+void Recording::watch_findings() {
+  if (store_ == nullptr) return;
+  const auto evidence = [relay = relay_.get()] {
+    const relay::Progress now = relay->progress();
+    return now.casts + now.hits + now.events + now.dropped + now.processes;
+  };
+  live_ =
+      std::make_unique<LiveFindings>(store_, LiveFindingsOptions{.settings = options_.settings, .evidence = evidence});
+}
+
+std::vector<store::Finding> Recording::new_findings() {
+  return live_ != nullptr ? live_->take_new() : std::vector<store::Finding>();
+}
+
 Recording::~Recording() {
+  live_.reset();
   relay_.reset();  // before the server it talks to
   if (server_ != nullptr) server_->shutdown(seconds(1));
 }
 
 RecordingResult Recording::finish(std::optional<JobEnd> end, std::vector<std::string> notices,
                                   const std::vector<pid_t>& left) {
+  live_.reset();
   RecordingResult result;
   relay::Farewell farewell;
   if (end) {
@@ -208,7 +228,7 @@ void Recording::close_store(const std::optional<JobEnd>& end, const std::vector<
   store::RunEnd run_end{.end_ns = realtime_ns(), .exit_status = {}, .signal = {}, .complete = result.complete};
   if (end && end->signal != 0) run_end.signal = end->signal;
   if (end && end->signal == 0) run_end.exit_status = end->exit_status;
-  auto data = conclude(*store_, run_end, options_.output.report_file(), Sources::kOnThisMachine);
+  auto data = conclude(*store_, run_end, options_.output.report_file(), Sources::kOnThisMachine, options_.settings);
   if (data.ok()) {
     result.data = *std::move(data);
   } else if (result.problem.empty()) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <tuple>
 
+#include "server/rules/judgement.h"
 #include "server/rules/list.h"
 
 namespace castscope::rules {
@@ -69,7 +70,7 @@ std::vector<Finding> judge(const store::RunData& data, const Settings& settings)
 absl::Status record_findings(store::RunStore& store, const Settings& settings) {
   const absl::StatusOr<store::RunData> data = store.read();
   if (!data.ok()) return data.status();
-  return store.set_findings(judge(*data, settings));
+  return store.set_findings(judgement_of(*data, settings).findings);
 }
 
 }  // namespace castscope::rules

@@ -71,6 +71,7 @@ std::span<const Rule* const> all_rules();
 const Rule* find_rule(std::string_view name);
 
 // Findings of all rules that the settings select: errors first, then by rule and place; the same order every time.
+// What settings and comments silence is among them: judgement.h sorts it out.
 std::vector<Finding> judge(const store::RunData&, const Settings& = {});
 
 // Judges what the store holds and keeps the findings in it (for the views of the run file).
