@@ -79,6 +79,7 @@ void EvidenceTracker::cast(std::uint32_t lane_id, const lanes::Event& event, con
   source->second = now;
   consumer->second = stay;
   if (is_kept) {
+    if (!lane.open.empty()) midway_.kept(lane_id, event.time);
     kept(lane, state, event, facts, seen_before);
   } else {
     if (state.casts > 1 && !(event.flags & lanes::kFlagData)) ++state.evidence.repeats;
@@ -130,7 +131,9 @@ void EvidenceTracker::enter(std::uint32_t lane_id, const lanes::Event& event, st
   LaneState& lane = lane_state(lane_id);
   if (outermost) lane.open.clear();  // whatever was dropped, nothing is around it
   lane.open.push_back({.serial = event.region, .region = region});
+  lane.ended_region = 0;
   if (lane.open.size() == 1) {
+    midway_.ended(lane_id, event.time);
     end_stay(lane);
     lane.stay = event.region;
   }
@@ -145,12 +148,26 @@ void EvidenceTracker::exit(std::uint32_t lane_id, const lanes::Event& event, std
   if (lane.open.empty()) {
     end_stay(lane);
     lane.stay = 0;
+    lane.ended_region = region;
+    midway_.ended(lane_id, event.time);
   }
   ++region_use(region).exited;
 }
 
-void EvidenceTracker::clear(std::uint32_t lane_id) {
+void EvidenceTracker::optimizer(std::uint32_t lane_id, const lanes::Event& event) {
+  // A region in which nothing was cast yet is told of late. It has a later number than those around it.
+  for (OpenRegion& open : lane_state(lane_id).open) {
+    if (open.serial > event.region) break;
+    if (open.whole && ++open.optimizer_steps > regions_[open.region].most_optimizer_steps) {
+      region_use(open.region).most_optimizer_steps = open.optimizer_steps;
+    }
+  }
+}
+
+void EvidenceTracker::clear(std::uint32_t lane_id, const lanes::Event& event) {
   LaneState& lane = lane_state(lane_id);
+  if (lane.ended_region != 0 && event.entries > 0) midway_.cleared(lane_id, event.time, lane.ended_region);
+  lane.ended_region = 0;
   if (lane.uncleared_region == 0) return;
   ++region_use(lane.uncleared_region).own_clears;
   lane.uncleared_region = 0;
@@ -159,7 +176,15 @@ void EvidenceTracker::clear(std::uint32_t lane_id) {
 void EvidenceTracker::thread_begins(std::uint32_t lane_id) {
   LaneState& lane = lane_state(lane_id);
   end_stay(lane);
+  midway_.forget(lane_id);
   lane = LaneState();
+}
+
+void EvidenceTracker::break_off(std::uint32_t lane_id) {
+  LaneState& lane = lane_state(lane_id);
+  for (OpenRegion& open : lane.open) open.whole = false;
+  lane.ended_region = 0;
+  midway_.forget(lane_id);
 }
 
 std::vector<std::pair<std::uint32_t, SiteEvidence>> EvidenceTracker::take_sites() {
@@ -173,7 +198,8 @@ std::vector<std::pair<std::uint32_t, SiteEvidence>> EvidenceTracker::take_sites(
   return taken;
 }
 
-std::vector<RegionUse> EvidenceTracker::take_regions() {
+std::vector<RegionUse> EvidenceTracker::take_regions(bool last) {
+  for (const std::uint32_t region : midway_.settle(last)) ++region_use(region).cleared_midway;
   for (LaneState& lane : lanes_) {  // stays that go on count as far as they have come
     if (lane.stay_region == 0) continue;
     const LaneState before = lane;

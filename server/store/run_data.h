@@ -102,6 +102,7 @@ struct RegionUse {  // (process, region), from events
   std::uint64_t kept = 0, kept_bytes = 0;  // put into the cache
   std::uint64_t own_clears = 0;            // clears made by a thread that had itself put entries there so
   std::uint32_t first_kept_step = 0;
+  // Of every region, whether outermost or not:
   std::uint64_t most_optimizer_steps = 0;  // taken by its thread during one stay
   std::uint64_t cleared_midway = 0;        // times that its end cleared what another thread's open region had kept
 };

@@ -125,6 +125,8 @@ absl::Status RunStore::Impl::write_names() {
                                                                              {"phase", phase_names()},
                                                                              {"why_not_cached", why_not_cached_names()},
                                                                              {"region_kind", region_kind_names()},
+                                                                             {"fact_kind", fact_kind_names()},
+                                                                             {"staleness", staleness_names()},
                                                                              {"process_end", process_end_names()}};
   for (const auto& [list, names] : lists) {
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -171,7 +173,9 @@ absl::Status RunStore::Impl::fill(const RunStart& start, const StoreOptions& opt
                    kApplicationId, "; PRAGMA user_version = ", kFormat, "; PRAGMA synchronous = OFF; BEGIN")
           .c_str()));
   CASTSCOPE_RETURN_IF_ERROR(database.exec(kTables));
+  CASTSCOPE_RETURN_IF_ERROR(database.exec(kDeepTables));
   CASTSCOPE_RETURN_IF_ERROR(database.exec(kViews));
+  CASTSCOPE_RETURN_IF_ERROR(database.exec(kDeepViews));
   CASTSCOPE_RETURN_IF_ERROR(write_names());
   CASTSCOPE_RETURN_IF_ERROR(database.exec("COMMIT"));
   CASTSCOPE_RETURN_IF_ERROR(open_for_writing(options));
@@ -264,19 +268,28 @@ absl::Status RunStore::attribute(const std::string& key, const std::string& name
   return impl_->on(key, [&](ProcessWriter& p) { return p.attribute(name, value); });
 }
 absl::Status RunStore::stack(const std::string& key, const StackInfo& stack) {
-  return impl_->on(key, [&](ProcessWriter& p) { return p.stack(stack); });
+  return impl_->on(key, [&](ProcessWriter& p) { return p.numbers().stack(stack); });
 }
 absl::Status RunStore::module(const std::string& key, const ModuleInfo& module) {
-  return impl_->on(key, [&](ProcessWriter& p) { return p.module(module); });
+  return impl_->on(key, [&](ProcessWriter& p) { return p.numbers().module(module); });
 }
 absl::Status RunStore::call_site(const std::string& key, const CallSiteInfo& call_site) {
   return impl_->on(key, [&](ProcessWriter& p) { return p.call_site(call_site); });
 }
 absl::Status RunStore::region(const std::string& key, const RegionInfo& region) {
-  return impl_->on(key, [&](ProcessWriter& p) { return p.region(region); });
+  return impl_->on(key, [&](ProcessWriter& p) { return p.numbers().region(region); });
 }
 absl::Status RunStore::site(const std::string& key, const SiteInfo& site) {
   return impl_->on(key, [&](ProcessWriter& p) { return p.site(site); });
+}
+absl::Status RunStore::operator_use(const std::string& key, const OperatorUseInfo& use) {
+  return impl_->on(key, [&](ProcessWriter& p) { return p.deep().operator_use(use); });
+}
+absl::Status RunStore::flow(const std::string& key, const FlowInfo& flow) {
+  return impl_->on(key, [&](ProcessWriter& p) { return p.deep().flow(flow); });
+}
+absl::Status RunStore::fact(const std::string& key, const FactInfo& fact) {
+  return impl_->on(key, [&](ProcessWriter& p) { return p.deep().fact(fact); });
 }
 absl::Status RunStore::thread(const std::string& key, const ThreadInfo& thread) {
   return impl_->on(key, [&](ProcessWriter& p) { return p.thread(thread); });

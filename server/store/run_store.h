@@ -40,6 +40,9 @@ class RunStore final : public RunSink {
   absl::Status call_site(const std::string& key, const CallSiteInfo&) override;
   absl::Status region(const std::string& key, const RegionInfo&) override;
   absl::Status site(const std::string& key, const SiteInfo&) override;
+  absl::Status operator_use(const std::string& key, const OperatorUseInfo&) override;
+  absl::Status flow(const std::string& key, const FlowInfo&) override;
+  absl::Status fact(const std::string& key, const FactInfo&) override;
   absl::Status thread(const std::string& key, const ThreadInfo&) override;
   absl::Status events(const std::string& key, const EventBlock&) override;
   absl::Status counters(const std::string& key, std::span<const CounterRow>) override;
