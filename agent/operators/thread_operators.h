@@ -16,6 +16,8 @@ struct OpenUse {
   Place* place = nullptr;  // nullptr: not to be counted
   std::array<GivenTensor, lanes::kMostOperands> given;
   std::uint8_t n = 0;
+  std::uint8_t device = 0;               // of the first tensor
+  bool may_be_cast = false;              // by an autocast kernel, which is in force
   bool second_call = false;              // the autocast kernel has called the operator again
   std::uint8_t dtype_inside = kNoDtype;  // the dtype argument of that
   bool grad_mode = false, others_open = false;
@@ -49,6 +51,7 @@ class ThreadOperators {
   Places places;
   Producers producers;
   std::unordered_map<const c10::FunctionSchema*, const OperatorInfo*> infos;
+  std::unordered_map<std::size_t, std::uint32_t> node_kinds;  // backward_node_kind → string
 };
 
 }  // namespace castscope::operators

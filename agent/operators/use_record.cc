@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "agent/observe/autocast_state.h"
+#include "agent/observe/backward_node.h"
 #include "agent/observe/call_frame.h"
 #include "agent/operators/values.h"
 
@@ -62,17 +63,26 @@ GivenTensor look_at(const ThreadOperators& o, const TensorImpl* tensor, std::uin
   return g;
 }
 
-PlaceKey key_of(ThreadState& t, const ThreadOperators& o, const OpenUse& use, std::uint8_t device) {
-  const bool open = !t.open.empty() || observe::autocast_enabled(device);
+// The engine converts and sums up gradients of a node outside that node's own range.
+std::uint32_t node_of(ThreadOperators& o) {
+  if (o.node != 0 || !observe::in_backward()) return o.node;
+  const std::size_t kind = observe::backward_node_kind();
+  auto [at, fresh] = o.node_kinds.try_emplace(kind, 0);
+  if (fresh) at->second = observe::g_process.recording.load()->definitions.string(observe::backward_node_name());
+  return at->second;
+}
+
+PlaceKey key_of(ThreadState& t, ThreadOperators& o, const OpenUse& use, bool autocast) {
+  const bool open = !t.open.empty() || autocast;
   const auto python = summary_of(t);
   PlaceKey key;
   key.stack = python.hash;
   key.module = python.module;
   key.info = use.info;
-  key.region = open ? observe::region_in_force(t, device, observe::kNotAutocasts) : 0;
-  key.node = o.node;
+  key.region = open ? observe::region_in_force(t, use.device, observe::kNotAutocasts) : 0;
+  key.node = node_of(o);
   const lanes::Phase phase = observe::phase_of(key.region == 0 ? lanes::Phase::kOther : lanes::Phase::kForward);
-  key.more = More{phase, device, use.grad_mode, use.n}.pack();
+  key.more = More{phase, use.device, use.grad_mode, use.n}.pack();
   for (std::size_t i = 0; i < use.n; ++i) {
     key.tensors[i / 4] |= use.given[i].pack() << 16 * (i % 4);
     key.arguments |= std::uint64_t{use.given[i].argument} << 8 * i;
@@ -188,18 +198,18 @@ void begin_use(ThreadState& t, ThreadOperators& o, OpenUse& use, const OperatorI
   use.info = &info;
   use.place = nullptr;
   use.n = 0;
-  use.second_call = false;
+  use.second_call = use.may_be_cast = false;
   use.dtype_inside = kNoDtype;
   use.most_elements = 0;
   use.begin = t.lane.now();
   inputs = last(inputs, info.arguments.size());
   bool traced = false;
-  std::uint8_t device = 0;
+  use.device = 0;
   const std::size_t most = info.kind == Kind::kUse || info.kind == Kind::kConversion ? lanes::kMostOperands : 1;
   each_tensor(inputs, [&](const TensorImpl* tensor, std::uint8_t position) {
     traced |= observe::is_traced(tensor);
     if (use.n == 0) {
-      device = static_cast<std::uint8_t>(tensor->device_type());
+      use.device = static_cast<std::uint8_t>(tensor->device_type());
       use.keys = tensor->key_set();
     }
     use.most_elements = std::max(use.most_elements, elements_of(tensor));
@@ -211,15 +221,17 @@ void begin_use(ThreadState& t, ThreadOperators& o, OpenUse& use, const OperatorI
                          : observe::PythonStack::top(observe::g_process.python, t.python_thread);
   if (traced || most == 1 || info.kind == Kind::kIgnored) return;
   use.grad_mode = static_cast<const c10::AutogradState*>(t.autograd)->get_grad_mode();
-  const PlaceKey key = key_of(t, o, use, device);
+  const bool autocast = observe::autocast_enabled(use.device);
+  use.may_be_cast = autocast && use.keys.has_any(info.autocast);
+  const PlaceKey key = key_of(t, o, use, autocast);
   use.others_open = key.region == 0 && observe::g_process.recording.load()->steps.any_open();
   use.place = &o.places.find(t, key, use.given.data(), use.n);
   use.begin = t.lane.now();
 }
 
 bool note_second_call(OpenUse& outer, const OperatorInfo& info, Values inputs) {
-  if (outer.second_call || outer.place == nullptr || outer.info->autocast.empty() || info.base != outer.info->base)
-    return false;
+  if (outer.second_call || !outer.may_be_cast || info.base != outer.info->base) return false;
+  if (observe::autocast_enabled(outer.device)) return false;  // an autocast kernel excludes its own key
   outer.second_call = true;
   inputs = last(inputs, info.arguments.size());
   if (const auto dtype = dtype_argument(info, inputs)) outer.dtype_inside = static_cast<std::uint8_t>(*dtype);
