@@ -47,7 +47,10 @@ std::string what_is_wrong(const CLI::ParseError& error, int argc, char** argv, c
 // A wrong word in a command that answers a question: 1 would be an answer, 125 would be none that CI expects.
 int usage_status(int argc, char** argv) {
   const std::string first = argc > 1 ? argv[1] : "";
-  return first == "check" || first == "diff" || first == "explain" || first == "rules" ? kUsage : kOwnFailure;
+  for (const char* const question : {"check", "convert", "diff", "explain", "report", "rules"}) {
+    if (first == question) return kUsage;
+  }
+  return kOwnFailure;
 }
 
 int castscope_main(int argc, char** argv) {
@@ -71,6 +74,7 @@ int castscope_main(int argc, char** argv) {
   add_env(line);
   add_doctor(line);
   add_build_agent(line);
+  add_counts(line);
 
   std::vector<std::string> words = split_off_job(argc, argv, line);
   std::reverse(words.begin(), words.end());  // as CLI11 wants them
