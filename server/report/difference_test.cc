@@ -75,7 +75,7 @@ TEST(DifferenceTest, NewGoneMovedCostlierCheaper) {
   EXPECT_THAT(changes(difference),
               ElementsAre("new fresh", "gone gone", "moved moved", "costlier more", "cheaper less"));
   EXPECT_TRUE(difference.any());
-  const std::string text = difference_text(before, after, difference, 80);
+  const std::string text = difference_text(before, after, difference, 120);
   EXPECT_THAT(text, HasSubstr("casts new: 1\n    train.py:5\n"));
   EXPECT_THAT(text, HasSubstr("was float32 to bfloat16 (5 casts, 5 µs), is float32 to float16"));
   EXPECT_THAT(text, HasSubstr("was 5 casts, 5 µs, is 6 casts, 6 µs"));
@@ -140,7 +140,7 @@ TEST(DifferenceTest, TotalsAndIncompleteRunsAreTold) {
   const Difference difference = difference_of(before, after);
   const std::string text = difference_text(before, after, difference, 80);
   EXPECT_THAT(text, HasSubstr("cut.castscope is incomplete"));
-  EXPECT_THAT(text, HasSubstr("  casts                  10      15  +50.0 %\n"));
+  EXPECT_THAT(text, HasSubstr("  casts                  10       15  +50.0 %\n"));
   EXPECT_EQ(difference_json(before, after, difference)["totals"]["casts"]["after"], 15);
 }
 

@@ -36,7 +36,7 @@ Account account(const std::vector<std::pair<std::string, std::string>>& findings
 }
 
 std::string text_of(const Account& account, const Gate& gate, const Account* baseline = nullptr) {
-  return verdict_text(account, gate, examine(account, gate, baseline), baseline, {.settings_file = "", .width = 80});
+  return verdict_text(account, gate, examine(account, gate, baseline), baseline, {.settings_file = "", .width = 120});
 }
 
 TEST(GateTest, SeveritiesBelowTheOneAskedForPass) {
