@@ -91,6 +91,7 @@ class _Gate:
         self.rules = None
         self.program = _find_program() if self.enabled else None
 
+    @pytest.hookimpl(trylast=True)  # what others deselect does not run
     def pytest_collection_modifyitems(self, items):
         for item in items:
             wanted = Wanted.of(item)
