@@ -128,8 +128,7 @@ class _Gate:
         folder = self._folder_of(item)
         done = _run_child(self.config, self.program, item, folder)
         told = _read_lines(folder / "reports.jsonl")
-        reports = [self.config.hook.pytest_report_from_serializable(config=self.config, data=line)
-                   for line in told if "castscope_measured" not in line]
+        reports = [_report_of(self.config, line) for line in told if "castscope_measured" not in line]
         measured = next((line["castscope_measured"] for line in told if "castscope_measured" in line), None)
         if not any(report.when == "teardown" for report in reports):
             return [*reports, _own_report(item, "the test's process ended before the test did "
@@ -246,6 +245,17 @@ def _place(location):
         return "no Python line"
     path = os.path.relpath(location["file"])
     return f"{location['file'] if path.startswith('..') else path}:{location['line']}"
+
+
+def _report_of(config, line):
+    """A report as the child had it; JSON has made lists of its tuples."""
+    report = config.hook.pytest_report_from_serializable(config=config, data=line)
+    report.location = tuple(report.location)
+    report.user_properties = [tuple(entry) for entry in report.user_properties]
+    report.sections = [tuple(entry) for entry in report.sections]
+    if isinstance(report.longrepr, list):  # of a skip: file, line, reason
+        report.longrepr = tuple(report.longrepr)
+    return report
 
 
 def _own_report(item, text):
