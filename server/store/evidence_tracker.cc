@@ -1,6 +1,7 @@
 #include "server/store/evidence_tracker.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace castscope::store {
 
@@ -155,11 +156,18 @@ void EvidenceTracker::exit(std::uint32_t lane_id, const lanes::Event& event, std
 }
 
 void EvidenceTracker::optimizer(std::uint32_t lane_id, const lanes::Event& event) {
-  // A region in which nothing was cast yet is told of late. It has a later number than those around it.
-  for (OpenRegion& open : lane_state(lane_id).open) {
+  LaneState& lane = lane_state(lane_id);
+  for (OpenRegion& open : lane.open) {
+    // A region in which nothing was cast yet is told of late. It has a later number than those around it.
     if (open.serial > event.region) break;
-    if (open.whole && ++open.optimizer_steps > regions_[open.region].most_optimizer_steps) {
-      region_use(open.region).most_optimizer_steps = open.optimizer_steps;
+    if (!open.whole) continue;
+    const std::uint32_t steps = ++open.optimizer_steps;
+    const auto is_it = [&](const auto& known) { return known.first == open.region; };
+    const auto it = std::find_if(lane.optimizer_steps.begin(), lane.optimizer_steps.end(), is_it);
+    if (it == lane.optimizer_steps.end()) {
+      lane.optimizer_steps.emplace_back(open.region, steps);
+    } else {
+      it->second = std::max(it->second, steps);
     }
   }
 }
@@ -177,12 +185,15 @@ void EvidenceTracker::thread_begins(std::uint32_t lane_id) {
   LaneState& lane = lane_state(lane_id);
   end_stay(lane);
   midway_.forget(lane_id);
+  auto steps = std::move(lane.optimizer_steps);
   lane = LaneState();
+  lane.optimizer_steps = std::move(steps);
 }
 
 void EvidenceTracker::break_off(std::uint32_t lane_id) {
   LaneState& lane = lane_state(lane_id);
   for (OpenRegion& open : lane.open) open.whole = false;
+  lane.optimizer_steps.clear();
   lane.ended_region = 0;
   midway_.forget(lane_id);
 }
@@ -200,6 +211,12 @@ std::vector<std::pair<std::uint32_t, SiteEvidence>> EvidenceTracker::take_sites(
 
 std::vector<RegionUse> EvidenceTracker::take_regions(bool last) {
   for (const std::uint32_t region : midway_.settle(last)) ++region_use(region).cleared_midway;
+  for (LaneState& lane : lanes_) {
+    for (const auto& [region, steps] : lane.optimizer_steps) {
+      if (steps > regions_[region].most_optimizer_steps) region_use(region).most_optimizer_steps = steps;
+    }
+    lane.optimizer_steps.clear();
+  }
   for (LaneState& lane : lanes_) {  // stays that go on count as far as they have come
     if (lane.stay_region == 0) continue;
     const LaneState before = lane;

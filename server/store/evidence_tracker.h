@@ -36,7 +36,8 @@ class EvidenceTracker {
   void seen(std::uint32_t lane, std::uint64_t ns) { midway_.seen(lane, ns); }
   // The lane goes to another thread: what the one before left open is not this one's.
   void thread_begins(std::uint32_t lane);
-  // Some events of the lane are missing here: of what is open, no more is made that depends on having seen its end.
+  // Some events of the lane are missing here, which is told after the events around the gap: of what was open, nothing
+  // is made that depends on having seen its end.
   void break_off(std::uint32_t lane);
 
   // Evidence that changed since the last call: by process-local site and by run-wide region.
@@ -56,7 +57,8 @@ class EvidenceTracker {
     std::uint32_t stay = 0;         // serial of the outermost one
     std::uint32_t stay_region = 0;  // its definition
     std::uint64_t stay_entries = 0, stay_bytes = 0;
-    std::uint32_t ended_region = 0;      // its end may be what clears the cache next
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> optimizer_steps;  // (region, in a stay) since take_regions()
+    std::uint32_t ended_region = 0;                                        // its end may be what clears the cache next
     std::uint32_t uncleared_region = 0;  // raw: this thread put entries into the cache and nobody of it cleared
   };
   struct SiteState {
