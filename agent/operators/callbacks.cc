@@ -144,6 +144,9 @@ void ends(const at::RecordFunction& fn, at::ObserverContext*) {
       end_use(*t, o, use, fn.outputs(), now - use.begin);
     } catch (const std::exception&) {  // out of memory: it is not counted
     }
+  } else if (frame.enclosing >= 0) {
+    if (const c10::FunctionSchema* schema = schema_of(fn))
+      forget_made_inside(o, o.uses[static_cast<std::size_t>(frame.enclosing)], fn.outputs(), schema->returns().size());
   }
   o.looked += t->lane.now() - now;
   if (o.depth > 0 && o.operators < 64) return;

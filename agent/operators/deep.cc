@@ -6,6 +6,7 @@
 
 #include "agent/observe/regions.h"
 #include "agent/operators/callbacks.h"
+#include "agent/operators/inside_operator.h"
 #include "agent/operators/schedule.h"
 #include "agent/operators/use_record.h"
 #include "agent/operators/values.h"
@@ -22,8 +23,8 @@ struct Watch {
   std::mutex mutex;
   Schedule schedule;
   bool begun = false;
-  std::size_t places = 0;  // sites and regions known when the step before began
-  std::uint64_t operators_before = 0;
+  std::size_t places = 0;                          // sites and regions known when the step before began
+  std::atomic<std::uint64_t> operators_before{0};  // looked at when the present deep step began
 };
 Watch* g_watch = nullptr;
 Mode g_mode;
@@ -79,6 +80,8 @@ void child_begins() {
   g_deep = false;  // the callbacks are left as they are, and do nothing: another thread may have held PyTorch's lock
   g_watch = new Watch(g_mode);
   operator_info_after_fork();
+  inside_operator_after_fork();
+  places_after_fork();
 }
 
 void region_begins(observe::ThreadState& t, bool new_step) {

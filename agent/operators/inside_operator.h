@@ -4,7 +4,10 @@
 
 namespace castscope::operators {
 
-// Call it from the begin of an operator, whose own at::_ops::NAME::call is on the stack. Unwinds, allocates nothing.
+// Call it from the begin of an operator, whose own at::_ops::NAME::call is on the stack. Unwinds; may throw
+// std::bad_alloc.
 bool is_inside_another_operator();
+// In a forked child: whoever held the lock may not exist there.
+void inside_operator_after_fork();
 
 }  // namespace castscope::operators

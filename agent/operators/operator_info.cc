@@ -99,7 +99,7 @@ std::unique_ptr<OperatorInfo> make(const c10::FunctionSchema& schema, const Keys
   const std::string functional = out ? info->base : functional_name(info->base);
   if (const auto found = by_base.find(functional); info->autocast.empty() && found != by_base.end())
     info->sibling = found->second;
-  if (view) info->flags |= lanes::kUseView;
+  if (view && info->kind == OperatorInfo::Kind::kUse) info->flags |= lanes::kUseView;
   if (writes) info->flags |= lanes::kUseWrites;
   if (info->kind == OperatorInfo::Kind::kConversion) info->flags |= lanes::kUseConverts;
   return info;

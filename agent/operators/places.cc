@@ -1,5 +1,7 @@
 #include "agent/operators/places.h"
 
+#include <mutex>
+
 #include "agent/observe/role.h"
 
 namespace castscope::operators {
@@ -40,9 +42,65 @@ Role role_of(const GivenTensor& g, const PlaceKey& key, const observe::RawStack&
   return role;
 }
 
+Place make(const PlaceKey& key, const GivenTensor* given, std::size_t n) {
+  observe::Recording& r = *observe::g_process.recording.load();
+  Place p;
+  observe::RawStack raw;
+  if (observe::g_process.has_python) {
+    observe::PythonStack::capture(observe::g_process.python, raw);
+    const bool knew_modules = observe::PythonStack::module_call_code.load(std::memory_order_relaxed) != nullptr;
+    p.use.stack = r.definitions.stack(raw);
+    if (!knew_modules) observe::PythonStack::capture(observe::g_process.python, raw);
+    const observe::ModuleNames::Module module = r.modules.find(raw);
+    p.use.module = module.id;
+    if (module.weakref != nullptr) p.module = std::make_shared<const ModuleReference>(module.weakref);
+  }
+  const More more = More::of(key.more);
+  p.use.op = r.definitions.op(key.info->name);
+  p.use.region = key.region;
+  p.use.node = key.node;
+  p.use.phase = more.phase;
+  p.use.device = more.device;
+  p.use.operands = static_cast<std::uint16_t>(n);
+  for (std::size_t i = 0; i < n; ++i)
+    p.operands[i] = {given[i].argument, given[i].dtype, role_of(given[i], key, raw), given[i].flags};
+  return p;
+}
+
+// Its module is still that of the key: another may have got its address.
+bool is_of(const Place& place, const PlaceKey& key) {
+  return key.module == nullptr || place.module == nullptr || place.module->is(key.module);
+}
+
+// Of all threads: the GIL is waited for once for each place, however many threads come by it.
+struct Named {
+  std::mutex mutex;
+  std::unordered_map<PlaceKey, Place, PlaceHash> places;
+};
+Named* g_named = new Named;
+
+Place name(const PlaceKey& key, const GivenTensor* given, std::size_t n) {
+  {
+    std::lock_guard lock(g_named->mutex);
+    const auto found = g_named->places.find(key);
+    if (found != g_named->places.end() && is_of(found->second, key)) return found->second;
+  }
+  Place place = make(key, given, n);
+  std::lock_guard lock(g_named->mutex);
+  if (g_named->places.size() >= Places::kMost) g_named->places.clear();
+  g_named->places.insert_or_assign(key, place);
+  return place;
+}
+
 }  // namespace
 
-std::size_t Places::Hash::operator()(const PlaceKey& k) const {
+ModuleReference::~ModuleReference() {
+  if (observe::Recording* r = observe::g_process.recording.load()) r->modules.give_back(weakref_);
+}
+
+void places_after_fork() { g_named = new Named; }
+
+std::size_t PlaceHash::operator()(const PlaceKey& k) const {
   std::uint64_t h = mix(k.stack, reinterpret_cast<std::uint64_t>(k.module), reinterpret_cast<std::uint64_t>(k.info));
   h = mix(h, std::uint64_t{k.region} << 32 | k.node, k.more);
   return mix(h ^ k.arguments, k.tensors[0], k.tensors[1]);
@@ -60,45 +118,14 @@ void Places::know_stack(ThreadState&, std::uint64_t hash) {
   stacks_.emplace(hash, observe::g_process.recording.load()->definitions.stack(raw));
 }
 
-Place Places::name(ThreadState&, const PlaceKey& key, const GivenTensor* given, std::size_t n) {
-  observe::Recording& r = *observe::g_process.recording.load();
-  Place p;
-  observe::RawStack raw;
-  if (observe::g_process.has_python) {
-    observe::PythonStack::capture(observe::g_process.python, raw);
-    const bool knew_modules = observe::PythonStack::module_call_code.load(std::memory_order_relaxed) != nullptr;
-    p.use.stack = r.definitions.stack(raw);
-    if (!knew_modules) observe::PythonStack::capture(observe::g_process.python, raw);
-    const observe::ModuleNames::Module module = r.modules.find(raw);
-    p.use.module = module.id;
-    p.module_weakref = module.weakref;
-  }
-  const More more = More::of(key.more);
-  p.use.op = r.definitions.op(key.info->name);
-  p.use.region = key.region;
-  p.use.node = key.node;
-  p.use.phase = more.phase;
-  p.use.device = more.device;
-  p.use.operands = static_cast<std::uint16_t>(n);
-  for (std::size_t i = 0; i < n; ++i)
-    p.operands[i] = {given[i].argument, given[i].dtype, role_of(given[i], key, raw), given[i].flags};
-  return p;
-}
-
-Place& Places::find(ThreadState& t, const PlaceKey& key, const GivenTensor* given, std::size_t n) {
-  observe::ModuleNames& modules = observe::g_process.recording.load()->modules;
+Place& Places::find(ThreadState&, const PlaceKey& key, const GivenTensor* given, std::size_t n) {
   const auto found = places_.find(key);
   if (found != places_.end()) {
-    if (key.module == nullptr || observe::ModuleNames::same(found->second.module_weakref, key.module))
-      return found->second;
-    modules.give_back(found->second.module_weakref);  // its module is gone: this is another, at its address
+    if (is_of(found->second, key)) return found->second;
     places_.erase(found);
   }
-  if (places_.size() >= kMost) {
-    for (const auto& [unused, place] : places_) modules.give_back(place.module_weakref);
-    places_.clear();
-  }
-  return places_.emplace(key, name(t, key, given, n)).first->second;
+  if (places_.size() >= kMost) places_.clear();
+  return places_.emplace(key, name(key, given, n)).first->second;
 }
 
 Place::Use& Places::use(ThreadState& t, Place& place, const Outcome& outcome) {

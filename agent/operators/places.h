@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -41,6 +42,9 @@ struct PlaceKey {
   std::uint64_t arguments = 0;             // their positions, 8 bits each
   bool operator==(const PlaceKey&) const = default;
 };
+struct PlaceHash {
+  std::size_t operator()(const PlaceKey& k) const;
+};
 
 // How it went, as its end tells.
 struct Outcome {
@@ -49,10 +53,23 @@ struct Outcome {
   bool operator==(const Outcome&) const = default;
 };
 
+// Tells whether the module at an address is the one that was named (module_names.h).
+class ModuleReference {
+ public:
+  explicit ModuleReference(const observe::PyObject* weakref) : weakref_(weakref) {}
+  ~ModuleReference();
+  ModuleReference(const ModuleReference&) = delete;
+  ModuleReference& operator=(const ModuleReference&) = delete;
+  bool is(const void* module) const { return observe::ModuleNames::same(weakref_, module); }
+
+ private:
+  const observe::PyObject* const weakref_;
+};
+
 struct Place {
   lanes::OperatorUseDefinition use{};  // all but the outcome
   std::array<lanes::Operand, lanes::kMostOperands> operands{};
-  const observe::PyObject* module_weakref = nullptr;
+  std::shared_ptr<const ModuleReference> module;
   struct Use {
     Outcome outcome;
     std::uint32_t id;
@@ -77,9 +94,6 @@ class Places {
   void know_stack(observe::ThreadState& t, std::uint64_t hash);
 
  private:
-  struct Hash {
-    std::size_t operator()(const PlaceKey& k) const;
-  };
   struct FlowKey {
     std::uint32_t from, to;
     std::uint16_t how;
@@ -88,12 +102,13 @@ class Places {
   struct FlowHash {
     std::size_t operator()(const FlowKey& k) const;
   };
-  Place name(observe::ThreadState& t, const PlaceKey& key, const GivenTensor* given, std::size_t n);
-
-  std::unordered_map<PlaceKey, Place, Hash> places_;
+  std::unordered_map<PlaceKey, Place, PlaceHash> places_;
   std::unordered_map<FlowKey, lanes::Counter*, FlowHash> flows_;
   std::unordered_map<std::uint64_t, std::uint32_t> stacks_;
 };
+
+// In a forked child, whose numbers are its own.
+void places_after_fork();
 
 // Fields of PlaceKey::more.
 struct More {

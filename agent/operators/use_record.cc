@@ -267,6 +267,19 @@ void end_use(ThreadState& t, ThreadOperators& o, OpenUse& use, c10::ArrayRef<c10
   if (result == static_cast<std::uint8_t>(ScalarType::Half)) note_values(t, r.first, counted.id, std::nullopt);
 }
 
+void forget_made_inside(ThreadOperators& o, const OpenUse& outer, c10::ArrayRef<c10::IValue> outputs,
+                        std::size_t returns) {
+  if (o.producers.size() == 0 || outer.n == lanes::kMostOperands) return;  // there may be more than are known
+  each_tensor(last(Values(outputs.data(), outputs.size()), returns), [&](const TensorImpl* tensor, std::uint8_t) {
+    const Identity made = identity_of(tensor);
+    // What had nothing to do gives back what it was given.
+    for (std::size_t i = 0; i < outer.n; ++i)
+      if (outer.given[i].identity == made) return true;
+    o.producers.set(made, {});
+    return true;
+  });
+}
+
 std::uint32_t define_open(ThreadState& t, ThreadOperators& o, OpenUse& use) {
   if (use.place == nullptr) return 0;
   const std::uint8_t computed = computed_in(use, kNoDtype);

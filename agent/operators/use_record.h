@@ -15,6 +15,9 @@ bool note_second_call(OpenUse& outer, const OperatorInfo& info, c10::ArrayRef<co
 // `outputs`: empty when the operator raised.
 void end_use(observe::ThreadState& t, ThreadOperators& o, OpenUse& use, c10::ArrayRef<c10::IValue> outputs,
              std::uint64_t ticks);
+// An operator within `outer` ended, and gave back `returns` values: what it made is nobody's whose address it got.
+void forget_made_inside(ThreadOperators& o, const OpenUse& outer, c10::ArrayRef<c10::IValue> outputs,
+                        std::size_t returns);
 // Of one that is still open: its use as far as it is known, without a result.
 std::uint32_t define_open(observe::ThreadState& t, ThreadOperators& o, OpenUse& use);
 
