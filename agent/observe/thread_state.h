@@ -124,7 +124,7 @@ struct ThreadState {
   CallTable<SiteEntry> sites{1024};
   CallTable<PassEntry> passes{128};
   std::unordered_map<std::uint64_t, std::uint32_t> region_stacks;  // stack hash → definition
-  std::unordered_map<std::uint32_t, lanes::Counter*> counters;     // site, operator use, … → its counter in this lane
+  std::unordered_map<std::uint32_t, lanes::Counter*> counters;  // site, operator use, … → its counter in this lane
   std::unique_ptr<operators::ThreadOperators, operators::DeleteThreadOperators> operators;
 };
 
