@@ -47,7 +47,7 @@ PythonInstall prepare_python(const std::vector<std::string>& command, const Say&
 std::string deep_problem(const std::string& text) {
   std::uint64_t every = 0;
   if (text == "always" || text == "never" || (absl::SimpleAtoi(text, &every) && every > 0)) return "";
-  return absl::StrCat("--deep takes `always`, `never` or N for each Nth step, not ", text);
+  return absl::StrCat("it takes `always`, `never` or N for each Nth step, not `", text, "`");
 }
 
 bool fits_into_ld_preload(const std::string& path) { return path.find_first_of(": \t\n") == std::string::npos; }
