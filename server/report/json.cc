@@ -67,6 +67,11 @@ Json run_json(const Model& model) {
   return run;
 }
 
+// How much was looked at operator by operator.
+Json deep_json(std::uint64_t steps, std::uint64_t operators, std::uint64_t ns) {
+  return {{"steps", steps}, {"operators", operators}, {"ns", ns}};
+}
+
 Json totals_json(const Totals& totals) {
   Json by_cause = Json::object();
   for (std::size_t cause = 0; cause < totals.by_cause.size(); ++cause) {
@@ -82,6 +87,7 @@ Json totals_json(const Totals& totals) {
           {"bytes", totals.autocast.bytes},
           {"cpu_ns", totals.autocast.cpu_ns},
           {"dropped_events", totals.dropped_events},
+          {"deep", deep_json(totals.deep_steps, totals.deep_operators, totals.deep_ns)},
           {"by_cause", by_cause},
           {"beyond_sites",
            {{"casts", beyond.casts},
@@ -112,7 +118,9 @@ Json regions_json(const Model& model) {
                     {"kind", store::name(region.kind)},
                     {"device", store::device_name(region.device)},
                     {"dtype", store::dtype_name(region.dtype)},
+                    {"default_dtype", (region.flags & lanes::kRegionDefaultDtype) != 0},
                     {"enabled", region.enabled},
+                    {"asked_enabled", region.enabled || (region.flags & lanes::kRegionAskedEnabled) != 0},
                     {"cache_enabled", region.cache_enabled},
                     {"nesting", region.nesting},
                     {"parent", number_or_null(region.parent)},
@@ -294,6 +302,7 @@ Json process_json(const Model& model, const store::Process& process) {
           {"bytes", counts.bytes},
           {"cpu_ns", counts.cpu_ns},
           {"cache", cache_json(process.gauges)},
+          {"deep", deep_json(process.gauges.deep_steps, process.gauges.deep_operators, process.gauges.deep_ns)},
           {"events", {{"written", total.written}, {"received", total.received}, {"dropped", total.dropped}}},
           {"lost_definitions", process.gauges.lost_definitions},
           {"lanes", lane_list}};

@@ -16,6 +16,7 @@ struct Totals {
   store::Counts beyond_sites;                // the part of it that belongs to no site
   std::array<std::uint64_t, 10> by_cause{};  // casts, index = lanes::Cause
   std::uint64_t dropped_events = 0;          // made by the processes and not in the run's evidence
+  std::uint64_t deep_steps = 0, deep_operators = 0, deep_ns = 0;  // of all processes together
   store::Gauges cache;  // clears: of all processes; peaks: of the process that had the most; at the end: together
 };
 Totals totals_of(const store::RunData&);
