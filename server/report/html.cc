@@ -52,7 +52,7 @@ void write_header(Html& html, const Model& model) {
     if (const std::string torch = first.attribute("torch"); !torch.empty()) html.leaf("span", "PyTorch " + torch);
     if (const std::string python = first.attribute("python"); !python.empty()) html.leaf("span", "Python " + python);
   }
-  html.leaf("span", "castscope " + run.start.castscope_version);
+  if (!run.start.castscope_version.empty()) html.leaf("span", "castscope " + run.start.castscope_version);
 }
 
 void write_alerts(Html& html, const Model& model) {

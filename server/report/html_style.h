@@ -4,7 +4,7 @@
 
 namespace castscope::report {
 
-inline constexpr const char* kStyleDigest = "sha256-4uZdEF4R8dgKdjNKJtSxSU3KHcsZv6HVokP5EKpylZA=";
+inline constexpr const char* kStyleDigest = "sha256-Hwx7VafNjICM9cwyDn8/h7aHvur+G8Lkek530mYqqp4=";
 
 inline constexpr const char* kStyle = R"css(
 :root{color-scheme:light dark;--back:#fff;--card:#f6f7f9;--ink:#1b1f24;--soft:#57606a;--line:#d8dee4;--mark:#fff3c4;
@@ -49,7 +49,7 @@ summary{cursor:pointer;color:var(--link)}
 details{margin:.4rem 0}
 details>div{padding:.2rem 0 .2rem .9rem}
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(22rem,100%),1fr));gap:1rem}
-figure{margin:0;background:var(--card);border-radius:6px;padding:.6rem .7rem}
+figure{margin:0;max-width:40rem;background:var(--card);border-radius:6px;padding:.6rem .7rem}
 figcaption{font-size:.9rem;margin-bottom:.3rem}
 svg{display:block;width:100%;height:auto}
 svg text{fill:var(--soft);font-size:11px;font-family:inherit}
@@ -62,15 +62,19 @@ table{border-collapse:collapse;width:100%;font-size:.9rem}
 th{text-align:left;color:var(--soft);font-weight:500;border-bottom:1px solid var(--line);padding:.3rem .5rem .3rem 0}
 td{border-bottom:1px solid var(--line);padding:.3rem .5rem .3rem 0;vertical-align:top;overflow-wrap:anywhere}
 .number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+th.number,td.number{padding-right:.9rem}
+th.number:last-child,td.number:last-child{padding-right:0}
 td.bar{width:6rem;min-width:4rem;padding-top:.55rem}
 .evidence td:first-child{width:45%;color:var(--soft)}
 @media (max-width:720px){
 body{padding:1rem .8rem 3rem}
+svg text{font-size:15px}
 .stack thead{display:none}
-.stack,.stack tbody,.stack tr,.stack td{display:block;width:auto}
+.stack,.stack tbody,.stack tr{display:block;width:auto}
 .stack tr{border-bottom:1px solid var(--line);padding:.45rem 0}
-.stack td{border:0;padding:.08rem 0;text-align:left;white-space:normal}
-.stack td[data-label]:not(:empty)::before{content:attr(data-label) ": ";color:var(--soft)}
+.stack td{display:inline-block;border:0;padding:0 .9rem 0 0;text-align:left;white-space:normal}
+.stack td:first-child{display:block;font-weight:500}
+.stack td[data-label]:not(:empty):not(:first-child)::before{content:attr(data-label) ": ";color:var(--soft)}
 .stack td:empty,.stack td.bar{display:none}
 }
 @media print{
