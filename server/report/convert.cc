@@ -6,7 +6,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "proto/event_block.h"
+#include "server/report/chrome_trace.h"
+#include "server/report/timeline.h"
 #include "server/store/event_window.h"
 #include "server/store/names.h"
 #include "server/store/run_store.h"
@@ -189,29 +190,6 @@ void write_line(Context& context, const store::KeptBlock& block, const lanes::Ev
   out << text_of(json) << '\n';
 }
 
-void write_trace_event(Context& context, const store::KeptBlock& block, const lanes::Event& event, std::ostream& out) {
-  const store::Process& process = context.data().process(block.process);
-  const auto begin = static_cast<double>(process.info.begin_realtime_ns - context.data().start.start_ns);
-  Json args = event_words(event);
-  std::string name(kind_name(event.kind));
-  args.update(context.named(block.process, event));
-  if (args.contains("operator")) name += " " + args["operator"].get<std::string>();
-  const bool is_span = event.kind == EventKind::kCast || has_region(event.kind);
-  Json json = {{"name", has_region(event.kind) ? "autocast region" : name},
-               {"cat", "castscope"},
-               {"ph", event.kind == EventKind::kCast          ? "X"
-                      : event.kind == EventKind::kRegionEnter ? "B"
-                      : event.kind == EventKind::kRegionExit  ? "E"
-                                                              : "i"},
-               {"ts", (begin + static_cast<double>(event.time)) / 1e3},
-               {"pid", process.info.pid},
-               {"tid", block.lane}};
-  if (event.kind == EventKind::kCast) json["dur"] = static_cast<double>(event.duration) / 1e3;
-  if (!is_span) json["s"] = "t";
-  json["args"] = args;
-  out << text_of(json);
-}
-
 }  // namespace
 
 std::optional<EventFormat> event_format(std::string_view name) {
@@ -221,48 +199,28 @@ std::optional<EventFormat> event_format(std::string_view name) {
 }
 
 absl::Status convert(const std::string& run_file, EventFormat format, std::ostream& out) {
+  if (format == EventFormat::kChromeTrace) return chrome_trace(run_file, out);
   const auto data = store::read_run(run_file);
   if (!data.ok()) return data.status();
   auto numbers = store::LocalNumbers::read(run_file);
   if (!numbers.ok()) return numbers.status();
   Context context(*data, *std::move(numbers));
-  const bool trace = format == EventFormat::kChromeTrace;
-  bool first = true;
-  if (trace) out << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
   std::vector<lanes::Event> events;
+  const auto unwritten = [] {
+    return absl::UnavailableError("the output cannot be written: check the disk for space");
+  };
   const absl::Status status = store::read_event_blocks(run_file, [&](const store::KeptBlock& block) -> absl::Status {
-    events.clear();
-    if (block.process == 0 || block.process > data->processes.size()) {
-      return absl::DataLossError(absl::StrCat(run_file, ": the run file is damaged: events of an unknown process"));
-    }
-    const absl::Status bad = wire::unpack(block.packed, wire::kMostEventsInBlock, &events);
-    if (absl::IsUnimplemented(bad)) {
-      return absl::UnimplementedError(absl::StrCat(run_file, ": the run file has ", bad.message(),
-                                                   "; convert it with the castscope that wrote it"));
-    }
-    if (!bad.ok()) {
-      return absl::DataLossError(absl::StrCat(run_file, ": the run file is damaged: ", bad.message()));
-    }
-    if (block.after_gap && !trace) {
+    const absl::Status bad = unpacked(run_file, *data, block, &events);
+    if (!bad.ok()) return bad;
+    if (block.after_gap) {
       out << text_of({{"event", "gap"}, {"pid", data->process(block.process).info.pid}}) << '\n';
     }
-    for (const lanes::Event& event : events) {
-      if (!trace) {
-        write_line(context, block, event, out);
-      } else {
-        if (!first) out << ",\n";
-        write_trace_event(context, block, event, out);
-      }
-      first = false;
-    }
-    if (!out) return absl::UnavailableError("the output cannot be written: check the disk for space");
-    return absl::OkStatus();
+    for (const lanes::Event& event : events) write_line(context, block, event, out);
+    return out ? absl::OkStatus() : unwritten();
   });
   if (!status.ok()) return status;
-  if (trace) out << "\n]}\n";
   out.flush();
-  if (!out) return absl::UnavailableError("the output cannot be written: check the disk for space");
-  return absl::OkStatus();
+  return out ? absl::OkStatus() : unwritten();
 }
 
 }  // namespace castscope::report

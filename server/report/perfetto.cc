@@ -37,6 +37,12 @@ constexpr std::uint64_t kCategory = 1, kSequenceId = 1, kUnitBytes = 3;
 // Names that need no definition in the run: one for each kind of instant, and what has no site or region.
 enum Name : std::uint64_t { kUnknownCast = 1, kUnknownRegion, kInstants };
 constexpr std::uint64_t kSites = 64;  // names of sites and regions begin here
+constexpr std::uint64_t kKinds = kSites - kInstants;
+
+std::uint64_t kind_of(const lanes::Event& event) {
+  const auto kind = static_cast<std::uint64_t>(event.kind);
+  return kind < kKinds ? kind : 0;
+}
 
 class Writer final : public TimelineSink {
  public:
@@ -70,7 +76,7 @@ class Writer final : public TimelineSink {
   void instant(const LaneKey& key, std::int64_t time, std::uint32_t site, const lanes::Event& event) override {
     if (event.kind == lanes::EventKind::kCacheClear) freed(key, time, event);
     const bool hit = event.kind == lanes::EventKind::kHit;
-    begin(kInstant, key, hit && site != 0 ? hits_ + site : kInstants + static_cast<std::uint64_t>(event.kind));
+    begin(kInstant, key, hit && site != 0 ? hits_ + site : kInstants + kind_of(event));
     if (hit) of_site(site, event);
     annotate(kStep, event.step);
     if (event.kind == lanes::EventKind::kCacheClear) {
@@ -168,7 +174,7 @@ class Writer final : public TimelineSink {
     name(interned::kCategories, kCategory, "castscope");
     name(interned::kNames, kUnknownCast, "cast");
     name(interned::kNames, kUnknownRegion, "autocast");
-    for (std::uint64_t kind = 1; kind < kSites - kInstants; ++kind) {
+    for (std::uint64_t kind = 0; kind < kKinds; ++kind) {
       lanes::Event event{};
       event.kind = static_cast<lanes::EventKind>(kind);
       name(interned::kNames, kInstants + kind, event.kind == lanes::EventKind::kStep ? "step" : instant_name(event));

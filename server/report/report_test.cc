@@ -305,7 +305,7 @@ TEST_F(ReportTest, EventsBecomeATrace) {
   const auto trace = nlohmann::json::parse(converted(EventFormat::kChromeTrace));
   std::map<std::string, int> phases;
   for (const auto& event : trace["traceEvents"]) ++phases[event["ph"]];
-  EXPECT_EQ(phases, (std::map<std::string, int>{{"X", 15}, {"B", 3}, {"E", 3}, {"i", 9}}));
+  EXPECT_EQ(phases, (std::map<std::string, int>{{"M", 2}, {"X", 15}, {"B", 3}, {"E", 3}, {"i", 9}}));
 }
 
 TEST_F(ReportTest, EventsOfAnotherFormatAreNoDamage) {

@@ -14,6 +14,9 @@ namespace {
 
 using lanes::EventKind;
 
+// Later than any clock: what a damaged file says beyond it must not overflow.
+constexpr std::int64_t kLatest = std::int64_t{1} << 62;
+
 // What one lane has told so far.
 struct Lane {
   std::vector<std::uint32_t> open;  // regions, by their numbers in the process
@@ -32,9 +35,11 @@ class Teller {
   }
   void take(const LaneKey& key, std::span<const lanes::Event> events) {
     Lane& lane = lanes_[{key.process, key.lane}];
-    const std::int64_t begin = run_.process(key.process).info.begin_realtime_ns - run_.start.start_ns;
+    const auto begin = static_cast<std::uint64_t>(run_.process(key.process).info.begin_realtime_ns) -
+                       static_cast<std::uint64_t>(run_.start.start_ns);
     for (const lanes::Event& event : events) {
-      const std::int64_t time = std::max(lane.last, begin + static_cast<std::int64_t>(event.time));
+      const std::int64_t time =
+          std::clamp(static_cast<std::int64_t>(begin + event.time), lane.last, std::max(lane.last, kLatest));
       lane.last = time;
       tell(key, lane, time, event);
     }
@@ -113,21 +118,11 @@ absl::Status Timeline::tell(TimelineSink& sink, const std::function<absl::Status
   Teller teller(run_, numbers_, sink);
   std::vector<lanes::Event> events;
   const auto take = [&](const store::KeptBlock& block) -> absl::Status {
-    if (block.process == 0 || block.process > run_.processes.size()) {
-      return absl::DataLossError(absl::StrCat(run_file_, ": the run file is damaged: events of an unknown process"));
-    }
     if (block.after_gap) teller.gap(block.process);
     const LaneKey key{block.process, block.lane};
     if (only && key != *only) return absl::OkStatus();
-    events.clear();
-    const absl::Status bad = wire::unpack(block.packed, wire::kMostEventsInBlock, &events);
-    if (absl::IsUnimplemented(bad)) {
-      return absl::UnimplementedError(absl::StrCat(run_file_, ": the run file has ", bad.message(),
-                                                   "; convert it with the castscope that wrote it"));
-    }
-    if (!bad.ok()) {
-      return absl::DataLossError(absl::StrCat(run_file_, ": the run file is damaged: ", bad.message()));
-    }
+    const absl::Status bad = unpacked(run_file_, run_, block, &events);
+    if (!bad.ok()) return bad;
     teller.take(key, events);
     return check();
   };
@@ -135,6 +130,21 @@ absl::Status Timeline::tell(TimelineSink& sink, const std::function<absl::Status
   if (!status.ok()) return status;
   teller.end();
   return check();
+}
+
+absl::Status unpacked(const std::string& run_file, const store::RunData& run, const store::KeptBlock& block,
+                      std::vector<lanes::Event>* events) {
+  events->clear();
+  if (block.process == 0 || block.process > run.processes.size()) {
+    return absl::DataLossError(absl::StrCat(run_file, ": the run file is damaged: events of an unknown process"));
+  }
+  const absl::Status bad = wire::unpack(block.packed, wire::kMostEventsInBlock, events);
+  if (absl::IsUnimplemented(bad)) {
+    return absl::UnimplementedError(
+        absl::StrCat(run_file, ": the run file has ", bad.message(), "; convert it with the castscope that wrote it"));
+  }
+  if (!bad.ok()) return absl::DataLossError(absl::StrCat(run_file, ": the run file is damaged: ", bad.message()));
+  return absl::OkStatus();
 }
 
 std::string span_name(const store::RunData& run, const store::Site& site) {

@@ -52,6 +52,10 @@ class Timeline {
   store::LocalNumbers numbers_;
 };
 
+// The events of a block, instead of those before. Errors begin with the file's name.
+absl::Status unpacked(const std::string& run_file, const store::RunData&, const store::KeptBlock&,
+                      std::vector<lanes::Event>* events);
+
 // "linear weight, float32 to bfloat16"
 std::string span_name(const store::RunData&, const store::Site&);
 // "autocast cpu bfloat16", "autocast cpu off"
