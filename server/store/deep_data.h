@@ -26,7 +26,7 @@ struct OperatorUse {
 };
 
 struct Flow {
-  std::uint32_t id = 0, from = 0, to = 0;  // operator uses
+  std::uint32_t id = 0, from = 0, to = 0;  // operator uses, both known
   std::uint8_t argument = 0;               // of `to`
   std::uint8_t cast_to = 0xff;             // autocast cast the value to this on its way in, 0xff = it did not
 };
@@ -65,7 +65,8 @@ struct ValueRange {  // (process, site or use)
   double most_integer = 0;            // of the tensors that hold integers only
 };
 
-// How a process went about gradient scaling, in the order of its threads' events.
+// How a process went about gradient scaling: each thread by the order of its own events, which is not judged where some
+// of them were dropped (scaler_tracker.h).
 struct ScalerUse {
   std::uint32_t process = 0;
   std::uint64_t updates = 0, unscales = 0, not_finite = 0;  // unscales that found inf or NaN
@@ -74,7 +75,9 @@ struct ScalerUse {
   std::uint32_t last_update = 0;                            // fact
   // Facts that stand in a place where they should not; 0 = none.
   std::uint32_t update_between_backwards = 0;  // kUpdate after a backward whose gradients no optimizer step took
-  std::uint32_t step_past_scaler = 0;          // kOptimizerStep outside GradScaler.step of scaled gradients
+  // kOptimizerStep outside GradScaler.step, with gradients that nobody had unscaled, while GradScaler unscaled others of
+  // the same backward
+  std::uint32_t step_past_scaler = 0;
 };
 
 }  // namespace castscope::store
