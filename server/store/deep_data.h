@@ -75,8 +75,8 @@ struct ScalerUse {
   std::uint32_t last_update = 0;                            // fact
   // Facts that stand in a place where they should not; 0 = none.
   std::uint32_t update_between_backwards = 0;  // kUpdate after a backward whose gradients no optimizer step took
-  // kOptimizerStep outside GradScaler.step, with gradients that nobody had unscaled, while GradScaler unscaled others of
-  // the same backward
+  // kOptimizerStep outside GradScaler.step, with gradients that nobody had unscaled, while GradScaler unscaled others
+  // of the same backward
   std::uint32_t step_past_scaler = 0;
 };
 
