@@ -37,7 +37,11 @@ void Html::begin(std::string_view tag, Attributes attributes) {
   }
   out_ += '>';
 }
-void Html::end(std::string_view tag) { out_.append("</").append(tag).append(">\n"); }
+// No line ends within a line of text: in <pre> they would show.
+void Html::end(std::string_view tag) {
+  const bool within_text = tag == "code" || tag == "i" || tag == "span" || tag == "strong";
+  out_.append("</").append(tag).append(within_text ? ">" : ">\n");
+}
 
 Html::Scope Html::element(std::string_view tag, Attributes attributes) {
   begin(tag, attributes);

@@ -4,14 +4,14 @@
 #include <array>
 #include <map>
 
+#include "server/report/costliest.h"
 #include "server/report/words.h"
 #include "server/rules/finding.h"
-#include "server/store/names.h"
 
 namespace castscope::report {
 namespace {
 
-constexpr std::size_t kFindings = 25, kSites = 10;
+constexpr std::size_t kFindings = 25, kCosts = 10;
 // GitHub takes comments of up to 65,536 characters; what frames this text in one needs some of it.
 constexpr std::size_t kMostBytes = 60'000;
 
@@ -103,24 +103,13 @@ std::string findings(const Model& model) {
   return table + folded;
 }
 
-std::string sites(const Model& model) {
-  if (model.sites.empty()) return "";
-  std::uint64_t all_ns = 0;
-  for (const SiteTotal& total : model.sites) all_ns += total.counts.cpu_ns;
-  std::string text =
-      "\n<details><summary>Costliest casts</summary>\n\n| share | where | operator | module | from, to | "
-      "casts | hits | CPU time |\n|---:|---|---|---|---|---:|---:|---:|\n";
-  for (std::size_t i = 0; i < std::min(model.sites.size(), kSites); ++i) {
-    const SiteTotal& total = model.sites[i];
-    const store::Site& site = model.run.site(total.site);
-    const store::Module* const module = model.module_of(site);
-    const double share = all_ns == 0 ? 0 : static_cast<double>(total.counts.cpu_ns) / static_cast<double>(all_ns);
-    const std::string argument = argument_of(model.run, site);
-    text += "| " + percent(share) + " | " + code(place(model.run, model.run.user_location(site.stack))) + " | " +
-            code(operator_of(site) + (argument.empty() ? "" : " " + argument)) + " | " +
-            code(module ? module->path : "") + " | " + std::string(store::dtype_name(site.from)) + ", " +
-            std::string(store::dtype_name(site.to)) + " | " + grouped(total.counts.casts) + " | " +
-            grouped(total.counts.hits) + " | " + duration(total.counts.cpu_ns) + " |\n";
+std::string costs(const Model& model) {
+  const std::vector<Cost> all = costliest(model);
+  if (all.empty()) return "";
+  std::string text = "\n<details><summary>Costliest casts</summary>\n\n| share | where | what |\n|---:|---|---|\n";
+  for (std::size_t i = 0; i < std::min(all.size(), kCosts); ++i) {
+    text += "| " + percent(all[i].share) + " | " + code(place(model.run, all[i].at)) + " | " +
+            markdown_escaped(description(model, all[i])) + " |\n";
   }
   return text + "\n</details>\n";
 }
@@ -153,7 +142,7 @@ std::string markdown_text(const Model& model) {
   text += findings(model);
   if (const std::string ignored = ignored_text(model); !ignored.empty())
     text += "\n" + markdown_escaped(ignored) + ".\n";
-  std::string tail = sites(model);
+  std::string tail = costs(model);
   for (const std::string& notice : model.notices) tail += "\n> " + markdown_escaped(notice) + "\n";
   if (text.size() + tail.size() <= kMostBytes) text += tail;
   return text;

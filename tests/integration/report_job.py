@@ -33,7 +33,7 @@ def train(net, steps):
 
 
 train(Net(), 3)
-worker = threading.Thread(target=train, args=(Net(), 2), name="wörker <1>")
+worker = threading.Thread(target=train, args=(Net(), 2), name="worker")
 worker.start()
 worker.join()
 """
