@@ -1,7 +1,6 @@
 """pytest --castscope: tests with the mark `castscope` run under castscope, and what the mark asks for is held.
 
     @pytest.mark.castscope(max_casts=4, forbid=["cache-stale-weight", "dtype-*"])
-    def test_step(): ...
 
 max_casts: how often autocast may cast in the test's body (its fixtures do not count). forbid: rules that may find nothing
 in the test's process (its fixtures do count). docs/decisions/pytest.md tells why each such test has a process of its own.
