@@ -83,13 +83,15 @@ void operator_begins(ThreadState& t, ThreadOperators& o, const at::RecordFunctio
   ++o.operators;
   if (o.enclosing >= 0) {
     OpenUse& outer = o.uses[static_cast<std::size_t>(o.enclosing)];
-    if (note_second_call(outer, info_of(o, schema), fn.inputs()) || !is_called_by_a_body(t, outer)) return;
+    if (outer.may_be_cast && note_second_call(outer, info_of(o, schema), fn.inputs())) return;
+    if (!is_called_by_a_body(t, outer)) return;
   }
   if (o.enclosing == ThreadOperators::kUnknown) return;
   if (o.used == ThreadOperators::kMostUses || t.in_cached_cast || t.ignoring || !is_sure(o)) {
     o.enclosing = ThreadOperators::kUnknown;
     return;
   }
+  if (o.used == 0) o.places.make_room();
   OpenUse& use = o.uses[static_cast<std::size_t>(o.used)];
   o.frames[o.depth - 1].is_use = true;
   o.enclosing = o.used++;

@@ -124,7 +124,6 @@ Place& Places::find(ThreadState&, const PlaceKey& key, const GivenTensor* given,
     if (is_of(found->second, key)) return found->second;
     places_.erase(found);
   }
-  if (places_.size() >= kMost) places_.clear();
   return places_.emplace(key, name(key, given, n)).first->second;
 }
 
@@ -138,6 +137,11 @@ Place::Use& Places::use(ThreadState& t, Place& place, const Outcome& outcome) {
   if (d.operands == 0) d.device = outcome.device;
   const std::uint32_t id = observe::g_process.recording.load()->definitions.operator_use(d, place.operands.data());
   return place.uses.emplace_back(Place::Use{outcome, id, counter_of(t, id)});
+}
+
+void Places::make_room() {
+  if (places_.size() >= kMost) places_.clear();
+  if (flows_.size() >= 2 * kMost) flows_.clear();
 }
 
 void Places::flow(ThreadState& t, std::uint32_t from, std::uint32_t to, std::uint8_t argument, std::uint8_t cast_to) {

@@ -84,8 +84,10 @@ class Places {
   // A thread that calls the same lines with ever new modules begins anew at so many.
   static constexpr std::size_t kMost = 100'000;
 
-  // Takes the GIL for what is new: call it when the operator begins, before PyTorch holds a lock for it. Stays where
-  // it is until the next call for another key.
+  // Forgets, where much is known: while no operator is open. All of it would be found again.
+  void make_room();
+  // Takes the GIL for what is new: call it when the operator begins, before PyTorch holds a lock for it. The place
+  // stays until there is to be room.
   Place& find(observe::ThreadState& t, const PlaceKey& key, const GivenTensor* given, std::size_t n);
   Place::Use& use(observe::ThreadState& t, Place& place, const Outcome& outcome);
   // `from` gave argument `to_argument` of `to`; counted.

@@ -230,9 +230,10 @@ void begin_use(ThreadState& t, ThreadOperators& o, OpenUse& use, const OperatorI
 }
 
 bool note_second_call(OpenUse& outer, const OperatorInfo& info, Values inputs) {
-  if (outer.second_call || !outer.may_be_cast || info.base != outer.info->base) return false;
+  if (info.base != outer.info->base) return false;
   if (observe::autocast_enabled(outer.device)) return false;  // an autocast kernel excludes its own key
   outer.second_call = true;
+  outer.may_be_cast = false;  // but once
   inputs = last(inputs, info.arguments.size());
   if (const auto dtype = dtype_argument(info, inputs)) outer.dtype_inside = static_cast<std::uint8_t>(*dtype);
   std::size_t i = 0;
