@@ -183,7 +183,10 @@ void ModuleNames::add(const Root& root, PyObject* module, const std::string& pat
 
 void ModuleNames::name_tree(PyObject* module) {
   const Root root = root_of(module);
-  end_tree(root, walk_modules(api_, module, [&](PyObject* m, const std::string& path) { add(root, m, path); }));
+  end_tree(root, walk_modules(api_, module, [&](PyObject* m, const std::string& path) {
+             add(root, m, path);
+             return true;
+           }));
 }
 
 // What was in the tree and is no more has no name until it is called again.

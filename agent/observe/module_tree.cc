@@ -43,11 +43,11 @@ class Walk {
     if (tree.modules.insert(node.module).second) {
       tree.shape = mix(tree.shape, reinterpret_cast<std::uint64_t>(node.module),
                        reinterpret_cast<std::uint64_t>(type_of(node.module)));
-      if (visit_) visit_(node.module, node.path);
-      push_children(node, tree);
+      going_on_ = !visit_ || visit_(node.module, node.path);
+      if (going_on_) push_children(node, tree);
     }
     api_.dec_ref(node.module);
-    return true;
+    return going_on_;
   }
 
  private:
@@ -81,6 +81,7 @@ class Walk {
   const PythonApi& api_;
   const VisitModule& visit_;
   std::vector<Node> open_;
+  bool going_on_ = true;
 };
 
 }  // namespace

@@ -17,8 +17,9 @@ struct ModuleTree {
   std::uint64_t shape = 0;                  // a hash of all modules, their classes, and the names that lead to them
   std::unordered_set<const void*> modules;  // those met
 };
-// Each module once, before those below it; the root has the path "". GIL held. Without `visit` paths are not made up.
-using VisitModule = std::function<void(PyObject* module, const std::string& path)>;
+// Each module once, before those below it; the root has the path "". GIL held. Without `visit` paths are not made up;
+// the walk ends where it says false.
+using VisitModule = std::function<bool(PyObject* module, const std::string& path)>;
 ModuleTree walk_modules(const PythonApi& api, PyObject* root, const VisitModule& visit = {});
 
 }  // namespace castscope::observe

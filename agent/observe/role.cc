@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "agent/observe/autocast_state.h"
+#include "agent/observe/parameter_memory.h"
 
 namespace castscope::observe {
 namespace {
@@ -60,15 +61,21 @@ bool is_marked(const PythonApi& api, const PyObject* tensor) {
   return found;
 }
 
-bool is_buffer(const PythonApi& api, const RawStack& raw, const PyObject* tensor) {
-  if (tensor == nullptr) return false;
-  PyObject* self = object(PythonStack::self_of(api, raw.module_frame));
-  PyObject* dict = api.generic_dict(self, nullptr);
+PyObject* innermost_module(const PythonApi& api, const RawStack& raw) {
+  return object(PythonStack::self_of(api, raw.module_frame));
+}
+
+// Whether the innermost module has one of the two among its _buffers or _parameters.
+bool is_held(const PythonApi& api, const RawStack& raw, const char* among, const PyObject* tensor,
+             const PyObject* base) {
+  PyObject* dict = api.generic_dict(innermost_module(api, raw), nullptr);
   if (dict == nullptr) {
     api.clear_error();
     return false;
   }
-  const bool found = holds(api, api.dict_item(dict, "_buffers"), tensor, 1);
+  PyObject* held = api.dict_item(dict, among);
+  const bool found =
+      (tensor != nullptr && holds(api, held, tensor, 1)) || (base != nullptr && holds(api, held, base, 1));
   api.dec_ref(dict);
   return found;
 }
@@ -97,15 +104,18 @@ Role role_of(const CallFacts& f, lanes::Cause cause, std::string_view op, std::s
 
   const PyObject* tensor_object = python_object_of(tensor);
   const PyObject* base_object = python_object_of_base(tensor);
-  const bool in_module = raw.module_frame != nullptr && (tensor_object != nullptr || base_object != nullptr);
+  const bool in_python = tensor_object != nullptr || base_object != nullptr;
   bool root_argument = false;
-  if (in_module && !f.requires_grad) {
+  if (raw.module_frame != nullptr && (in_python || is_weight_place(op, argument))) {
     const PythonApi& api = g_process.python;
     Gil gil(api);
     if (gil.held()) {
       KeepError keep(api);
-      if (is_buffer(api, raw, tensor_object) || is_buffer(api, raw, base_object)) return Role::kBuffer;
-      root_argument = is_root_argument(api, raw, tensor_object);
+      if (in_python ? is_held(api, raw, "_parameters", tensor_object, base_object)
+                    : is_memory_of_parameter(api, innermost_module(api, raw), tensor))
+        return Role::kWeight;
+      if (!f.requires_grad && is_held(api, raw, "_buffers", tensor_object, base_object)) return Role::kBuffer;
+      root_argument = !f.requires_grad && is_root_argument(api, raw, tensor_object);
     }
   }
   if (is_weight_argument(argument)) return Role::kWeight;
