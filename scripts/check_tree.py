@@ -15,7 +15,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 MAY_INCLUDE = {
     "agent/lanes": [],
     "agent/preload": ["agent/lanes/descriptor.h"],
-    "agent/observe": ["agent/lanes", "agent/preload/interface.h"],
+    "agent/observe": ["agent/lanes", "agent/preload/interface.h", "agent/operators/deep.h"],
+    "agent/operators": ["agent/lanes", "agent/observe"],
     "agent/enforce": ["agent/lanes", "agent/preload/interface.h"],
     "agent/gpu": ["agent/lanes", "agent/preload/interface.h"],
     "proto": ["agent/lanes/format.h"],
@@ -30,7 +31,7 @@ MAY_INCLUDE = {
 }
 # What must not enter the training process, by the include's first words.
 NOT_IN_JOB = ("absl/", "grpc", "google/", "spdlog/", "fmt/", "nlohmann/", "sqlite3", "zstd", "Python.h")
-IN_JOB = ("agent/lanes", "agent/preload", "agent/observe", "agent/enforce", "agent/gpu")
+IN_JOB = ("agent/lanes", "agent/preload", "agent/observe", "agent/operators", "agent/enforce", "agent/gpu")
 MOST_LINES = 400
 
 

@@ -81,6 +81,7 @@ void child_begins() {
   watch_operators_in_child();
   g_named_threads = 0;
   g_make_recording = new std::mutex;
+  operators::child_begins();
 }
 
 std::string read_line(const std::string& path, char join) {
@@ -309,6 +310,7 @@ int start(const castscope_preload* preload) {
   if (pthread_atfork(fork_begins, nullptr, child_begins) != 0) return refuse(preload, "no memory to follow forks");
   if (!add_record_callbacks(user_scope_begins, user_scope_ended))
     return refuse(preload, "no thread-specific key is left");
+  operators::start();
   std::string unused;  // tried again, and said, at the first event
   stat("/", &g_root);
   g_prepared_file = lanes::SegmentFile::create(preload->run_directory, lanes::kMaxSegmentBytes, &unused).release();

@@ -131,6 +131,8 @@ at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType dev
             kept      ? lanes::kFlagKept
             : by_data ? lanes::kFlagData
                       : std::uint8_t{0});
+    if (operators::deep()) [[unlikely]]
+      operators::cast_made(t, source, static_cast<std::uint8_t>(to), counted.site);
   } else if (result.unsafeGetTensorImpl() == source) {
     // Not eligible for a reason that was not foreseen (another device): a pass-through.
     lanes::LaneWriter::add(find_pass(t, call_site, region, false, dev, caller, source)->passes, 1);

@@ -36,6 +36,11 @@ std::string torch_folder(const PythonApi& api) {
   return slash == std::string::npos ? "" : file.substr(0, slash);
 }
 
+template <typename Definition>
+std::string_view bytes(const Definition& definition) {
+  return {reinterpret_cast<const char*>(&definition), sizeof definition};
+}
+
 struct PinnedCode {
   const void* code;
   Definitions::Place place;
@@ -197,8 +202,41 @@ std::uint32_t Definitions::region(const lanes::RegionDefinition& definition) {
 }
 
 std::uint32_t Definitions::site(const lanes::SiteDefinition& definition) {
+  return counted(sites_, DefinitionKind::kSite, bytes(definition), {}, kMaxSites);
+}
+
+std::uint32_t Definitions::operator_use(const lanes::OperatorUseDefinition& definition,
+                                        const lanes::Operand* operands) {
+  return counted(seen_, DefinitionKind::kOperatorUse, bytes(definition),
+                 {reinterpret_cast<const char*>(operands), definition.operands * sizeof *operands}, kMaxSeen);
+}
+
+std::uint32_t Definitions::flow(const lanes::FlowDefinition& definition) {
+  return counted(seen_, DefinitionKind::kFlow, bytes(definition), {}, kMaxSeen);
+}
+
+std::size_t Definitions::places() {
   std::lock_guard lock(mutex_);
-  return intern(sites_, DefinitionKind::kSite, definition, kMaxSites);
+  return sites_.size() + regions_.size();
+}
+
+// The series that counters speak in. Uses and flows share a map: no use is as short as a flow.
+std::uint32_t Definitions::counted(std::unordered_map<std::string, std::uint32_t>& map, DefinitionKind kind,
+                                   std::string_view head, std::string_view more, std::uint32_t limit) {
+  std::string key(head);
+  key.append(more);
+  std::lock_guard lock(mutex_);
+  auto found = map.find(key);
+  if (found != map.end()) return found->second;
+  if (map.size() >= limit) {
+    segment_.header().lost_definitions.fetch_add(1, std::memory_order_relaxed);
+    return 0;
+  }
+  if (!segment_.define(kind, counted_ + 1, head.data(), static_cast<std::uint32_t>(head.size()), more.data(),
+                       static_cast<std::uint32_t>(more.size())))
+    return 0;
+  map.emplace(std::move(key), ++counted_);
+  return counted_;
 }
 
 std::uint32_t Definitions::thread(std::uint32_t lane, std::uint32_t tid, std::string_view name) {

@@ -176,6 +176,7 @@ void region_entered(ThreadState& t) {
       r.segment.header().steps.store(r.steps.current(), std::memory_order_relaxed);
       mark(t, lanes::EventKind::kStep, 0, static_cast<std::uint8_t>(entered.reason));
     }
+    operators::region_begins(t, entered.step_begins);
   }
   OpenRegion region;
   region.stack = present_stack(t, region.stack_hash);

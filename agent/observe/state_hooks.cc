@@ -128,6 +128,7 @@ void explicit_step() {
   r.steps.explicit_step();
   r.segment.header().steps.store(r.steps.current(), std::memory_order_relaxed);
   mark(*t, lanes::EventKind::kStep, 0, static_cast<std::uint8_t>(lanes::StepReason::kExplicit));
+  note([&] { operators::region_begins(*t, true); });
 }
 
 }  // namespace castscope::observe

@@ -4,12 +4,14 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "agent/lanes/lane_writer.h"
 #include "agent/observe/python_api.h"
 #include "agent/observe/python_stack.h"
+#include "agent/operators/deep.h"
 
 namespace castscope::observe {
 
@@ -152,7 +154,8 @@ struct ThreadState {
   CallTable<PassEntry> passes{kFirstPasses};
   std::unordered_map<std::uint64_t, RegionStack> region_stacks;  // by stack hash
   std::size_t region_frames = 0;                                 // kept in them
-  std::unordered_map<std::uint32_t, lanes::Counter*> counters;   // site → its one counter in this lane
+  std::unordered_map<std::uint32_t, lanes::Counter*> counters;   // site, operator use, … → its counter in this lane
+  std::unique_ptr<operators::ThreadOperators, operators::DeleteThreadOperators> operators;
 };
 
 }  // namespace castscope::observe

@@ -24,6 +24,9 @@ Totals totals_of(const store::RunData& data) {
       if (nothing_comes && lane.written > lane.received) totals.dropped_events += lane.written - lane.received;
     }
     const store::Gauges& gauges = process.gauges;
+    totals.deep_steps += gauges.deep_steps;
+    totals.deep_operators += gauges.deep_operators;
+    totals.deep_ns += gauges.deep_ns;
     totals.cache.cache_bytes += gauges.cache_bytes;
     totals.cache.cache_entries += gauges.cache_entries;
     totals.cache.cache_clears += gauges.cache_clears;

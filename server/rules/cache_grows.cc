@@ -8,22 +8,23 @@
 #include <map>
 
 #include "server/rules/finding.h"
-#include "server/rules/list.h"
 
 namespace castscope::rules {
 namespace {
 
-// A line that uses fewer different weights in one region is ordinary code.
-constexpr std::uint64_t kManyEntries = 16;
+// A line of ordinary code uses one weight, a loop over the layers of a block a handful. 16 new ones that nobody asks
+// for again are a loop that makes them.
+constexpr Threshold kThresholds[] = {
+    {"entries", 16, "a line that puts fewer different weights into the cache in one region is ordinary code"}};
 
-bool keeps_growing(const store::Site& site, const store::SiteEvidence& e) {
-  return site.role != lanes::Role::kInput && e.most_kept >= kManyEntries && e.hits_after_growth < e.most_kept &&
-         e.returning < kManyEntries / 2;
+bool keeps_growing(const store::Site& site, const store::SiteEvidence& e, std::uint64_t many) {
+  return site.role != lanes::Role::kInput && e.most_kept >= many && e.hits_after_growth < e.most_kept &&
+         e.returning < many / 2;
 }
 
-}  // namespace
-
-std::vector<Finding> cache_grows(const Rule& rule, const store::RunData& data) {
+void judge_growth(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  const auto many = static_cast<std::uint64_t>(inquiry.threshold("entries"));
   struct Group {
     store::SiteUse worst;
     std::uint64_t entries = 0, bytes = 0;
@@ -31,16 +32,15 @@ std::vector<Finding> cache_grows(const Rule& rule, const store::RunData& data) {
   std::map<std::uint32_t, Group> by_region;  // outermost
   for (const store::SiteUse& use : data.site_uses) {
     const store::Site& site = data.site(use.site);
-    if (!keeps_growing(site, use.evidence)) continue;
+    if (!keeps_growing(site, use.evidence, many)) continue;
     Group& group = by_region[data.outermost(site.region)];
     group.entries += use.evidence.most_kept;
     group.bytes += use.evidence.most_kept_bytes;
     if (use.evidence.most_kept_bytes >= group.worst.evidence.most_kept_bytes) group.worst = use;
   }
-  std::vector<Finding> findings;
   for (const auto& [region, group] : by_region) {
     const store::Site& site = data.site(group.worst.site);
-    Finding finding = finding_of(rule, data, region ? data.region(region).stack : site.stack);
+    Finding& finding = inquiry.add(region ? data.region(region).stack : site.stack);
     finding.title = "one stay in this autocast region put " + std::to_string(group.entries) + " entries (" +
                     readable_bytes(group.bytes) + ") into the cache that are not used again";
     finding.evidence_number = {{"entries", group.entries}, {"bytes", group.bytes}};
@@ -55,9 +55,30 @@ std::vector<Finding> cache_grows(const Rule& rule, const store::RunData& data) {
     finding.fix =
         "Open the region inside the loop, around each use, so that its end clears the cache; or pass "
         "cache_enabled=False for weights that are used once.";
-    findings.push_back(std::move(finding));
   }
-  return findings;
 }
+
+}  // namespace
+
+extern const Rule cache_grows;
+const Rule cache_grows = {
+    .name = "cache-grows",
+    .severity = "warning",
+    .summary = "new entries keep going into the autocast cache of one long region",
+    .thresholds = kThresholds,
+    .explanation = {.what = "One stay in an autocast region puts weight after weight into the autocast cache, and none "
+                            "of them is used again there.",
+                    .why = "Each entry keeps the weight and its copy alive. Only the end of the outermost region "
+                           "empties the cache, so memory grows for as long as the region is open.",
+                    .example = R"(import torch
+
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    for _ in range(100):
+        layer = torch.nn.Linear(1024, 1024)  # 6 MB more each time
+        layer(torch.randn(8, 1024)))",
+                    .fix = "Open the region inside the loop, around each use, or pass `cache_enabled=False`.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
+    .judge = judge_growth,
+};
 
 }  // namespace castscope::rules

@@ -4,11 +4,12 @@
 //
 // Judged once the process has ended or two steps have passed: until then the clear may still come.
 #include "server/rules/finding.h"
-#include "server/rules/list.h"
 
 namespace castscope::rules {
+namespace {
 
-std::vector<Finding> cache_never_cleared(const Rule& rule, const store::RunData& data) {
+void judge_clears(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
   struct Use {
     std::uint64_t processes = 0, entries = 0, bytes = 0, held_bytes = 0;
   };
@@ -25,9 +26,8 @@ std::vector<Finding> cache_never_cleared(const Rule& rule, const store::RunData&
     it->second.bytes += use.kept_bytes;
     it->second.held_bytes += process.gauges.cache_bytes;
   }
-  std::vector<Finding> findings;
   for (const auto& [region, use] : by_region) {
-    Finding finding = finding_of(rule, data, data.region(region).stack);
+    Finding& finding = inquiry.add(data.region(region).stack);
     finding.title = "autocast switched on here filled the cache with " + std::to_string(use.entries) + " entries (" +
                     readable_bytes(use.bytes) + ") that nothing clears";
     finding.evidence_number = {{"entries", use.entries},
@@ -38,9 +38,31 @@ std::vector<Finding> cache_never_cleared(const Rule& rule, const store::RunData&
     finding.fix =
         "Use `with torch.autocast(...)`, whose end clears the cache, or call torch.clear_autocast_cache() after each "
         "step in the thread that switched autocast on.";
-    findings.push_back(std::move(finding));
   }
-  return findings;
 }
+
+}  // namespace
+
+extern const Rule cache_never_cleared;
+const Rule cache_never_cleared = {
+    .name = "cache-never-cleared",
+    .severity = "warning",
+    .summary = "autocast is switched on so that nothing clears its cache",
+    .thresholds = {},
+    .explanation = {.what =
+                        "Autocast was switched on by `torch.set_autocast_enabled` without a context manager, weights "
+                        "went into its cache, and nothing cleared it.",
+                    .why = "The cache is one for the whole process: the copies outlive the thread, and they go stale "
+                           "when the weights change.",
+                    .example = R"(import torch
+
+layer = torch.nn.Linear(1024, 1024)
+torch.set_autocast_enabled("cpu", True)
+torch.set_autocast_dtype("cpu", torch.bfloat16)
+layer(torch.randn(8, 1024)))",
+                    .fix = "Use `with torch.autocast(...)`, or call `torch.clear_autocast_cache()` after each step.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
+    .judge = judge_clears,
+};
 
 }  // namespace castscope::rules

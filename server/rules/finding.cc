@@ -4,14 +4,6 @@
 
 namespace castscope::rules {
 
-Finding finding_of(const Rule& rule, const store::RunData& data, std::uint32_t stack) {
-  Finding finding;
-  finding.rule = rule.name;
-  finding.severity = rule.severity;
-  finding.location = data.user_location(stack);
-  return finding;
-}
-
 std::string readable_bytes(std::uint64_t bytes) {
   const char* const units[] = {"bytes", "kB", "MB", "GB", "TB"};
   double value = static_cast<double>(bytes);

@@ -1,14 +1,6 @@
-// The rules' functions, one per file of that name.
-#pragma once
-
-#include <vector>
-
-#include "server/rules/rules.h"
-
-namespace castscope::rules {
-
-std::vector<Finding> cache_grows(const Rule&, const store::RunData&);
-std::vector<Finding> cache_never_cleared(const Rule&, const store::RunData&);
-std::vector<Finding> weight_cast_repeatedly(const Rule&, const store::RunData&);
-
-}  // namespace castscope::rules
+// The list of rules: one line each. RULE(cache_grows) stands for `extern const Rule cache_grows`, defined in
+// cache_grows.cc.
+#define CASTSCOPE_RULES(RULE) \
+  RULE(cache_grows)           \
+  RULE(cache_never_cleared)   \
+  RULE(weight_cast_repeatedly)

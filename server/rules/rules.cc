@@ -4,19 +4,20 @@
 #include <array>
 #include <tuple>
 
+#include "server/rules/judgement.h"
 #include "server/rules/list.h"
 
 namespace castscope::rules {
+
+#define DECLARE(rule) extern const Rule rule;
+CASTSCOPE_RULES(DECLARE)
+#undef DECLARE
+
 namespace {
 
-// One line a rule.
-constexpr std::array kRules = {
-    Rule{"cache-grows", "warning", "new entries keep going into the autocast cache of one long region", &cache_grows},
-    Rule{"cache-never-cleared", "warning", "autocast is switched on so that nothing clears its cache",
-         &cache_never_cleared},
-    Rule{"weight-cast-repeatedly", "performance", "a weight is cast again at each use because its copy is not kept",
-         &weight_cast_repeatedly},
-};
+#define ADDRESS(rule) &rule,
+constexpr std::array kRules = {CASTSCOPE_RULES(ADDRESS)};
+#undef ADDRESS
 
 int rank(std::string_view severity) {
   constexpr std::array<std::string_view, 4> kOrder = {"error", "warning", "performance", "info"};
@@ -25,12 +26,37 @@ int rank(std::string_view severity) {
 
 }  // namespace
 
-std::span<const Rule> all_rules() { return kRules; }
+double Inquiry::threshold(std::string_view name) const {
+  if (const auto of_rule = settings_.thresholds.find(rule_.name); of_rule != settings_.thresholds.end())
+    if (const auto set = of_rule->second.find(name); set != of_rule->second.end()) return set->second;
+  for (const Threshold& threshold : rule_.thresholds)
+    if (threshold.name == name) return threshold.value;
+  return 0;
+}
 
-std::vector<Finding> judge(const store::RunData& data) {
+Finding& Inquiry::add(std::uint32_t stack) {
+  Finding& finding = findings_.emplace_back();
+  finding.rule = rule_.name;
+  const auto set = settings_.severity.find(rule_.name);
+  finding.severity = set != settings_.severity.end() ? std::string_view(set->second) : rule_.severity;
+  finding.location = data.user_location(stack);
+  return finding;
+}
+
+std::span<const Rule* const> all_rules() { return kRules; }
+
+const Rule* find_rule(std::string_view name) {
+  const auto it = std::find_if(kRules.begin(), kRules.end(), [&](const Rule* rule) { return rule->name == name; });
+  return it == kRules.end() ? nullptr : *it;
+}
+
+std::vector<Finding> judge(const store::RunData& data, const Settings& settings) {
   std::vector<Finding> findings;
-  for (const Rule& rule : kRules) {
-    for (Finding& finding : rule.judge(rule, data)) findings.push_back(std::move(finding));
+  for (const Rule* rule : kRules) {
+    if (!settings.selects(rule->name)) continue;
+    Inquiry inquiry(*rule, data, settings);
+    rule->judge(inquiry);
+    for (Finding& finding : inquiry.take()) findings.push_back(std::move(finding));
   }
   const auto order = [](const Finding& f) {
     const store::CodeLocation at = f.location.value_or(store::CodeLocation());
@@ -41,10 +67,10 @@ std::vector<Finding> judge(const store::RunData& data) {
   return findings;
 }
 
-absl::Status record_findings(store::RunStore& store) {
+absl::Status record_findings(store::RunStore& store, const Settings& settings) {
   const absl::StatusOr<store::RunData> data = store.read();
   if (!data.ok()) return data.status();
-  return store.set_findings(judge(*data));
+  return store.set_findings(judgement_of(*data, settings).findings);
 }
 
 }  // namespace castscope::rules

@@ -8,7 +8,8 @@ namespace {
 
 TEST_F(RulesTest, NamesAreKnownWordsAndUnique) {
   std::vector<std::string_view> names;
-  for (const Rule& rule : all_rules()) {
+  for (const Rule* const listed : all_rules()) {
+    const Rule& rule = *listed;
     EXPECT_FALSE(rule.summary.empty());
     EXPECT_TRUE(rule.severity == "error" || rule.severity == "warning" || rule.severity == "performance" ||
                 rule.severity == "info");

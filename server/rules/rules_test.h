@@ -21,7 +21,14 @@
 
 namespace castscope::rules {
 
+using lanes::FactKind;
+using lanes::Role;
 using lanes::WhyNotCached;
+using store::kBFloat16;
+using store::kFloat16;
+using store::kFloat32;
+using store::kInt64;
+using store::operand;
 using store::RunStore;
 using store::TestRun;
 

@@ -12,7 +12,6 @@
 #include <tuple>
 
 #include "server/rules/finding.h"
-#include "server/rules/list.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -86,8 +85,8 @@ std::string fix_for(const Group& group) {
   }
 }
 
-Finding tell(const Rule& rule, const store::RunData& data, const Group& group) {
-  Finding finding = finding_of(rule, data, group.stack);
+void tell(Inquiry& inquiry, const Group& group) {
+  Finding& finding = inquiry.add(group.stack);
   const std::size_t weights = group.weights.size();
   const std::string& first = *group.weights.begin();
   finding.title = (weights == 1 ? first + " is" : first + " and " + counted(weights - 1, "other weight") + " are") +
@@ -103,12 +102,10 @@ Finding tell(const Rule& rule, const store::RunData& data, const Group& group) {
                            {"weight", first},
                            {"same_weight_by", group.computed ? "site" : "tensor"}};
   finding.fix = fix_for(group);
-  return finding;
 }
 
-}  // namespace
-
-std::vector<Finding> weight_cast_repeatedly(const Rule& rule, const store::RunData& data) {
+void judge_repeats(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
   std::map<std::tuple<std::string, std::int64_t, WhyNotCached, bool, bool>, Group> groups;
   for (const store::SiteUse& use : data.site_uses) {
     const store::Site& site = data.site(use.site);
@@ -127,9 +124,30 @@ std::vector<Finding> weight_cast_repeatedly(const Rule& rule, const store::RunDa
     group.most_in_region = std::max(group.most_in_region, use.evidence.most_in_region);
     group.weights.insert(weight_name(data, site));
   }
-  std::vector<Finding> findings;
-  for (const auto& [key, group] : groups) findings.push_back(tell(rule, data, group));
-  return findings;
+  for (const auto& [key, group] : groups) tell(inquiry, group);
 }
+
+}  // namespace
+
+extern const Rule weight_cast_repeatedly;
+const Rule weight_cast_repeatedly = {
+    .name = "weight-cast-repeatedly",
+    .severity = "performance",
+    .summary = "a weight is cast again at each use because its copy is not kept",
+    .thresholds = {},
+    .explanation = {.what = "Within one stay in an autocast region the same weight is cast more than once.",
+                    .why = "Autocast keeps copies only of float32 leaf parameters that require grad, outside "
+                           "inference mode and with its cache on. Anything else is cast again at each use.",
+                    .example = R"(import torch
+
+layer = torch.nn.Linear(1024, 1024).requires_grad_(False)  # frozen: no copy is kept
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    for _ in range(10):
+        layer(torch.randn(1, 1024)))",
+                    .fix = "Convert what is frozen once (`module.to(torch.bfloat16)`), pass parameters themselves "
+                           "instead of views, use `no_grad` instead of `inference_mode`.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
+    .judge = judge_repeats,
+};
 
 }  // namespace castscope::rules

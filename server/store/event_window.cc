@@ -85,7 +85,9 @@ absl::StatusOr<LocalNumbers> LocalNumbers::read(const std::string& path) {
   LocalNumbers numbers;
   const std::pair<Numbers*, const char*> lists[] = {
       {&numbers.sites_, "SELECT process, local, site FROM local_sites"},
-      {&numbers.regions_, "SELECT process, local, region FROM local_regions"}};
+      {&numbers.regions_, "SELECT process, local, region FROM local_regions"},
+      {&numbers.uses_, "SELECT process, local, operator_use FROM local_uses"},
+      {&numbers.facts_, "SELECT process, local, fact FROM local_facts"}};
   for (const auto& [list, sql] : lists) {
     auto rows = Statement::prepare(*database, sql);
     if (!rows.ok()) return rows.status();

@@ -81,6 +81,7 @@ void EvidenceTracker::cast(std::uint32_t lane_id, const lanes::Event& event, con
   source->second = now;
   consumer->second = stay;
   if (is_kept) {
+    if (!lane.open.empty()) midway_.kept(lane_id, event.time);
     kept(lane, state, event, facts, seen_before);
   } else {
     if (state.casts > 1 && !(event.flags & lanes::kFlagData)) ++state.evidence.repeats;
@@ -138,7 +139,9 @@ void EvidenceTracker::enter(std::uint32_t lane_id, const lanes::Event& event, st
   LaneState& lane = lane_state(lane_id);
   if (outermost) lane.open.clear();  // whatever was dropped, nothing is around it
   lane.open.push_back({.serial = event.region, .region = region});
+  lane.ended_region = 0;
   if (lane.open.size() == 1) {
+    midway_.ended(lane_id, event.time);
     end_stay(lane);
     lane.stay = event.region;
   }
@@ -153,14 +156,35 @@ void EvidenceTracker::exit(std::uint32_t lane_id, const lanes::Event& event, std
   if (lane.open.empty()) {
     end_stay(lane);
     lane.stay = 0;
+    lane.ended_region = region;
+    midway_.ended(lane_id, event.time);
   }
   if ((event.flags & lanes::kFlagInherited) == 0) ++region_use(region).exited;
+}
+
+void EvidenceTracker::optimizer(std::uint32_t lane_id, const lanes::Event& event) {
+  LaneState& lane = lane_state(lane_id);
+  for (OpenRegion& open : lane.open) {
+    // A region in which nothing was cast yet is told of late. It has a later number than those around it.
+    if (open.serial > event.region) break;
+    if (!open.whole) continue;
+    const std::uint32_t steps = ++open.optimizer_steps;
+    const auto is_it = [&](const auto& known) { return known.first == open.region; };
+    const auto it = std::find_if(lane.optimizer_steps.begin(), lane.optimizer_steps.end(), is_it);
+    if (it == lane.optimizer_steps.end()) {
+      lane.optimizer_steps.emplace_back(open.region, steps);
+    } else {
+      it->second = std::max(it->second, steps);
+    }
+  }
 }
 
 void EvidenceTracker::clear(std::uint32_t lane_id, const lanes::Event& event) {
   clears_.add(event.time);
   late_clear_ |= event.time < newest_kept_;
   LaneState& lane = lane_state(lane_id);
+  if (lane.ended_region != 0 && event.entries > 0) midway_.cleared(lane_id, event.time, lane.ended_region);
+  lane.ended_region = 0;
   if (lane.uncleared_region == 0) return;
   ++region_use(lane.uncleared_region).own_clears;
   lane.uncleared_region = 0;
@@ -169,7 +193,18 @@ void EvidenceTracker::clear(std::uint32_t lane_id, const lanes::Event& event) {
 void EvidenceTracker::thread_begins(std::uint32_t lane_id) {
   LaneState& lane = lane_state(lane_id);
   end_stay(lane);
+  midway_.forget(lane_id);
+  auto steps = std::move(lane.optimizer_steps);
   lane = LaneState();
+  lane.optimizer_steps = std::move(steps);
+}
+
+void EvidenceTracker::break_off(std::uint32_t lane_id) {
+  LaneState& lane = lane_state(lane_id);
+  for (OpenRegion& open : lane.open) open.whole = false;
+  lane.optimizer_steps.clear();
+  lane.ended_region = 0;
+  midway_.forget(lane_id);
 }
 
 // What was counted before it was known that another thread had cleared the cache meanwhile.
@@ -206,8 +241,15 @@ std::vector<std::pair<std::uint32_t, SiteEvidence>> EvidenceTracker::take_sites(
   return taken;
 }
 
-std::vector<RegionUse> EvidenceTracker::take_regions() {
+std::vector<RegionUse> EvidenceTracker::take_regions(bool last) {
   take_back();
+  for (const std::uint32_t region : midway_.settle(last)) ++region_use(region).cleared_midway;
+  for (LaneState& lane : lanes_) {
+    for (const auto& [region, steps] : lane.optimizer_steps) {
+      if (steps > regions_[region].most_optimizer_steps) region_use(region).most_optimizer_steps = steps;
+    }
+    lane.optimizer_steps.clear();
+  }
   for (LaneState& lane : lanes_) {  // stays that go on count as far as they have come
     if (lane.stay_region == 0) continue;
     const LaneState before = lane;

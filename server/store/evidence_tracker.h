@@ -12,6 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "agent/lanes/format.h"
 #include "server/store/clear_times.h"
+#include "server/store/midway_clears.h"
 #include "server/store/run_data.h"
 
 namespace castscope::store {
@@ -32,18 +33,26 @@ class EvidenceTracker {
   void enter(std::uint32_t lane, const lanes::Event&, std::uint32_t region, bool outermost);
   void exit(std::uint32_t lane, const lanes::Event&, std::uint32_t region);
   void clear(std::uint32_t lane, const lanes::Event&);
+  void optimizer(std::uint32_t lane, const lanes::Event&);  // an optimizer step was taken
+  // All events of the lane up to this time have been handed over.
+  void seen(std::uint32_t lane, std::uint64_t ns) { midway_.seen(lane, ns); }
   // The lane goes to another thread: what the one before left open is not this one's.
   void thread_begins(std::uint32_t lane);
+  // Some events of the lane are missing here, which is told after the events around the gap: of what was open, nothing
+  // is made that depends on having seen its end.
+  void break_off(std::uint32_t lane);
 
   // Evidence that changed since the last call: by process-local site and by run-wide region.
   std::vector<std::pair<std::uint32_t, SiteEvidence>> take_sites();
-  std::vector<RegionUse> take_regions();
+  std::vector<RegionUse> take_regions(bool last);  // `last`: no more events will come
   // Of an earlier life of the file.
   void adopt(const RegionUse&);
 
  private:
   struct OpenRegion {
     std::uint32_t serial = 0, region = 0;
+    std::uint32_t optimizer_steps = 0;  // taken by its thread while it is open
+    bool whole = true;                  // everything of it was seen so far
   };
   // From the first to the last entry of what was counted: times.
   struct Span {
@@ -55,6 +64,8 @@ class EvidenceTracker {
     std::uint32_t stay_region = 0;                   // its definition
     std::uint64_t stay_entries = 0, stay_bytes = 0;  // put in since the last clear
     Span stay_span;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> optimizer_steps;  // (region, in a stay) since take_regions()
+    std::uint32_t ended_region = 0;                                        // its end may be what clears the cache next
     std::uint32_t uncleared_region = 0;  // raw: this thread put entries into the cache and nobody of it cleared
   };
   struct SiteState {
@@ -109,6 +120,7 @@ class EvidenceTracker {
   ClearTimes clears_;
   std::uint64_t newest_kept_ = 0;
   bool late_clear_ = false;  // older than what was counted already
+  MidwayClears midway_;
   struct LastCast {
     std::uint32_t stay = 0, version = 0;
     std::uint64_t time = 0;

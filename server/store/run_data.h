@@ -11,7 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "server/store/deep_data.h"
 #include "server/store/run_sink.h"
+#include "server/store/source_lines.h"
 
 namespace castscope::store {
 
@@ -57,6 +59,7 @@ struct Region {
   std::uint8_t device = 0, dtype = 0;
   bool enabled = false, cache_enabled = false;
   lanes::RegionKind kind{};
+  std::uint8_t flags = 0;  // lanes::kRegion…
 };
 struct Site {
   std::uint32_t id = 0, stack = 0, module = 0, call_site = 0, region = 0;
@@ -99,6 +102,9 @@ struct RegionUse {  // (process, region), from events
   std::uint64_t kept = 0, kept_bytes = 0;  // put into the cache
   std::uint64_t own_clears = 0;            // clears made by a thread that had itself put entries there so
   std::uint32_t first_kept_step = 0;
+  // Of every region, whether outermost or not:
+  std::uint64_t most_optimizer_steps = 0;  // taken by its thread during one stay
+  std::uint64_t cleared_midway = 0;        // times that its end cleared what another thread's open region had kept
 };
 
 // Consecutive steps that did the same. behaviour 0 = several kinds of steps put together to bound the file.
@@ -143,10 +149,21 @@ struct RunData {
   std::vector<RegionUse> region_uses;  // ordered by (process, region)
   std::vector<StepRun> step_runs;      // ordered by (process, first)
   std::vector<BehaviourSite> behaviour_sites;
+  std::vector<OperatorUse> operator_uses;
+  std::vector<Flow> flows;
+  std::vector<Fact> facts;
+  std::vector<UseCount> use_counts;    // ordered by (process, use)
+  std::vector<FlowCount> flow_counts;  // ordered by (process, flow)
+  std::vector<FactCount> fact_counts;  // ordered by (process, fact)
+  std::vector<ValueRange> value_ranges;
+  std::vector<ScalerUse> scaler_uses;
   std::vector<std::string> torch_folders;  // where the processes' torch package lies
+  SourceLines source;                      // of the lines that findings and sites name
 
   const Site& site(std::uint32_t id) const { return sites[id - 1]; }
   const Region& region(std::uint32_t id) const { return regions[id - 1]; }
+  const OperatorUse& operator_use(std::uint32_t id) const { return operator_uses[id - 1]; }
+  const Fact& fact(std::uint32_t id) const { return facts[id - 1]; }
   const Process& process(std::uint32_t id) const { return processes[id - 1]; }
   // The outermost region around `id`; 0 for 0.
   std::uint32_t outermost(std::uint32_t id) const;
@@ -159,14 +176,24 @@ inline constexpr std::string_view kTorchFolder = "torch_folder";
 // Not in the torch package, and not code without a file of its own that torch or Python generated.
 bool is_users_own(const CodeLocation&, const std::vector<std::string>& torch_folders);
 
+// What mending it would save, as far as it was measured.
+struct Savings {
+  double ns_per_step = 0;        // 0 = not known
+  double share_of_step = 0;      // 0 … 1
+  std::uint64_t held_bytes = 0;  // that a copy which is kept would take
+};
+
 // As rules found it; what the findings table holds.
 struct Finding {
   std::string rule;
   std::string severity;  // error, warning, performance, info
   std::string title;
   std::optional<CodeLocation> location;
-  std::vector<std::pair<std::string, std::string>> evidence_text;     // name, text
+  std::vector<CodeLocation> related;                               // other places that belong to it, in reading order
+  std::vector<std::pair<std::string, std::string>> evidence_text;  // name, text
   std::vector<std::pair<std::string, std::int64_t>> evidence_number;  // name, number
+  bool deep_only = false;  // seen in deep steps alone: its counts are of those
+  std::optional<Savings> savings;
   std::string fix;
 };
 

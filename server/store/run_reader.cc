@@ -6,14 +6,15 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "server/store/deep_reader.h"
 #include "server/store/run_store.h"
 #include "server/store/schema.h"
+#include "server/store/source_tables.h"
 
 namespace castscope::store {
 namespace {
@@ -68,17 +69,6 @@ absl::StatusOr<std::int64_t> pragma(const Database& database, const char* sql) {
   return *row ? statement->number(0) : 0;
 }
 
-absl::Status each(const Database& database, const char* sql, const std::function<void(const Statement&)>& take) {
-  auto statement = Statement::prepare(database, sql);
-  if (!statement.ok()) return statement.status();
-  for (;;) {
-    const auto more = statement->next();
-    if (!more.ok()) return more.status();
-    if (!*more) return absl::OkStatus();
-    take(*statement);
-  }
-}
-
 void put(RunData& data, const std::string& name, const Statement& row) {
   RunStart& start = data.start;
   const auto end = [&]() -> RunEnd& { return data.end ? *data.end : data.end.emplace(); };
@@ -129,15 +119,16 @@ absl::Status read_definitions(const Database& database, RunData& data) {
       [&](const Statement& row) {
         data.call_sites.push_back({row.text(0), static_cast<std::uint32_t>(row.number(1)), row.text(2), row.text(3)});
       }));
-  CASTSCOPE_RETURN_IF_ERROR(each(database,
-                                 "SELECT id, stack, parent, nesting, device, dtype, enabled, cache_enabled, kind "
-                                 "FROM regions ORDER BY id",
-                                 [&](const Statement& row) {
-                                   Region& r = data.regions.emplace_back();
-                                   row.get(0, r.id), row.get(1, r.stack), row.get(2, r.parent), row.get(3, r.nesting);
-                                   row.get(4, r.device), row.get(5, r.dtype), row.get(6, r.enabled);
-                                   row.get(7, r.cache_enabled), row.get(8, r.kind);
-                                 }));
+  CASTSCOPE_RETURN_IF_ERROR(
+      each(database,
+           "SELECT id, stack, parent, nesting, device, dtype, enabled, cache_enabled, kind, flags "
+           "FROM regions ORDER BY id",
+           [&](const Statement& row) {
+             Region& r = data.regions.emplace_back();
+             row.get(0, r.id), row.get(1, r.stack), row.get(2, r.parent), row.get(3, r.nesting);
+             row.get(4, r.device), row.get(5, r.dtype), row.get(6, r.enabled);
+             row.get(7, r.cache_enabled), row.get(8, r.kind), row.get(9, r.flags);
+           }));
   return each(database,
               "SELECT id, stack, module, call_site, region, operator, role, cause, why, phase, from_dtype, to_dtype, "
               "device, flags FROM sites ORDER BY id",
@@ -154,7 +145,8 @@ absl::Status read_processes(const Database& database, RunData& data) {
   CASTSCOPE_RETURN_IF_ERROR(
       each(database,
            "SELECT id, key, host, pid, parent_pid, start_ticks, begin_ns, ended, end, exit_status, cache_bytes, "
-           "cache_entries, cache_peak_bytes, cache_peak_entries, cache_clears, steps, lost_definitions FROM processes "
+           "cache_entries, cache_peak_bytes, cache_peak_entries, cache_clears, steps, lost_definitions, deep_steps, "
+           "deep_operators, deep_ns FROM processes "
            "ORDER BY id",
            [&](const Statement& row) {
              Process& p = data.processes.emplace_back();
@@ -163,7 +155,8 @@ absl::Status read_processes(const Database& database, RunData& data) {
              row.get(7, p.ended), row.get(8, p.end), row.get(9, p.exit_status), row.get(10, p.gauges.cache_bytes);
              row.get(11, p.gauges.cache_entries), row.get(12, p.gauges.cache_peak_bytes);
              row.get(13, p.gauges.cache_peak_entries), row.get(14, p.gauges.cache_clears), row.get(15, p.gauges.steps);
-             row.get(16, p.gauges.lost_definitions);
+             row.get(16, p.gauges.lost_definitions), row.get(17, p.gauges.deep_steps);
+             row.get(18, p.gauges.deep_operators), row.get(19, p.gauges.deep_ns);
            }));
   bool good = true;
   for (std::size_t i = 0; i < data.processes.size(); ++i) good &= data.processes[i].id == i + 1;
@@ -227,12 +220,13 @@ absl::Status read_counts(const Database& database, RunData& data) {
   }
   return each(database,
               "SELECT process, region, entered, exited, most_entries, most_bytes, kept, kept_bytes, own_clears, "
-              "first_kept_step FROM region_use ORDER BY process, region",
+              "first_kept_step, most_optimizer_steps, cleared_midway FROM region_use ORDER BY process, region",
               [&](const Statement& row) {
                 RegionUse& use = data.region_uses.emplace_back();
                 row.get(0, use.process), row.get(1, use.region), row.get(2, use.entered), row.get(3, use.exited);
                 row.get(4, use.most_entries), row.get(5, use.most_bytes), row.get(6, use.kept);
                 row.get(7, use.kept_bytes), row.get(8, use.own_clears), row.get(9, use.first_kept_step);
+                row.get(10, use.most_optimizer_steps), row.get(11, use.cleared_midway);
               });
 }
 
@@ -257,7 +251,7 @@ absl::Status read_steps(const Database& database, RunData& data) {
 
 // After this, every number in the data may be used as an index, and chains of regions end.
 absl::Status check_references(const std::string& path, const RunData& data) {
-  bool good = true;
+  bool good = deep_fits(data);
   const auto refers = [&](std::uint64_t id, std::size_t count) { good &= id <= count; };
   for (std::size_t i = 0; i < data.regions.size(); ++i) {
     good &= data.regions[i].id == i + 1 && data.regions[i].parent <= i;
@@ -351,6 +345,8 @@ absl::StatusOr<RunData> read_run_data(const Database& database) {
   CASTSCOPE_RETURN_IF_ERROR(read_definitions(database, data));
   CASTSCOPE_RETURN_IF_ERROR(read_counts(database, data));
   CASTSCOPE_RETURN_IF_ERROR(read_steps(database, data));
+  CASTSCOPE_RETURN_IF_ERROR(read_deep(database, data));
+  CASTSCOPE_RETURN_IF_ERROR(read_source(database, data.source));
   CASTSCOPE_RETURN_IF_ERROR(check_references(database.path(), data));
   for (const SiteUse& use : data.site_uses) {
     if (use.site == 0) data.processes[use.process - 1].beyond_sites = use.counts;

@@ -17,12 +17,14 @@
 #include "server/store/run_reader.h"
 #include "server/store/run_tables.h"
 #include "server/store/schema.h"
+#include "server/store/source_tables.h"
 #include "server/store/sqlite.h"
 
 namespace castscope::store {
 namespace {
 
-std::string dumped(const nlohmann::json& value) {
+template <typename Json>
+std::string dumped(const Json& value) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -105,7 +107,8 @@ absl::Status RunStore::Impl::open_for_writing(const StoreOptions& options) {
       {&put_process,
        "INSERT INTO processes (id, key, host, pid, parent_pid, start_ticks, begin_ns) VALUES (?,?,?,?,?,?,?)"},
       {&add_finding,
-       "INSERT INTO findings (rule, severity, title, file, line, function, evidence, fix) VALUES (?,?,?,?,?,?,?,?)"},
+       "INSERT INTO findings (rule, severity, title, file, line, function, evidence, fix, related, deep_only, savings) "
+       "VALUES (?,?,?,?,?,?,?,?,?,?,?)"},
   };
   for (const auto& [statement, sql] : all) {
     auto one = Statement::prepare(database, sql);
@@ -125,6 +128,8 @@ absl::Status RunStore::Impl::write_names() {
                                                                              {"phase", phase_names()},
                                                                              {"why_not_cached", why_not_cached_names()},
                                                                              {"region_kind", region_kind_names()},
+                                                                             {"fact_kind", fact_kind_names()},
+                                                                             {"staleness", staleness_names()},
                                                                              {"process_end", process_end_names()}};
   for (const auto& [list, names] : lists) {
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -171,13 +176,15 @@ absl::Status RunStore::Impl::fill(const RunStart& start, const StoreOptions& opt
                    kApplicationId, "; PRAGMA user_version = ", kFormat, "; PRAGMA synchronous = OFF; BEGIN")
           .c_str()));
   CASTSCOPE_RETURN_IF_ERROR(database.exec(kTables));
+  CASTSCOPE_RETURN_IF_ERROR(database.exec(kDeepTables));
   CASTSCOPE_RETURN_IF_ERROR(database.exec(kViews));
+  CASTSCOPE_RETURN_IF_ERROR(database.exec(kDeepViews));
   CASTSCOPE_RETURN_IF_ERROR(write_names());
   CASTSCOPE_RETURN_IF_ERROR(database.exec("COMMIT"));
   CASTSCOPE_RETURN_IF_ERROR(open_for_writing(options));
   CASTSCOPE_RETURN_IF_ERROR(begin());
   CASTSCOPE_RETURN_IF_ERROR(set("run_id", start.run_id));
-  CASTSCOPE_RETURN_IF_ERROR(set("command", dumped(start.command)));
+  CASTSCOPE_RETURN_IF_ERROR(set("command", dumped(nlohmann::json(start.command))));
   CASTSCOPE_RETURN_IF_ERROR(set("cwd", start.cwd));
   CASTSCOPE_RETURN_IF_ERROR(set("host", start.host));
   CASTSCOPE_RETURN_IF_ERROR(set("castscope_version", start.castscope_version));
@@ -295,19 +302,28 @@ absl::Status RunStore::attribute(const std::string& key, const std::string& name
   return impl_->on(key, [&](ProcessWriter& p) { return p.attribute(name, value); });
 }
 absl::Status RunStore::stack(const std::string& key, const StackInfo& stack) {
-  return impl_->on(key, [&](ProcessWriter& p) { return p.stack(stack); });
+  return impl_->on(key, [&](ProcessWriter& p) { return p.numbers().stack(stack); });
 }
 absl::Status RunStore::module(const std::string& key, const ModuleInfo& module) {
-  return impl_->on(key, [&](ProcessWriter& p) { return p.module(module); });
+  return impl_->on(key, [&](ProcessWriter& p) { return p.numbers().module(module); });
 }
 absl::Status RunStore::call_site(const std::string& key, const CallSiteInfo& call_site) {
   return impl_->on(key, [&](ProcessWriter& p) { return p.call_site(call_site); });
 }
 absl::Status RunStore::region(const std::string& key, const RegionInfo& region) {
-  return impl_->on(key, [&](ProcessWriter& p) { return p.region(region); });
+  return impl_->on(key, [&](ProcessWriter& p) { return p.numbers().region(region); });
 }
 absl::Status RunStore::site(const std::string& key, const SiteInfo& site) {
   return impl_->on(key, [&](ProcessWriter& p) { return p.site(site); });
+}
+absl::Status RunStore::operator_use(const std::string& key, const OperatorUseInfo& use) {
+  return impl_->on(key, [&](ProcessWriter& p) { return p.deep().operator_use(use); });
+}
+absl::Status RunStore::flow(const std::string& key, const FlowInfo& flow) {
+  return impl_->on(key, [&](ProcessWriter& p) { return p.deep().flow(flow); });
+}
+absl::Status RunStore::fact(const std::string& key, const FactInfo& fact) {
+  return impl_->on(key, [&](ProcessWriter& p) { return p.deep().fact(fact); });
 }
 absl::Status RunStore::thread(const std::string& key, const ThreadInfo& thread) {
   return impl_->on(key, [&](ProcessWriter& p) { return p.thread(thread); });
@@ -360,13 +376,24 @@ absl::Status RunStore::set_findings(std::span<const Finding> findings) {
       nlohmann::ordered_json evidence = nlohmann::ordered_json::object();
       for (const auto& [name, number] : finding.evidence_number) evidence[name] = number;
       for (const auto& [name, text] : finding.evidence_text) evidence[name] = text;
+      nlohmann::ordered_json related = nlohmann::ordered_json::array(), savings;
+      for (const CodeLocation& at : finding.related)
+        related.push_back({{"file", at.file}, {"line", at.line}, {"function", at.function}});
+      if (finding.savings)
+        savings = {{"ns_per_step", finding.savings->ns_per_step},
+                   {"share_of_step", finding.savings->share_of_step},
+                   {"held_bytes", finding.savings->held_bytes}};
       const CodeLocation at = finding.location.value_or(CodeLocation());
-      CASTSCOPE_RETURN_IF_ERROR(
-          impl_->add_finding.run(finding.rule, finding.severity, finding.title, at.file, at.line, at.function,
-                                 evidence.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), finding.fix));
+      CASTSCOPE_RETURN_IF_ERROR(impl_->add_finding.run(finding.rule, finding.severity, finding.title, at.file, at.line,
+                                                       at.function, dumped(evidence), finding.fix, dumped(related),
+                                                       finding.deep_only, dumped(savings)));
     }
     return absl::OkStatus();
   });
+}
+
+absl::Status RunStore::set_source(const SourceLines& source) {
+  return impl_->on_run([&] { return write_source(impl_->database, source); });
 }
 
 absl::StatusOr<RunData> RunStore::read() {

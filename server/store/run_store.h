@@ -40,6 +40,9 @@ class RunStore final : public RunSink {
   absl::Status call_site(const std::string& key, const CallSiteInfo&) override;
   absl::Status region(const std::string& key, const RegionInfo&) override;
   absl::Status site(const std::string& key, const SiteInfo&) override;
+  absl::Status operator_use(const std::string& key, const OperatorUseInfo&) override;
+  absl::Status flow(const std::string& key, const FlowInfo&) override;
+  absl::Status fact(const std::string& key, const FactInfo&) override;
   absl::Status thread(const std::string& key, const ThreadInfo&) override;
   absl::Status events(const std::string& key, const EventBlock&) override;
   absl::Status counters(const std::string& key, std::span<const CounterRow>) override;
@@ -53,6 +56,7 @@ class RunStore final : public RunSink {
   absl::Status notice(const std::string& sentence);
   absl::Status finish(const RunEnd&);
   absl::Status set_findings(std::span<const Finding>);  // instead of those before
+  absl::Status set_source(const SourceLines&);          // instead of those before
   // The run as handed over so far (commits first).
   absl::StatusOr<RunData> read();
   // The file was moved or deleted while it was being written: nobody finds in its place what is written.

@@ -126,4 +126,24 @@ std::string_view Statement::blob(int column) const {
   return bytes ? std::string_view(bytes, sqlite3_column_bytes(statement_.get(), column)) : std::string_view();
 }
 
+absl::Status prepare_all(const Database& database, std::span<const std::pair<Statement*, const char*>> all) {
+  for (const auto& [statement, sql] : all) {
+    auto prepared = Statement::prepare(database, sql);
+    if (!prepared.ok()) return prepared.status();
+    *statement = *std::move(prepared);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status each(const Database& database, const char* sql, const std::function<void(const Statement&)>& take) {
+  auto statement = Statement::prepare(database, sql);
+  if (!statement.ok()) return statement.status();
+  for (;;) {
+    const auto more = statement->next();
+    if (!more.ok()) return more.status();
+    if (!*more) return absl::OkStatus();
+    take(*statement);
+  }
+}
+
 }  // namespace castscope::store

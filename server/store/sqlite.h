@@ -5,10 +5,13 @@
 #include <sqlite3.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -70,6 +73,7 @@ class Statement {
   void get(int column, Number& number) const {
     number = static_cast<Number>(sqlite3_column_int64(statement_.get(), column));
   }
+  double real(int column) const { return sqlite3_column_double(statement_.get(), column); }
   std::string text(int column) const;
   std::string_view blob(int column) const;  // valid until the next next()
   bool is_null(int column) const { return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL; }
@@ -86,6 +90,8 @@ class Statement {
                           SQLITE_UTF8);
     } else if constexpr (std::is_same_v<T, std::nullptr_t>) {
       sqlite3_bind_null(statement_.get(), index);
+    } else if constexpr (std::is_floating_point_v<T>) {
+      sqlite3_bind_double(statement_.get(), index, value);
     } else {
       sqlite3_bind_int64(statement_.get(), index, static_cast<std::int64_t>(value));
     }
@@ -97,5 +103,10 @@ class Statement {
   const Database* database_ = nullptr;
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
 };
+
+// Prepares each statement, `all` being pairs of where it goes and its text.
+absl::Status prepare_all(const Database&, std::span<const std::pair<Statement*, const char*>> all);
+// Calls `take` for each row.
+absl::Status each(const Database&, const char* sql, const std::function<void(const Statement&)>& take);
 
 }  // namespace castscope::store

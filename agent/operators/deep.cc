@@ -1,0 +1,120 @@
+#include "agent/operators/deep.h"
+
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+
+#include "agent/observe/regions.h"
+#include "agent/operators/callbacks.h"
+#include "agent/operators/inside_operator.h"
+#include "agent/operators/schedule.h"
+#include "agent/operators/use_record.h"
+#include "agent/operators/values.h"
+
+namespace castscope::operators {
+
+std::atomic<bool> g_deep{false};
+
+namespace {
+
+// When to look. Made anew in a forked child, whose steps are its own.
+struct Watch {
+  explicit Watch(Mode mode) : schedule(mode) {}
+  std::mutex mutex;
+  Schedule schedule;
+  bool begun = false;
+  std::size_t places = 0;                          // sites and regions known when the step before began
+  std::atomic<std::uint64_t> operators_before{0};  // looked at when the present deep step began
+};
+Watch* g_watch = nullptr;
+Mode g_mode;
+std::atomic<std::uint64_t> g_stretch{0}, g_session{0};
+std::atomic<bool> g_enabled{false};
+
+observe::Recording* recording() { return observe::g_process.recording.load(std::memory_order_acquire); }
+
+void switch_on(observe::ThreadState& t, Watch& watch) {
+  lanes::SegmentHeader& h = recording()->segment.header();
+  h.deep_steps.fetch_add(1, std::memory_order_relaxed);
+  watch.operators_before = h.deep_operators.load(std::memory_order_relaxed);
+  const bool was_on = g_deep.load();
+  if (!was_on) g_session.fetch_add(1);
+  g_stretch.fetch_add(1);
+  begin_stretch(operators_of(t));  // it has just called a region's begin, or step(): no operator is open
+  if (was_on) return;
+  g_deep = true;
+  if (!g_enabled.exchange(true)) enable_callbacks(true);
+  observe::mark(t, lanes::EventKind::kDeep, 0, 1);
+}
+
+void switch_off(observe::ThreadState* t) {
+  if (!g_deep.exchange(false)) return;
+  if (g_enabled.exchange(false)) enable_callbacks(false);
+  if (t != nullptr) observe::mark(*t, lanes::EventKind::kDeep, 0, 0);
+}
+
+}  // namespace
+
+Stretch present_stretch() {
+  return {g_stretch.load(std::memory_order_relaxed), g_session.load(std::memory_order_relaxed)};
+}
+
+void looked_at(std::uint64_t operators, std::uint64_t ticks) {
+  observe::Recording* r = recording();
+  if (r == nullptr) return;
+  lanes::SegmentHeader& h = r->segment.header();
+  h.deep_ticks.fetch_add(ticks, std::memory_order_relaxed);
+  const std::uint64_t now = h.deep_operators.fetch_add(operators, std::memory_order_relaxed) + operators;
+  std::unique_lock lock(g_watch->mutex, std::try_to_lock);
+  if (lock && deep() && !g_watch->schedule.goes_on(now - g_watch->operators_before)) switch_off(observe::thread_slot());
+}
+
+void start() {
+  const char* mode = std::getenv("CASTSCOPE_DEEP");
+  g_mode = mode_of(mode == nullptr ? "" : mode);
+  g_watch = new Watch(g_mode);
+  if (g_mode.kind != Mode::kNever) add_callbacks();
+}
+
+void child_begins() {
+  g_deep = false;  // the callbacks are left as they are, and do nothing: another thread may have held PyTorch's lock
+  g_watch = new Watch(g_mode);
+  operator_info_after_fork();
+  inside_operator_after_fork();
+  places_after_fork();
+}
+
+void region_begins(observe::ThreadState& t, bool new_step) {
+  observe::Recording& r = *recording();
+  std::lock_guard lock(g_watch->mutex);
+  if (g_mode.kind == Mode::kNever || (!new_step && g_watch->begun)) return;
+  g_watch->begun = true;
+  const lanes::SegmentHeader& h = r.segment.header();
+  const std::size_t places = r.definitions.places();
+  const bool changed = places != g_watch->places;
+  g_watch->places = places;
+  if (g_watch->schedule.step_begins(r.steps.current(), changed, h.deep_ticks.load(std::memory_order_relaxed),
+                                    r.segment.now() - h.clock0))
+    switch_on(t, *g_watch);
+  else
+    switch_off(&t);
+}
+
+void cast_made(observe::ThreadState& t, const void* source, std::uint8_t to, std::uint32_t site) {
+  const auto* tensor = static_cast<const c10::TensorImpl*>(source);
+  const auto dtype = static_cast<c10::ScalarType>(to);
+  if (!is_down_cast(c10::typeMetaToScalarType(tensor->dtype()), dtype)) return;
+  const std::uint64_t begin = t.lane.now();
+  note_values(t, tensor, site, dtype);
+  recording()->segment.header().deep_ticks.fetch_add(t.lane.now() - begin, std::memory_order_relaxed);
+}
+
+std::uint32_t open_use(observe::ThreadState& t) try {
+  if (!deep() || t.operators == nullptr || t.operators->enclosing < 0) return 0;
+  ThreadOperators& o = *t.operators;
+  return define_open(t, o, o.uses[static_cast<std::size_t>(o.enclosing)]);
+} catch (const std::exception&) {
+  return 0;
+}
+
+}  // namespace castscope::operators

@@ -1,0 +1,59 @@
+// A sample of a tensor's values, read where they lie: nothing is copied, no operator is called.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace castscope::operators {
+
+inline constexpr std::uint64_t kMostSampled = 256;
+
+struct ValueSample {
+  std::uint64_t elements = 0;  // of the tensor
+  std::uint32_t sampled = 0, not_finite = 0, zeros = 0, integers = 0;
+  std::uint32_t beyond = 0;  // finite, and larger than the largest finite number of the dtype cast to
+  double most = 0;           // largest finite |x|
+};
+
+// Where the element with this number (in the order of the dimensions) lies, in elements from the first.
+inline std::int64_t offset_of(std::uint64_t number, const std::int64_t* sizes, const std::int64_t* strides,
+                              std::size_t dims) {
+  std::int64_t offset = 0;
+  for (std::size_t d = dims; d-- > 0;) {
+    const auto size = static_cast<std::uint64_t>(sizes[d]);
+    offset += static_cast<std::int64_t>(number % size) * strides[d];
+    number /= size;
+  }
+  return offset;
+}
+
+// `value_at(offset)` gives an element as a double. All elements where there are few, else evenly spread ones, the first
+// and the last among them: the largest of what counts upwards is its last.
+template <typename ValueAt>
+ValueSample sample_values(ValueAt value_at, const std::int64_t* sizes, const std::int64_t* strides, std::size_t dims,
+                          double limit) {
+  ValueSample s;
+  s.elements = 1;
+  for (std::size_t d = 0; d < dims; ++d) s.elements *= static_cast<std::uint64_t>(sizes[d]);
+  if (s.elements == 0) return s;
+  s.sampled = static_cast<std::uint32_t>(std::min(s.elements, kMostSampled));
+  for (std::uint64_t i = 0; i < s.sampled; ++i) {
+    const auto number =
+        s.sampled == 1
+            ? 0
+            : static_cast<std::uint64_t>(static_cast<unsigned __int128>(s.elements - 1) * i / (s.sampled - 1));
+    const double x = std::fabs(value_at(offset_of(number, sizes, strides, dims)));
+    if (!std::isfinite(x)) {
+      ++s.not_finite;
+      continue;
+    }
+    s.zeros += x == 0;
+    s.integers += x == std::nearbyint(x);
+    s.beyond += x > limit;
+    s.most = std::max(s.most, x);
+  }
+  return s;
+}
+
+}  // namespace castscope::operators
