@@ -11,8 +11,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "server/store/event_merge.h"
 #include "server/store/names.h"
+#include "server/store/one_file.h"
 #include "server/store/process_writer.h"
 #include "server/store/run_reader.h"
 #include "server/store/run_tables.h"
@@ -87,7 +87,6 @@ class RunStore::Impl {
   void unlink_all() const;
   absl::Status write_names();
   void let_go();
-  absl::Status leave_one_file(absl::Status status);
 };
 
 absl::Status RunStore::Impl::open_for_writing(const StoreOptions& options) {
@@ -229,7 +228,7 @@ absl::Status RunStore::Impl::close() {
   if (closed) return absl::OkStatus();
   absl::Status status = failed.ok() ? commit(true) : failed;
   let_go();
-  return leave_one_file(status);
+  return leave_one_file(database, status);
 }
 
 void RunStore::Impl::let_go() {
@@ -239,36 +238,13 @@ void RunStore::Impl::let_go() {
   tables.reset();
 }
 
-// What has no name any more is still open, and can be read.
 absl::Status RunStore::Impl::close_elsewhere(const std::string& place) {
   if (closed) return absl::FailedPreconditionError(absl::StrCat(path, ": the run file is closed"));
   absl::Status status = failed.ok() ? commit(true) : failed;
   let_go();
-  {
-    auto copy = Statement::prepare(database, "VACUUM INTO ?");
-    status.Update(copy.ok() ? copy->run(place) : copy.status());
-  }
-  (void)database.close();
+  status.Update(move_to(database, place));
   path = place;
-  auto opened = status.ok() ? Database::open(place, SQLITE_OPEN_READWRITE) : status;
-  if (!opened.ok()) return opened.status();
-  database = *std::move(opened);
-  return leave_one_file(absl::OkStatus());
-}
-
-absl::Status RunStore::Impl::leave_one_file(absl::Status status) {
-  // Only saves room: when it cannot be done, on a full disk, the blocks stay as they are.
-  if (status.ok() && merge_event_blocks(database).ok()) (void)database.exec("PRAGMA incremental_vacuum");
-  // Out of WAL: what is left is one file that may be copied anywhere. That cannot be done while somebody else has it
-  // open; then everything is at least in the file itself, and whoever closes it last takes the log away.
-  (void)database.exec("PRAGMA busy_timeout = 1000");
-  if (absl::Status one_file = database.exec("PRAGMA journal_mode = DELETE"); absl::IsUnavailable(one_file)) {
-    (void)database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
-  } else {
-    status.Update(one_file);
-  }
-  status.Update(database.close());
-  return status;
+  return status.ok() ? leave_one_file(database, status) : status;
 }
 
 absl::Status RunStore::Impl::add_process(const ProcessInfo& info) {

@@ -293,17 +293,6 @@ TEST_F(RunStoreTest, CloseLeavesOneFile) {
   EXPECT_FALSE(store->commit().ok());
 }
 
-TEST_F(RunStoreTest, AReaderWhoStaysDoesNoHarm) {
-  auto store = create();
-  TestRun(*store).end();
-  auto reader = Database::open(path(), SQLITE_OPEN_READWRITE);
-  ASSERT_TRUE(reader.ok() && reader->exec("SELECT count(*) FROM sites").ok());
-  EXPECT_TRUE(store->close().ok());
-  EXPECT_EQ(read().processes.size(), 1u);
-  ASSERT_TRUE(reader->close().ok());
-  EXPECT_EQ(read().processes.size(), 1u);
-}
-
 // A killed writer: a second process is not needed, a copy of the files as they lie is the same.
 TEST_F(RunStoreTest, AFileLeftByAKilledWriterIsReadAndContinued) {
   auto store = create();

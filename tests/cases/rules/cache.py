@@ -1,34 +1,9 @@
-"""What users write, one function a case. `# finds: RULE` marks the line a rule must point at; no other line may be.
-
-Each case runs in a process of its own (a fork), so that the whole file is one run of many processes. Numbers are
-those of the catalogue of autocast cases; a trailing n is the negative control, which must not trigger.
-"""
-
-import os
-import sys
-import threading
+"""The autocast cache: what users write, one function a case. See apart.py."""
 
 import torch
 import torch.nn.functional as F
+from apart import in_threads, main, region, rows
 from torch import nn
-
-torch.set_num_threads(1)
-
-
-def region(**options):
-    return torch.autocast("cpu", torch.bfloat16, **options)
-
-
-def rows(n=2):
-    return torch.randn(n, 32)
-
-
-def in_threads(work):
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
 
 
 def c04():
@@ -271,18 +246,5 @@ def s05():
         cell(rows(), h)
 
 
-def run_apart(case):
-    child = os.fork()
-    if child == 0:
-        try:
-            case()
-        except BaseException as error:  # noqa: BLE001 - the child's only way to tell
-            print(f"{case.__name__}: {error}", file=sys.stderr)
-            os._exit(1)
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
 if __name__ == "__main__":
-    cases = [f for name, f in list(globals().items()) if name[0] in "cs" and name[1:3].isdigit()]
-    sys.exit(any([run_apart(case) for case in cases]))
+    main(globals())
