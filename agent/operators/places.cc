@@ -42,15 +42,15 @@ Role role_of(const GivenTensor& g, const PlaceKey& key, const observe::RawStack&
   return role;
 }
 
-Place make(const PlaceKey& key, const GivenTensor* given, std::size_t n) {
+Place make(const ThreadState& t, const PlaceKey& key, const GivenTensor* given, std::size_t n) {
   observe::Recording& r = *observe::g_process.recording.load();
   Place p;
   observe::RawStack raw;
   if (observe::g_process.has_python) {
-    observe::PythonStack::capture(observe::g_process.python, raw);
+    observe::PythonStack::capture(observe::g_process.python, t.python_thread, raw);
     const bool knew_modules = observe::PythonStack::module_call_code.load(std::memory_order_relaxed) != nullptr;
     p.use.stack = r.definitions.stack(raw);
-    if (!knew_modules) observe::PythonStack::capture(observe::g_process.python, raw);
+    if (!knew_modules) observe::PythonStack::capture(observe::g_process.python, t.python_thread, raw);
     const observe::ModuleNames::Module module = r.modules.find(raw);
     p.use.module = module.id;
     if (module.weakref != nullptr) p.module = std::make_shared<const ModuleReference>(module.weakref);
@@ -79,13 +79,13 @@ struct Named {
 };
 Named* g_named = new Named;
 
-Place name(const PlaceKey& key, const GivenTensor* given, std::size_t n) {
+Place name(const ThreadState& t, const PlaceKey& key, const GivenTensor* given, std::size_t n) {
   {
     std::lock_guard lock(g_named->mutex);
     const auto found = g_named->places.find(key);
     if (found != g_named->places.end() && is_of(found->second, key)) return found->second;
   }
-  Place place = make(key, given, n);
+  Place place = make(t, key, given, n);
   std::lock_guard lock(g_named->mutex);
   if (g_named->places.size() >= Places::kMost) g_named->places.clear();
   g_named->places.insert_or_assign(key, place);
@@ -110,21 +110,21 @@ std::size_t Places::FlowHash::operator()(const FlowKey& k) const {
   return mix(k.how, k.from, std::uint64_t{k.to} << 1);
 }
 
-void Places::know_stack(ThreadState&, std::uint64_t hash) {
+void Places::know_stack(ThreadState& t, std::uint64_t hash) {
   if (!observe::g_process.has_python || stacks_.contains(hash)) return;
   if (stacks_.size() >= kMost) stacks_.clear();
   observe::RawStack raw;
-  observe::PythonStack::capture(observe::g_process.python, raw);
+  observe::PythonStack::capture(observe::g_process.python, t.python_thread, raw);
   stacks_.emplace(hash, observe::g_process.recording.load()->definitions.stack(raw));
 }
 
-Place& Places::find(ThreadState&, const PlaceKey& key, const GivenTensor* given, std::size_t n) {
+Place& Places::find(ThreadState& t, const PlaceKey& key, const GivenTensor* given, std::size_t n) {
   const auto found = places_.find(key);
   if (found != places_.end()) {
     if (is_of(found->second, key)) return found->second;
     places_.erase(found);
   }
-  return places_.emplace(key, name(key, given, n)).first->second;
+  return places_.emplace(key, name(t, key, given, n)).first->second;
 }
 
 Place::Use& Places::use(ThreadState& t, Place& place, const Outcome& outcome) {

@@ -1,0 +1,22 @@
+// What is worth a sentence with a place (lanes::FactKind): defined once, counted as sites are.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "agent/observe/process.h"
+
+namespace castscope::observe {
+
+struct FactSeen {
+  lanes::FactKind kind{};
+  std::uint16_t detail = 0;
+  std::uint32_t subject = 0;  // as the kind says
+  std::string_view text = {};
+};
+
+// Counts the fact where this thread is now. Its number, for an event that tells of it; 0 when there is no room, or no
+// memory, for one more. Takes the GIL where code is new to castscope: not to be called under a lock of PyTorch.
+std::uint32_t note_fact(ThreadState& t, const FactSeen& seen) noexcept;
+
+}  // namespace castscope::observe
