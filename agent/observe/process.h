@@ -10,6 +10,7 @@
 
 #include "agent/observe/call_sites.h"
 #include "agent/observe/definitions.h"
+#include "agent/observe/kept_sources.h"
 #include "agent/observe/module_names.h"
 #include "agent/observe/script_weights.h"
 #include "agent/observe/steps.h"
@@ -29,6 +30,7 @@ struct Recording {
   CallSites call_sites;
   Steps steps;
   WeightVersions weights;
+  KeptSources kept_sources;
   ScriptWeights script_weights;
   std::atomic<std::uint32_t> region_serial{0};
 };

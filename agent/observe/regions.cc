@@ -5,6 +5,7 @@
 #include "agent/observe/autocast_state.h"
 #include "agent/observe/hooks.h"
 #include "agent/observe/sites.h"
+#include "agent/observe/stale_copies.h"
 
 namespace castscope::observe {
 namespace {
@@ -220,7 +221,9 @@ void region_left(ThreadState& t) {
 }
 
 void cache_cleared(ThreadState& t) {
-  lanes::SegmentHeader& h = g_process.recording.load()->segment.header();
+  Recording& r = *g_process.recording.load();
+  copies_cleared(r);
+  lanes::SegmentHeader& h = r.segment.header();
   const std::uint64_t entries = h.cache_entries.exchange(0, std::memory_order_relaxed);
   const std::uint64_t bytes = h.cache_bytes.exchange(0, std::memory_order_relaxed);
   h.cache_clears.fetch_add(1, std::memory_order_relaxed);

@@ -4,6 +4,7 @@
 
 #include "agent/observe/call_frame.h"
 #include "agent/observe/hooks.h"
+#include "agent/observe/stale_copies.h"
 
 namespace castscope::observe {
 namespace {
@@ -118,6 +119,7 @@ void user_scope_ended(const char* name) {
   Recording* r = g_process.recording.load(std::memory_order_acquire);
   if (r == nullptr) return;
   if (!in_optimizer_step()) r->steps.optimizer_ran();
+  copies_may_be_stale(*r);
   if (ThreadState* t = thread_slot()) mark(*t, lanes::EventKind::kOptimizer);
 }
 
