@@ -170,6 +170,20 @@ Definitions::Place Definitions::innermost(const RawStack& raw) {
   return found == codes_.end() ? Place{} : found->second.place;
 }
 
+bool Definitions::passes_through(const RawStack& raw, bool (*is)(const Place&)) {
+  std::lock_guard lock(mutex_);
+  for (std::uint32_t i = 0; i < raw.depth; ++i) {
+    const auto found = codes_.find(raw.frames[i].code);
+    if (found != codes_.end() && is(found->second.place)) return true;
+  }
+  return false;
+}
+
+bool Definitions::is_in_torch(std::string_view file) {
+  std::lock_guard lock(mutex_);
+  return !torch_folder_.empty() && file.starts_with(torch_folder_);
+}
+
 std::uint32_t Definitions::module(std::string_view path, std::string_view type, std::string_view root_type,
                                   std::uint32_t root_number) {
   std::lock_guard lock(mutex_);

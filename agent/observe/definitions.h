@@ -61,6 +61,10 @@ class Definitions {
     std::string file, function;
   };
   Place innermost(const RawStack& raw);
+  // Whether a frame of the stack, as far as its code is pinned, is one that `is` asks for.
+  bool passes_through(const RawStack& raw, bool (*is)(const Place&));
+  // Whether this file is in the package torch; false while it is not known where that lies.
+  bool is_in_torch(std::string_view file);
 
  private:
   struct Code {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -119,6 +120,12 @@ struct Conversion {
   bool plain = false;
 };
 
+// A fact as it was met: facts.h.
+struct FactEntry {
+  std::uint32_t id = 0;  // definition; 0 = it is left out
+  lanes::Counter* counter = nullptr;
+};
+
 struct ThreadState {
   explicit ThreadState(lanes::SegmentWriter& segment, lanes::Lane& lane) : lane(segment, lane) {}
 
@@ -155,6 +162,8 @@ struct ThreadState {
   std::unordered_map<std::uint64_t, RegionStack> region_stacks;  // by stack hash
   std::size_t region_frames = 0;                                 // kept in them
   std::unordered_map<std::uint32_t, lanes::Counter*> counters;   // site, operator use, … → its counter in this lane
+  std::unordered_map<std::uint64_t, FactEntry> facts;            // by a hash of all that tells one from another
+  std::string last_error;                                        // text of the last native error: errors.h
   std::unique_ptr<operators::ThreadOperators, operators::DeleteThreadOperators> operators;
 };
 

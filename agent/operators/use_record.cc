@@ -178,21 +178,6 @@ void count_flows(ThreadState& t, ThreadOperators& o, const OpenUse& use, std::ui
 
 }  // namespace
 
-observe::PythonStack::Summary summary_of(const ThreadState& t) {
-  switch (observe::g_process.has_python ? observe::g_process.python.minor : 0) {
-    case 11:
-      return observe::python_summary<11>(t);
-    case 12:
-      return observe::python_summary<12>(t);
-    case 13:
-      return observe::python_summary<13>(t);
-    case 14:
-      return observe::python_summary<14>(t);
-    default:
-      return {};
-  }
-}
-
 void begin_use(ThreadState& t, ThreadOperators& o, OpenUse& use, const OperatorInfo& info, Values inputs) {
   using Kind = OperatorInfo::Kind;
   use.info = &info;

@@ -21,6 +21,4 @@ void forget_made_inside(ThreadOperators& o, const OpenUse& outer, c10::ArrayRef<
 // Of one that is still open: its use as far as it is known, without a result.
 std::uint32_t define_open(observe::ThreadState& t, ThreadOperators& o, OpenUse& use);
 
-observe::PythonStack::Summary summary_of(const observe::ThreadState& t);
-
 }  // namespace castscope::operators

@@ -5,10 +5,10 @@
 
 #include <stdint.h>
 
-#define CASTSCOPE_PRELOAD_ABI 3
+#define CASTSCOPE_PRELOAD_ABI 4
 
 /* X(enumerator, mangled name, may it load the agent in a process that never calls initModule?)
- * Every name is exported by libtorch_cpu and reached through the PLT, from inside libtorch_cpu too (checked on 1.13.1,
+ * Every name is exported by libtorch_cpu, or by libc10 below it, and reached through the PLT, from inside too (checked on 1.13.1,
  * 2.6.0, 2.13.0, 2.14.1 with `readelf -rW`). A name that a PyTorch lacks is never called there and does no harm. */
 #define CASTSCOPE_HOOKS(X)                                                                                                                            \
   X(CACHED_CAST, _ZN2at8autocast11cached_castEN3c1010ScalarTypeERKNS_6TensorENS1_10DeviceTypeE, 1)                                                    \
@@ -30,7 +30,9 @@
   X(AMP_UPDATE_SCALE, _ZN2at4_ops18_amp_update_scale_4callERNS_6TensorES3_RKS2_ddl, 0)                                                                \
   X(AMP_UNSCALE, _ZN2at4_ops42_amp_foreach_non_finite_check_and_unscale_4callEN3c108ArrayRefINS_6TensorEEERS4_RKS4_,                                  \
     0)                                                                                                                                                \
-  X(FOLD_CONSTANT, _ZN5torch3jit26runNodeIfInputsAreConstantEPKNS0_4NodeEbPNS0_7AliasDbE, 0)
+  X(FOLD_CONSTANT, _ZN5torch3jit26runNodeIfInputsAreConstantEPKNS0_4NodeEbPNS0_7AliasDbE, 0) \
+  X(ERROR_COMPLETE, _ZN3c105ErrorC1ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE, 0) \
+  X(ERROR_BASE, _ZN3c105ErrorC2ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE, 0)
 
 enum castscope_hook {
 #define CASTSCOPE_HOOK_ENUM(name, symbol, loads) CASTSCOPE_HOOK_##name,
