@@ -149,6 +149,8 @@ inline constexpr std::uint8_t kRegionAskedEnabled = 1;  // the code asked for an
 inline constexpr std::uint8_t kRegionBadDtype = 2;      // … because autocast does not know the dtype on this device
 inline constexpr std::uint8_t kRegionNoDevice = 4;      // … because the device is not there
 inline constexpr std::uint8_t kRegionDefaultDtype = 8;  // no dtype was given
+// Outermost in its thread and with the cache on, while another thread is in a region that has it off.
+inline constexpr std::uint8_t kRegionCacheOffElsewhere = 32;
 struct SiteDefinition {
   std::uint32_t stack;  // 0 for pass-throughs and traced calls, which are not counted by stack
   std::uint32_t module;

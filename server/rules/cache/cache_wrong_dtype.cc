@@ -41,8 +41,10 @@ void judge_dtypes(Inquiry& inquiry) {
   for (const auto& [key, group] : groups) {
     const std::string got(store::dtype_name(key.got)), asked(store::dtype_name(key.asked));
     Finding& finding = inquiry.add(group.stack);
-    finding.title = subject_of(group.weights) + " served in " + got + " from the autocast cache, though the region "
-                                                                      "is " + asked;
+    finding.title = subject_of(group.weights) + " served in " + got +
+                    " from the autocast cache, though the region "
+                    "is " +
+                    asked;
     finding.evidence_number = {{"hits", group.hits}, {"weights", group.weights.size()}};
     finding.evidence_text = {
         {"weight", first_of(group.weights)}, {"dtype_of_the_copy", got}, {"dtype_of_the_region", asked}};
