@@ -19,6 +19,8 @@ void* cached_cast_hook(int python_minor);
 void* to_copy_hook(int python_minor);
 void* conversion_hook(castscope_hook hook);  // TO_DTYPE, …, TO_OTHER, FOLD_CONSTANT
 void* state_hook(castscope_hook hook);       // autocast's setters, nesting, clear_cache; GradScaler's operators
+void* engine_hook();                         // ENGINE_EXECUTE
+void* privateuse1_hook();                    // PRIVATEUSE1_BACKEND
 
 // An optimizer step (RecordFunction user scope "Optimizer.step#…") begins, and ended.
 void user_scope_begins(const char* name);

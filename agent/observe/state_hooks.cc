@@ -89,6 +89,10 @@ void* state_hook(castscope_hook hook) {
       return reinterpret_cast<void*>(&amp_update_scale);
     case CASTSCOPE_HOOK_AMP_UNSCALE:
       return reinterpret_cast<void*>(&amp_unscale);
+    case CASTSCOPE_HOOK_ENGINE_EXECUTE:
+      return engine_hook();
+    case CASTSCOPE_HOOK_PRIVATEUSE1_BACKEND:
+      return privateuse1_hook();
     default:
       return nullptr;
   }
