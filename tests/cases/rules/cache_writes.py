@@ -9,10 +9,9 @@ def s02():
     model, x = nn.Linear(32, 32), torch.randn(2, 32, requires_grad=True)
     with region():
         for _ in range(3):
-            loss = model(x).float().sum()  # finds: cache-holds-input
-            (gradient,) = torch.autograd.grad(loss, x)
+            model(x)  # finds: cache-holds-input
             with torch.no_grad():
-                x += 0.1 * gradient.sign()
+                x += 0.1 * torch.randn(2, 32).sign()
 
 
 def s02_many():
@@ -175,9 +174,9 @@ def x01n_other_weights_change():
     optimizer = torch.optim.SGD(other.parameters(), lr=0.1)
     other(rows()).sum().backward()
     with region():
-        for _ in range(3):
-            model(rows())
-            optimizer.step()
+        model(rows())
+        optimizer.step()
+        model(rows())
 
 
 if __name__ == "__main__":
