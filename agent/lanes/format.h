@@ -73,7 +73,7 @@ enum class EventKind : std::uint8_t {
   kCacheClear = 5,   // bytes, entries: what the cache held
   kStep = 6,         // step = the number that begins here; flags = StepReason
   kOptimizer = 7,    // an optimizer step was taken; site = fact kOptimizerStep, 0 = not known
-  kScaler = 8,       // GradScaler unscaled or updated; site = fact kUnscale or kUpdate, 0 = not known.
+  kScaler = 8,       // GradScaler acted, or gradients were clipped; site = fact kUnscale, kUpdate, kScale, kClip, 0 = not known.
                      // kUpdate: tensor, bytes = bits of the double scale before, after, where it is in CPU memory
   kThread = 9,       // site = thread definition: the lane belongs to this thread from here on
   kDeep = 10,        // flags: 1 = from here on every operator is looked at, 0 = no longer

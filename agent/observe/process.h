@@ -31,6 +31,7 @@ struct Recording {
   WeightVersions weights;
   ScriptWeights script_weights;
   std::atomic<std::uint32_t> region_serial{0};
+  std::atomic<std::uint32_t> errors{0};  // different ones that were told
 };
 
 struct Process {

@@ -4,6 +4,7 @@
 
 #include "agent/observe/autocast_state.h"
 #include "agent/observe/hooks.h"
+#include "agent/observe/scaling.h"
 #include "agent/observe/sites.h"
 
 namespace castscope::observe {

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "agent/observe/role.h"
+#include "agent/observe/scaling.h"
 
 namespace castscope::operators {
 
@@ -54,6 +55,8 @@ Place make(const ThreadState& t, const PlaceKey& key, const GivenTensor* given, 
     const observe::ModuleNames::Module module = r.modules.find(raw);
     p.use.module = module.id;
     if (module.weakref != nullptr) p.module = std::make_shared<const ModuleReference>(module.weakref);
+    const bool writes = (key.info->flags & lanes::kUseWrites) != 0;
+    p.scaling = observe::scaling_at(r.definitions.innermost(raw), key.info->base, writes);
   }
   const More more = More::of(key.more);
   p.use.op = r.definitions.op(key.info->name);

@@ -70,14 +70,16 @@ struct ValueRange {  // (process, site or use)
 struct ScalerUse {
   std::uint32_t process = 0;
   std::uint64_t updates = 0, unscales = 0, not_finite = 0;  // unscales that found inf or NaN
+  std::uint64_t scales = 0;                                 // in deep steps: losses that GradScaler scaled
   std::uint64_t longest_skips = 0;                          // updates in a row after such an unscale
   double first_scale = 0, last_scale = 0, least_scale = 0;  // 0 = not known
   std::uint32_t last_update = 0;                            // fact
   // Facts that stand in a place where they should not; 0 = none.
   std::uint32_t update_between_backwards = 0;  // kUpdate after a backward whose gradients no optimizer step took
   // kOptimizerStep outside GradScaler.step, with gradients that nobody had unscaled, while GradScaler unscaled others
-  // of the same backward
+  // of the same backward, or had scaled the loss of each backward
   std::uint32_t step_past_scaler = 0;
+  std::uint32_t clip_before_unscale = 0;  // kClip of gradients whose losses had all been scaled
 };
 
 }  // namespace castscope::store

@@ -84,14 +84,16 @@ absl::Status read_events_evidence(const Database& database, RunData& data) {
              r.most = row.real(10), r.most_integer = row.real(11);
            }));
   return each(database,
-              "SELECT process, updates, unscales, not_finite, longest_skips, first_scale, last_scale, least_scale, "
-              "last_update, update_between_backwards, step_past_scaler FROM scaler_use ORDER BY process",
+              "SELECT process, updates, unscales, not_finite, scales, longest_skips, first_scale, last_scale, least_scale, "
+              "last_update, update_between_backwards, step_past_scaler, clip_before_unscale FROM scaler_use "
+              "ORDER BY process",
               [&](const Statement& row) {
                 ScalerUse& u = data.scaler_uses.emplace_back();
                 row.get(0, u.process), row.get(1, u.updates), row.get(2, u.unscales), row.get(3, u.not_finite);
-                row.get(4, u.longest_skips);
-                u.first_scale = row.real(5), u.last_scale = row.real(6), u.least_scale = row.real(7);
-                row.get(8, u.last_update), row.get(9, u.update_between_backwards), row.get(10, u.step_past_scaler);
+                row.get(4, u.scales), row.get(5, u.longest_skips);
+                u.first_scale = row.real(6), u.last_scale = row.real(7), u.least_scale = row.real(8);
+                row.get(9, u.last_update), row.get(10, u.update_between_backwards), row.get(11, u.step_past_scaler);
+                row.get(12, u.clip_before_unscale);
               });
 }
 
@@ -152,7 +154,8 @@ bool deep_fits(const RunData& data) {
   }
   for (const ScalerUse& use : data.scaler_uses) {
     names(use.process, processes);
-    for (const std::uint32_t fact : {use.last_update, use.update_between_backwards, use.step_past_scaler})
+    for (const std::uint32_t fact :
+         {use.last_update, use.update_between_backwards, use.step_past_scaler, use.clip_before_unscale})
       refers(fact, data.facts.size());
   }
   return good;

@@ -132,6 +132,10 @@ void DeepWriter::scaling(std::uint32_t lane, const lanes::Event& event) {
   const Numbered fact = at(event.site);
   if (event.kind == lanes::EventKind::kOptimizer) {
     scaler_.optimizer_step(lane, fact.number, /*within_scaler=*/fact.detail == 1 || fact.kind != Kind::kFact);
+  } else if (fact.fact == lanes::FactKind::kScale) {
+    scaler_.scale(lane);
+  } else if (fact.fact == lanes::FactKind::kClip) {
+    scaler_.clip(lane, fact.number);
   } else if (fact.fact == lanes::FactKind::kUnscale) {
     scaler_.unscale(lane, fact.stack, fact.detail == 1);
   } else if (fact.fact == lanes::FactKind::kUpdate) {
@@ -144,9 +148,9 @@ absl::Status DeepWriter::write() {
   CASTSCOPE_RETURN_IF_ERROR(write_ranges());
   ScalerUse u;
   if (!scaler_.take(&u)) return absl::OkStatus();
-  return tables_->put_scaler_use.run(process_, u.updates, u.unscales, u.not_finite, u.longest_skips, u.first_scale,
-                                     u.last_scale, u.least_scale, u.last_update, u.update_between_backwards,
-                                     u.step_past_scaler);
+  return tables_->put_scaler_use.run(process_, u.updates, u.unscales, u.not_finite, u.scales, u.longest_skips,
+                                     u.first_scale, u.last_scale, u.least_scale, u.last_update,
+                                     u.update_between_backwards, u.step_past_scaler, u.clip_before_unscale);
 }
 
 absl::Status DeepWriter::write_counters() {

@@ -67,8 +67,8 @@ constexpr std::array<std::string_view, 10> kWhys = {"none",       "inference_mod
                                                     "not_fp32",   "no_requires_grad", "not_leaf",       "view",
                                                     "cuda_graph", "not_autocast"};
 constexpr std::array<std::string_view, 4> kRegionKinds = {"none", "context", "raw", "inherited"};
-constexpr std::array<std::string_view, 8> kFactKinds = {"unknown", "stale_hit", "lost_grad",      "error",
-                                                        "unscale", "update",    "optimizer_step", "backward"};
+constexpr std::array<std::string_view, 10> kFactKinds = {
+    "unknown", "stale_hit", "lost_grad", "error", "unscale", "update", "optimizer_step", "backward", "scale", "clip"};
 constexpr std::array<std::string_view, 5> kStalenesses = {"none", "same_values", "version", "moved", "unversioned"};
 constexpr std::array<std::string_view, 4> kProcessEnds = {"not_seen", "exited", "replaced", "vanished"};
 
