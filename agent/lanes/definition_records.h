@@ -63,8 +63,8 @@ enum class FactKind : std::uint16_t {
   kUpdate = 5,         // GradScaler updated its scale
   kOptimizerStep = 6,  // subject = 0; text = name of the optimizer's class; detail = 1: within GradScaler.step
   kBackward = 7,       // Tensor.backward or autograd.backward or grad was called; subject = region in force, or 0
-  kScale = 8,          // GradScaler scaled a loss (deep steps only)
-  kClip = 9,           // gradients were clipped (deep steps only)
+  kScale = 10,         // GradScaler scaled a loss (deep steps only)
+  kClip = 11,          // gradients were clipped (deep steps only)
 };
 enum class Staleness : std::uint16_t {
   kNone = 0,
