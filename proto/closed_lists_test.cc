@@ -82,7 +82,11 @@ TEST(ClosedListsTest, FactKinds) {
   expect_same(kUpdate, v1::FACT_KIND_UPDATE);
   expect_same(kOptimizerStep, v1::FACT_KIND_OPTIMIZER_STEP);
   expect_same(kBackward, v1::FACT_KIND_BACKWARD);
-  expect_same(kBackward, v1::FactKind_MAX);
+  expect_same(kRegionLeaked, v1::FACT_KIND_REGION_LEAKED);
+  expect_same(kRegionNeverLeft, v1::FACT_KIND_REGION_NEVER_LEFT);
+  expect_same(kScale, v1::FACT_KIND_SCALE);
+  expect_same(kClip, v1::FACT_KIND_CLIP);
+  expect_same(kClip, v1::FactKind_MAX);
 }
 
 TEST(ClosedListsTest, Stalenesses) {

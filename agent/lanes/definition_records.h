@@ -62,7 +62,13 @@ enum class FactKind : std::uint16_t {
   kUnscale = 4,        // GradScaler unscaled an optimizer's gradients; detail = 1: some were not finite
   kUpdate = 5,         // GradScaler updated its scale
   kOptimizerStep = 6,  // subject = 0; text = name of the optimizer's class; detail = 1: within GradScaler.step
-  kBackward = 7,       // Tensor.backward or autograd.backward or grad was called; subject = region in force, or 0
+  // Tensor.backward or autograd.backward or grad was called; subject = region in force, or 0.
+  // detail = 1: gradients were asked for (autograd.grad), none were accumulated
+  kBackward = 7,
+  // Operators ran in a region whose opener, a coroutine or a generator, was suspended: it was left open across an await
+  // or a yield. subject = region; stack = of the first of them, text = its name; counted when the region is left
+  kRegionLeaked = 8,
+  kRegionNeverLeft = 9,  // subject = region; stack = where it was entered: its thread or the process ended without exit
   kScale = 10,         // GradScaler scaled a loss (deep steps only)
   kClip = 11,          // gradients were clipped (deep steps only)
 };
@@ -151,6 +157,9 @@ inline constexpr std::uint8_t kRegionAskedEnabled = 1;  // the code asked for an
 inline constexpr std::uint8_t kRegionBadDtype = 2;      // … because autocast does not know the dtype on this device
 inline constexpr std::uint8_t kRegionNoDevice = 4;      // … because the device is not there
 inline constexpr std::uint8_t kRegionDefaultDtype = 8;  // no dtype was given
+// It is entered around a call that only makes what runs later, when it is left: a decorated class, generator function
+// or coroutine function.
+inline constexpr std::uint8_t kRegionRunsLater = 16;
 struct SiteDefinition {
   std::uint32_t stack;  // 0 for pass-throughs and traced calls, which are not counted by stack
   std::uint32_t module;

@@ -43,6 +43,7 @@ void thread_ends(void* state) {
   thread_slot() = nullptr;
   if (Recording* r = g_process.recording.load()) {
     try {
+      regions_abandoned(*t, true);
       t->sites.for_each([&](const SiteEntry& row) { r->modules.give_back(row.module_weakref); });
     } catch (const std::exception&) {  // no memory to note them in: they stay
     }
@@ -326,10 +327,12 @@ int start(const castscope_preload* preload) {
 }
 
 void exits(int status) {
-  if (Recording* r = g_process.recording.load())
+  if (Recording* r = g_process.recording.load()) {
+    if (ThreadState* t = thread_slot(); t != nullptr && !g_process.stopped) regions_abandoned(*t, false);
     r->segment.mark_end(lanes::EndMark::kExited, static_cast<std::uint64_t>(status) + 1);
-  else if (const lanes::SegmentFile* unused = g_prepared_file.exchange(nullptr))
+  } else if (const lanes::SegmentFile* unused = g_prepared_file.exchange(nullptr)) {
     unused->remove();
+  }
 }
 
 }  // namespace

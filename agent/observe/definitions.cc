@@ -164,9 +164,12 @@ std::uint32_t Definitions::stack(const RawStack& raw) {
 }
 
 Definitions::Place Definitions::innermost(const RawStack& raw) {
-  if (raw.depth == 0) return {};
+  return raw.depth == 0 ? Place{} : place(raw.frames[0].code);
+}
+
+Definitions::Place Definitions::place(const void* code) {
   std::lock_guard lock(mutex_);
-  auto found = codes_.find(raw.frames[0].code);
+  auto found = codes_.find(code);
   return found == codes_.end() ? Place{} : found->second.place;
 }
 

@@ -61,6 +61,7 @@ class Definitions {
     std::string file, function;
   };
   Place innermost(const RawStack& raw);
+  Place place(const void* code);  // empty when it is not pinned
   // Whether a frame of the stack, as far as its code is pinned, is one that `is` asks for.
   bool passes_through(const RawStack& raw, bool (*is)(const Place&));
   // Whether this file is in the package torch; false while it is not known where that lies.

@@ -22,8 +22,9 @@ FactEntry define(ThreadState& t, const FactSeen& seen, LookAtStack look) {
   d.kind = seen.kind;
   d.detail = seen.detail;
   d.subject = seen.subject;
+  d.stack = seen.stack;
   RawStack raw;
-  if (g_process.has_python) {
+  if (seen.stack == 0 && g_process.has_python) {
     PythonStack::capture(g_process.python, t.python_thread, raw);
     d.stack = r.definitions.stack(raw);
   }
@@ -39,13 +40,13 @@ FactEntry define(ThreadState& t, const FactSeen& seen, LookAtStack look) {
 }  // namespace
 
 std::uint32_t note_fact(ThreadState& t, const FactSeen& seen, LookAtStack look) noexcept try {
-  const std::uint64_t key = key_of(seen, summary_of(t).hash);
+  const std::uint64_t key = key_of(seen, seen.stack != 0 ? seen.stack : summary_of(t).hash);
   auto found = t.facts.find(key);
   if (found == t.facts.end()) {
     if (t.facts.size() >= kMostInThread) t.facts.clear();
     found = t.facts.emplace(key, define(t, seen, look)).first;
   }
-  if (found->second.counter != nullptr) lanes::LaneWriter::add(found->second.counter->casts, 1);
+  if (found->second.counter != nullptr) lanes::LaneWriter::add(found->second.counter->casts, seen.times);
   return found->second.id;
 } catch (const std::exception&) {  // out of memory: it is not told
   return 0;

@@ -19,6 +19,8 @@ void* cached_cast_hook(int python_minor);
 void* to_copy_hook(int python_minor);
 void* conversion_hook(castscope_hook hook);  // TO_DTYPE, …, TO_OTHER, FOLD_CONSTANT
 void* state_hook(castscope_hook hook);       // autocast's setters, nesting, clear_cache
+void* engine_hook();                         // ENGINE_EXECUTE
+void* privateuse1_hook();                    // PRIVATEUSE1_BACKEND
 
 // castscope.step()
 void explicit_step();

@@ -1,8 +1,11 @@
 #include "agent/observe/regions.h"
 
+#include <algorithm>
 #include <exception>
 
+#include "agent/observe/asked_regions.h"
 #include "agent/observe/autocast_state.h"
+#include "agent/observe/facts.h"
 #include "agent/observe/hooks.h"
 #include "agent/observe/scaling.h"
 #include "agent/observe/sites.h"
@@ -44,25 +47,37 @@ bool in_autocast_code() {
   return true;
 }
 
-std::uint32_t name_stack(ThreadState& t, const RawStack& raw) {
+// Code that could not be pinned has no name: then the region is taken to be a function's.
+RegionOpener find_opener(Definitions& definitions, const RawStack& raw) {
+  const PythonApi& api = g_process.python;
+  if (api.gil_check() == 0) return {};
+  KeepError keep(api);
+  return opener_of(api, definitions, raw);
+}
+
+// The reference holds until the next one is asked for. `raw` is the stack that runs, if it `runs`.
+const RegionStack& name_stack(ThreadState& t, const RawStack& raw, bool runs) {
   auto found = t.region_stacks.find(raw.hash);
-  if (found != t.region_stacks.end()) return found->second.definition;
+  if (found != t.region_stacks.end()) return found->second;
   Definitions& definitions = g_process.recording.load()->definitions;
-  RegionStack place{definitions.stack(raw), raw.truncated, {}};
-  if (t.region_stacks.size() >= kMaxStacks) return place.definition;
-  if (t.region_frames + raw.depth <= kMostRegionFrames && definitions.pinned(raw)) {
+  RegionStack place{definitions.stack(raw), raw.truncated, {}, {}};
+  const bool pinned = definitions.pinned(raw);
+  if (runs && pinned) place.opener = find_opener(definitions, raw);
+  if (t.region_stacks.size() >= kMaxStacks) t.region_stacks.clear(), t.region_frames = 0;
+  if (t.region_frames + raw.depth <= kMostRegionFrames && pinned) {
     place.frames.assign(raw.frames, raw.frames + raw.depth);
     t.region_frames += raw.depth;
   }
-  return t.region_stacks.emplace(raw.hash, std::move(place)).first->second.definition;
+  return t.region_stacks.emplace(raw.hash, std::move(place)).first->second;
 }
 
-std::uint32_t present_stack(ThreadState& t, std::uint64_t& hash) {
-  if (!g_process.has_python) return 0;
+const RegionStack& present_stack(ThreadState& t, std::uint64_t& hash) {
+  static const RegionStack kNone;
+  if (!g_process.has_python) return kNone;
   RawStack raw;
   PythonStack::capture(g_process.python, t.python_thread, raw);
   hash = raw.hash;
-  return name_stack(t, raw);
+  return name_stack(t, raw, true);
 }
 
 // A place that `parent` knew, in the thread that forked. 0 when its frames were not kept.
@@ -73,7 +88,7 @@ std::uint32_t inherited_stack(ThreadState& t, const ThreadState& parent, std::ui
   raw.hash = hash;
   raw.truncated = known->second.truncated;
   for (const RawFrame& frame : known->second.frames) raw.frames[raw.depth++] = frame;
-  return name_stack(t, raw);
+  return name_stack(t, raw, false).definition;
 }
 
 lanes::RegionDefinition describe(const ThreadState& t, std::uint8_t device, lanes::RegionKind kind, std::uint32_t stack,
@@ -97,6 +112,7 @@ void announce(ThreadState& t, OpenRegion& region) {
   const std::uint32_t parent = index == 0 ? 0 : t.open[index - 1].definition;
   region.as_told = describe(t, region.device, lanes::RegionKind::kContext, region.stack, parent,
                             static_cast<std::uint32_t>(index + 1));
+  region.as_told.flags = region.asked;
   region.definition = define(region.as_told);
   if (region.announced) return;
   region.announced = true;
@@ -138,6 +154,25 @@ std::uint32_t name_region(ThreadState& t, std::uint8_t device) {
                                     raw ? t.raw_stack : 0, 0, 0));
 }
 
+// Where it is entered, whose it is and what was asked for, told by the frame of autocast.__enter__ and those around it.
+void look_at_entry(ThreadState& t, OpenRegion& region) {
+  const RegionStack& place = present_stack(t, region.stack_hash);
+  region.stack = place.definition;
+  if (!g_process.has_python) return;
+  const PythonApi& api = g_process.python;
+  region.opener = frame_at(api, t.python_thread, place.opener.opener);
+  if (place.opener.may_be_suspended) region.owner = frame_at(api, t.python_thread, place.opener.owner);
+  if (place.opener.runs_later) region.asked |= lanes::kRegionRunsLater;
+  if (!in_autocast_code() || api.gil_check() == 0) return;
+  const Asked asked = asked_of(PythonStack::top(api, t.python_thread));
+  if (asked.default_dtype) region.asked |= lanes::kRegionDefaultDtype;
+  if (!asked.enabled || t.enabled_by_raw[t.entering_device % 32] == 1) return;
+  // CUDA is asked whether it is there, any other device which dtypes it knows (torch/amp/autocast_mode.py).
+  constexpr std::uint8_t kCuda = 1;  // c10::DeviceType
+  const bool cuda = t.entering_device == kCuda;
+  region.asked |= lanes::kRegionAskedEnabled | (cuda ? lanes::kRegionNoDevice : lanes::kRegionBadDtype);
+}
+
 }  // namespace
 
 std::uint32_t find_region(ThreadState& t, std::uint8_t device) {
@@ -155,7 +190,7 @@ void region_device_switched(ThreadState& t, std::uint8_t device, bool enabled) {
   t.switched |= 1u << device % 32;
   t.region_known = false;
   if (enabled) g_process.recording.load()->call_sites.expect_calls();
-  if (!in_autocast_code() && enabled) t.raw_stack = present_stack(t, t.raw_stack_hash);
+  if (!in_autocast_code() && enabled) t.raw_stack = present_stack(t, t.raw_stack_hash).definition;
 }
 
 void region_cache_switched(ThreadState& t, bool enabled) {
@@ -180,7 +215,7 @@ void region_entered(ThreadState& t) {
     operators::region_begins(t, entered.step_begins);
   }
   OpenRegion region;
-  region.stack = present_stack(t, region.stack_hash);
+  look_at_entry(t, region);
   region.serial = r.region_serial.fetch_add(1, std::memory_order_relaxed) + 1;
   region.device = t.entering_device;
   t.open.push_back(region);
@@ -197,6 +232,8 @@ void regions_inherited(ThreadState& t, const ThreadState& parent) {
   for (const OpenRegion& known : parent.open) {
     OpenRegion& region = t.open.emplace_back(known);
     region.flags = lanes::kFlagInherited;
+    region.opener = region.owner = nullptr;  // whatever comes of it, the parent tells
+    region.others = {};
     region.stack = inherited_stack(t, parent, known.stack_hash);
     region.serial = t.region_serial = r.region_serial.fetch_add(1, std::memory_order_relaxed) + 1;
     if (!known.announced) continue;  // it will be
@@ -209,15 +246,66 @@ void regions_inherited(ThreadState& t, const ThreadState& parent) {
   if (!t.open.empty()) t.entered_in = r.steps.outermost_enter(g_process.python, entry).era;
 }
 
+namespace {
+
+// The region that ends. Coroutines may leave theirs in another order than they entered them; a region that nobody is
+// found to own ends as a `with` does, the last one first.
+struct Leaving {
+  std::size_t index;
+  bool by_owner;
+};
+Leaving leaving(ThreadState& t) {
+  const Leaving last{t.open.size() - 1, false};
+  const auto owned = [](const OpenRegion& region) { return region.owner != nullptr; };
+  if (!g_process.has_python || std::none_of(t.open.begin(), t.open.end(), owned)) return last;
+  std::uint64_t hash = 0;
+  const RegionStack& place = present_stack(t, hash);
+  if (!place.opener.may_be_suspended) return last;
+  const void* owner = frame_at(g_process.python, t.python_thread, place.opener.owner);
+  for (std::size_t i = t.open.size(); owner != nullptr && i-- > 0;)
+    if (t.open[i].owner == owner) return {i, true};
+  return last;
+}
+
+// The region was open until its owner left it: all that others did meanwhile, they did in it.
+void tell_leak(ThreadState& t, const OpenRegion& region) {
+  if (region.others.times == 0) return;
+  note_fact(t, {.kind = lanes::FactKind::kRegionLeaked,
+                .subject = region.definition,
+                .text = region.others.op,
+                .stack = region.others.stack,
+                .times = region.others.times});
+}
+
+}  // namespace
+
 void region_left(ThreadState& t) {
   Recording& r = *g_process.recording.load();
   if (t.open.empty()) return;
-  if (!t.open.back().announced) announce(t, t.open.back());
-  mark(t, lanes::EventKind::kRegionExit, t.open.back().definition, t.open.back().flags);
-  t.open.pop_back();
+  const auto [index, by_owner] = leaving(t);
+  OpenRegion& region = t.open[index];
+  if (!region.announced) announce(t, region);
+  if (by_owner) tell_leak(t, region);
+  mark(t, lanes::EventKind::kRegionExit, region.definition, region.flags);
+  t.open.erase(t.open.begin() + static_cast<std::ptrdiff_t>(index));
   t.region_serial = t.open.empty() ? 0 : t.open.back().serial;
   t.region_known = false;
   if (t.open.empty()) r.steps.outermost_exit(t.entered_in);
+}
+
+// Its frames are gone while the region is open, or would be: a `with` is left before its function is.
+void regions_abandoned(ThreadState& t, bool thread_ends) {
+  const PythonApi& api = g_process.python;
+  if (!g_process.has_python) return;
+  const bool python_ended = api.is_initialized() == 0;
+  // A daemon's thread ends wherever it is when Python does.
+  if (thread_ends && (python_ended || (api.is_finalizing != nullptr && api.is_finalizing() != 0))) return;
+  if (!thread_ends && !python_ended && api.gil_check() == 0) return;
+  for (const OpenRegion& region : t.open) {
+    if (region.opener == nullptr || region.stack == 0 || region.definition == 0) continue;
+    if (!thread_ends && !python_ended && is_running(api, t.python_thread, region.opener)) continue;
+    note_fact(t, {.kind = lanes::FactKind::kRegionNeverLeft, .subject = region.definition, .stack = region.stack});
+  }
 }
 
 void cache_cleared(ThreadState& t) {

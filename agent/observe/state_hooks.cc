@@ -61,6 +61,10 @@ void* state_hook(castscope_hook hook) {
       return reinterpret_cast<void*>(&decrement_nesting);
     case CASTSCOPE_HOOK_CLEAR_CACHE:
       return reinterpret_cast<void*>(&clear_cache);
+    case CASTSCOPE_HOOK_ENGINE_EXECUTE:
+      return engine_hook();
+    case CASTSCOPE_HOOK_PRIVATEUSE1_BACKEND:
+      return privateuse1_hook();
     default:
       return nullptr;
   }

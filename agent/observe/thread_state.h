@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "agent/lanes/lane_writer.h"
 #include "agent/observe/python_api.h"
 #include "agent/observe/python_stack.h"
+#include "agent/observe/region_opener.h"
 #include "agent/operators/deep.h"
 
 namespace castscope::observe {
@@ -47,6 +49,7 @@ struct ReturnAddressEntry {
 struct RegionStack {
   std::uint32_t definition = 0;
   bool truncated = false;
+  RegionOpener opener;
   std::vector<RawFrame> frames;
 };
 // So many frames are kept in one thread. A region entered elsewhere has no place in a forked child.
@@ -61,6 +64,16 @@ struct OpenRegion {
   std::uint8_t flags = 0;             // of its events: kFlagInherited
   std::uint64_t stack_hash = 0;       // in region_stacks
   lanes::RegionDefinition as_told{};  // when it has a definition
+  std::uint8_t asked = 0;             // lanes::kRegion… that its definition gets
+  // Frames, only good for comparing with those that run.
+  const void* opener = nullptr;  // in which it was entered
+  const void* owner = nullptr;   // as long as which it is meant to be open, where that may be suspended; else nullptr
+  // Operators that autocast cast in deep steps while the owner was suspended.
+  struct {
+    std::uint64_t times = 0;
+    std::uint32_t stack = 0;  // of the first
+    std::string_view op;      // its name, which lasts
+  } others;
 };
 
 // Open addressing, power of two. Small ones are laid out anew, four times as large, when a quarter full: a thread that

@@ -177,6 +177,28 @@ void count_flows(ThreadState& t, ThreadOperators& o, const OpenUse& use, std::ui
   }
 }
 
+bool was_cast_down(const OpenUse& use) {
+  const auto is_low = [](std::uint8_t dtype) {
+    return dtype == static_cast<std::uint8_t>(ScalarType::Half) ||
+           dtype == static_cast<std::uint8_t>(ScalarType::BFloat16);
+  };
+  for (std::size_t i = 0; use.second_call && i < use.n; ++i)
+    if (is_low(use.given[i].inside) && !is_low(use.given[i].dtype)) return true;
+  return false;
+}
+
+// The region that cast its arguments is a coroutine's or a generator's that waits meanwhile.
+void note_foreign_region(ThreadState& t, const OpenUse& use) {
+  if (t.open.empty()) return;
+  observe::OpenRegion& region = t.open.back();
+  if (region.owner == nullptr || region.device != use.device || !was_cast_down(use)) return;
+  if (observe::is_running(observe::g_process.python, t.python_thread, region.owner)) return;
+  if (region.others.times++ == 0) {
+    region.others.stack = use.place->use.stack;
+    region.others.op = use.info->name;
+  }
+}
+
 }  // namespace
 
 void begin_use(ThreadState& t, ThreadOperators& o, OpenUse& use, const OperatorInfo& info, Values inputs) {
@@ -251,6 +273,7 @@ void end_use(ThreadState& t, ThreadOperators& o, OpenUse& use, c10::ArrayRef<c10
   lanes::LaneWriter::add(counted.counter->bytes, r.bytes);
   lanes::LaneWriter::add(counted.counter->ticks, ticks);
   count_flows(t, o, use, counted.id);
+  note_foreign_region(t, use);
   made_by(o, results, counted.id, use.place->use.phase);
   if (result == static_cast<std::uint8_t>(ScalarType::Half)) note_values(t, r.first, counted.id, std::nullopt);
 }

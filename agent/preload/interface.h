@@ -17,6 +17,8 @@
   X(DECREMENT_NESTING, _ZN2at8autocast17decrement_nestingEv, 0)                                                                                       \
   X(SET_AUTOCAST_ENABLED, _ZN2at8autocast20set_autocast_enabledEN3c1010DeviceTypeEb, 1)                                                               \
   X(SET_AUTOCAST_CACHE_ENABLED, _ZN2at8autocast26set_autocast_cache_enabledEb, 0)                                                                     \
+  X(PRIVATEUSE1_BACKEND, _ZN3c1023get_privateuse1_backendB5cxx11Eb, 0) \
+  X(ENGINE_EXECUTE, _ZN5torch8autograd6Engine7executeERKSt6vectorINS0_4EdgeESaIS3_EERKS2_IN2at6TensorESaIS9_EEbbbS7_, 0) \
   X(TO_COPY,                                                                                                                                          \
     _ZN2at4_ops8_to_copy4callERKNS_6TensorESt8optionalIN3c1010ScalarTypeEES5_INS6_6LayoutEES5_INS6_6DeviceEES5_IbEbS5_INS6_12MemoryFormatEE,          \
     0)                                                                                                                                                \

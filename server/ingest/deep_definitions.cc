@@ -78,6 +78,8 @@ std::uint32_t Definitions::known_subject(const lanes::FactDefinition& fact) cons
     case kError:
       return known(Numbered::kOperatorUse, fact.subject);
     case kBackward:
+    case kRegionLeaked:
+    case kRegionNeverLeft:
       return known(regions_, fact.subject);
     case kUnknown:
     case kUnscale:

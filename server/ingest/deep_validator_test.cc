@@ -92,7 +92,8 @@ TEST_F(DeepValidatorTest, AFactsSubjectIsWhatItsKindSays) {
     std::uint32_t subject, known;
   } cases[] = {{FactKind::kStaleHit, 1, 1}, {FactKind::kStaleHit, 2, 0},      {FactKind::kLostGrad, 1, 1},
                {FactKind::kError, 2, 2},    {FactKind::kError, 1, 0},         {FactKind::kBackward, 8, 8},
-               {FactKind::kBackward, 1, 0}, {FactKind::kOptimizerStep, 1, 0}, {FactKind::kUpdate, 2, 0}};
+               {FactKind::kBackward, 1, 0}, {FactKind::kOptimizerStep, 1, 0}, {FactKind::kUpdate, 2, 0},
+               {FactKind::kRegionLeaked, 8, 8}, {FactKind::kRegionNeverLeft, 8, 8}};
   std::uint32_t id = 10;
   for (const auto& c : cases) {
     accept(Batch().fact(++id, {.kind = c.kind, .detail = 0, .subject = c.subject, .stack = 0, .text = 0}));
@@ -238,7 +239,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "role that is on no list"},
         Nonsense{"ShortFlow", Batch().raw(DefinitionKind::kFlow, 1, "abcd"), "a flow definition of 4 bytes, not 12"},
         Nonsense{"ShortFact", Batch().raw(DefinitionKind::kFact, 1, ""), "a fact definition of 0 bytes, not 16"},
-        Nonsense{"UnlistedFact", Batch().fact(1, fact_of(8)), "kind or detail that is on no list"},
+        Nonsense{"UnlistedFact", Batch().fact(1, fact_of(10)), "kind or detail that is on no list"},
         Nonsense{"UnlistedStaleness", Batch().fact(1, fact_of(1, 5)), "kind or detail that is on no list"},
         Nonsense{"UnlistedError", Batch().fact(1, fact_of(3, 2)), "kind or detail that is on no list"},
         Nonsense{"NoNumber", Batch().fact(0, fact_of(1)), "without a number"},

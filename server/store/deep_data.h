@@ -33,7 +33,7 @@ struct Flow {
 
 struct Fact {
   std::uint32_t id = 0, stack = 0;
-  std::uint32_t subject = 0;  // site (kStaleHit, kLostGrad), operator use (kError), region (kBackward)
+  std::uint32_t subject = 0;  // site (kStaleHit, kLostGrad), operator use (kError), region (kBackward, …)
   lanes::FactKind kind{};
   std::uint16_t detail = 0;
   std::string text;

@@ -106,6 +106,8 @@ std::size_t subjects(const Fact& fact, const RunData& data) {
     case lanes::FactKind::kError:
       return data.operator_uses.size();
     case lanes::FactKind::kBackward:
+    case lanes::FactKind::kRegionLeaked:
+    case lanes::FactKind::kRegionNeverLeft:
       return data.regions.size();
     default:
       return 0;

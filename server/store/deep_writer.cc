@@ -86,6 +86,8 @@ absl::Status DeepWriter::find_subject(const FactInfo& info, std::uint32_t* numbe
       if (at(info.subject).kind == Kind::kOperatorUse) *number = at(info.subject).number;
       return absl::OkStatus();
     case lanes::FactKind::kBackward:
+    case lanes::FactKind::kRegionLeaked:
+    case lanes::FactKind::kRegionNeverLeft:
       return numbers_->find_region(info.subject, number);
     default:
       return absl::OkStatus();
