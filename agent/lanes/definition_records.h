@@ -69,8 +69,8 @@ enum class FactKind : std::uint16_t {
   // or a yield. subject = region; stack = of the first of them, text = its name; counted when the region is left
   kRegionLeaked = 8,
   kRegionNeverLeft = 9,  // subject = region; stack = where it was entered: its thread or the process ended without exit
-  kScale = 10,         // GradScaler scaled a loss (deep steps only)
-  kClip = 11,          // gradients were clipped (deep steps only)
+  kScale = 10,           // GradScaler scaled a loss (deep steps only)
+  kClip = 11,            // gradients were clipped (deep steps only)
 };
 enum class Staleness : std::uint16_t {
   kNone = 0,

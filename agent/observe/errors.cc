@@ -36,9 +36,8 @@ std::string_view cut(std::string_view text) {
 // PyTorch runs the job's code on tensors without values, to learn what it does: an error there is raised again, or
 // avoided, when the code runs.
 bool is_no_rehearsal(Definitions& definitions, const RawStack& stack, lanes::FactDefinition& fact) {
-  return fact.stack != 0 && !definitions.passes_through(stack, [](const Definitions::Place& at) {
-    return runs_without_values(at.file);
-  });
+  return fact.stack != 0 &&
+         !definitions.passes_through(stack, [](const Definitions::Place& at) { return runs_without_values(at.file); });
 }
 
 bool has_room(ThreadState& t, std::string_view text, std::uint64_t line) {
@@ -100,8 +99,8 @@ void construct_base(void* error, c10::SourceLocation where, std::string* text) {
 // ---------------------------------------------------------------------------------------------------------------
 // Python
 
-// PyTypeObject::tp_flags, tp_init and tp_vectorcall, at these places in every version that layout_of knows. With the last
-// (from 3.12 on) an exception is made of its arguments without the other two.
+// PyTypeObject::tp_flags, tp_init and tp_vectorcall, at these places in every version that layout_of knows. With the
+// last (from 3.12 on) an exception is made of its arguments without the other two.
 constexpr std::size_t kTypeFlags = 168, kTypeInit = 296, kTypeVectorcall = 400;
 constexpr std::uint64_t kIsString = 1ull << 28;  // Py_TPFLAGS_UNICODE_SUBCLASS
 

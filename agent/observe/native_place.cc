@@ -87,7 +87,6 @@ NativePlace native_place(const void* caller, const Definitions::Place& innermost
                          bool below_autocast) {
   const Symbol symbol = caller == nullptr ? Symbol{} : symbol_of(caller);
   const bool pytorchs = has_operators(innermost.file);
-  if (symbol.library.starts_with("libtorch_python") && is_fsdp(innermost.file)) return {lanes::Cause::kFsdp, "aten::to"};
   if (symbol.library.starts_with("libtorch_python") && !pytorchs) {
     const bool custom = casts_for_autocast(innermost.file, innermost.function);
     return {custom ? lanes::Cause::kCustomCast : lanes::Cause::kUserTo, "aten::to"};

@@ -113,9 +113,7 @@ FactKind scaling_at(const Definitions::Place& innermost, std::string_view op, bo
   return writes && clips_gradients(innermost.file, innermost.function) ? FactKind::kClip : FactKind::kUnknown;
 }
 
-void note_scaling(ThreadState& t, FactKind kind) {
-  tell(t, lanes::EventKind::kScaler, note_fact(t, {.kind = kind}));
-}
+void note_scaling(ThreadState& t, FactKind kind) { tell(t, lanes::EventKind::kScaler, note_fact(t, {.kind = kind})); }
 
 void* scaling_hook(castscope_hook hook) {
   switch (hook) {

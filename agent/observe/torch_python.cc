@@ -42,6 +42,8 @@ bool clips_gradients(std::string_view file, std::string_view function) {
 
 bool is_fsdp(std::string_view file) { return file.find("/torch/distributed/fsdp/") != std::string_view::npos; }
 
+bool may_cast_for_fsdp(std::string_view file) { return is_fsdp(file) || file.ends_with("/torch/distributed/utils.py"); }
+
 bool runs_without_values(std::string_view file) {
   for (const std::string_view part : kWithoutValues)
     if (file.find(part) != std::string_view::npos) return true;

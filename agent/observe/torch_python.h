@@ -19,8 +19,9 @@ bool has_operators(std::string_view file);
 bool is_grad_scaler(std::string_view file);
 // A function that changes gradients to bound their norm or their values.
 bool clips_gradients(std::string_view file, std::string_view function);
-// A file of FSDP, which casts by its own policy.
+// A file of FSDP, which casts by its own policy; and one of those from which it may call for it.
 bool is_fsdp(std::string_view file);
+bool may_cast_for_fsdp(std::string_view file);
 
 // A file of PyTorch's that runs the job's code, or operators, on tensors without values.
 bool runs_without_values(std::string_view file);

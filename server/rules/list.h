@@ -4,6 +4,12 @@
   RULE(cache_grows)               \
   RULE(cache_never_cleared)       \
   RULE(weight_cast_repeatedly)    \
+  RULE(fsdp_autocast_conflict)    \
+  RULE(fsdp_casts_buffer)         \
+  RULE(dtype_mismatch_error)      \
+  RULE(dtype_mixed_halves)        \
+  RULE(op_banned)                 \
+  RULE(op_not_listed)             \
   RULE(cast_dominates_time)       \
   RULE(cast_undoes_float)         \
   RULE(dtype_double_cast)         \
@@ -12,4 +18,11 @@
   RULE(dtype_position_loss)       \
   RULE(dtype_silent_upcast)       \
   RULE(op_inplace_or_out_skipped) \
-  RULE(region_redundant)
+  RULE(region_redundant)          \
+  RULE(scaler_bypassed)           \
+  RULE(scaler_collapse)           \
+  RULE(scaler_double_unscale)     \
+  RULE(scaler_fp16_params)        \
+  RULE(scaler_missing)            \
+  RULE(scaler_updated_midway)     \
+  RULE(scaler_with_bf16)

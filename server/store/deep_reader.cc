@@ -83,18 +83,19 @@ absl::Status read_events_evidence(const Database& database, RunData& data) {
              row.get(8, r.beyond), row.get(9, r.integer_tensors);
              r.most = row.real(10), r.most_integer = row.real(11);
            }));
-  return each(database,
-              "SELECT process, updates, unscales, not_finite, scales, longest_skips, first_scale, last_scale, least_scale, "
-              "last_update, update_between_backwards, step_past_scaler, clip_before_unscale FROM scaler_use "
-              "ORDER BY process",
-              [&](const Statement& row) {
-                ScalerUse& u = data.scaler_uses.emplace_back();
-                row.get(0, u.process), row.get(1, u.updates), row.get(2, u.unscales), row.get(3, u.not_finite);
-                row.get(4, u.scales), row.get(5, u.longest_skips);
-                u.first_scale = row.real(6), u.last_scale = row.real(7), u.least_scale = row.real(8);
-                row.get(9, u.last_update), row.get(10, u.update_between_backwards), row.get(11, u.step_past_scaler);
-                row.get(12, u.clip_before_unscale);
-              });
+  return each(
+      database,
+      "SELECT process, updates, unscales, not_finite, scales, longest_skips, first_scale, last_scale, least_scale, "
+      "last_update, update_between_backwards, step_past_scaler, clip_before_unscale FROM scaler_use "
+      "ORDER BY process",
+      [&](const Statement& row) {
+        ScalerUse& u = data.scaler_uses.emplace_back();
+        row.get(0, u.process), row.get(1, u.updates), row.get(2, u.unscales), row.get(3, u.not_finite);
+        row.get(4, u.scales), row.get(5, u.longest_skips);
+        u.first_scale = row.real(6), u.last_scale = row.real(7), u.least_scale = row.real(8);
+        row.get(9, u.last_update), row.get(10, u.update_between_backwards), row.get(11, u.step_past_scaler);
+        row.get(12, u.clip_before_unscale);
+      });
 }
 
 // How many of what a fact is about there are.

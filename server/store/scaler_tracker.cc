@@ -12,8 +12,8 @@ void ScalerTracker::begin_round(Lane& at, bool after_backward) {
   at.in_hand = at.past_scaler = 0;
 }
 
-// That a step outside the scaler took scaled gradients shows when each loss had been scaled, or when the scaler unscales
-// others of the only backward that it can have taken them from.
+// That a step outside the scaler took scaled gradients shows when each loss had been scaled, or when the scaler
+// unscales others of the only backward that it can have taken them from.
 void ScalerTracker::note_step_past_scaler(Lane& at) {
   const bool others_scaled = at.scaled && at.backwards == 1 && at.scales == 0;
   if (at.past_scaler == 0 || at.step_past_scaler != 0 || (!others_scaled && !at.all_scaled())) return;

@@ -80,8 +80,8 @@ void tell_origin(const store::RunData& data, const ErrorAt& at, Finding& finding
     });
     const auto place = data.user_location(from.stack);
     if (!half || !place) continue;
-    finding.evidence_text.emplace_back("half_made_by", std::string(short_name(from.op)) + " at " +
-                                                           place->file + ":" + std::to_string(place->line));
+    finding.evidence_text.emplace_back(
+        "half_made_by", std::string(short_name(from.op)) + " at " + place->file + ":" + std::to_string(place->line));
     if (place->file != finding.location.value_or(*place).file || place->line != finding.location->line)
       finding.related.push_back(*place);
     return;

@@ -69,9 +69,9 @@ std::vector<ErrorAt> errors(const store::RunData& data, const std::function<bool
 
 std::set<std::uint8_t> dtypes_named(std::string_view text) {
   static const std::map<std::string_view, std::uint8_t> kWords = {
-      {"BFloat16", kBrain}, {"bfloat16", kBrain}, {"Half", kHalf},     {"half", kHalf},     {"float16", kHalf},
-      {"Float", kFloat},    {"float", kFloat},    {"float32", kFloat}, {"Double", kDouble}, {"double", kDouble},
-      {"float64", kDouble}};
+      {"BFloat16", kBrain}, {"bfloat16", kBrain}, {"Half", kHalf},     {"half", kHalf},
+      {"float16", kHalf},   {"Float", kFloat},    {"float", kFloat},   {"float32", kFloat},
+      {"Double", kDouble},  {"double", kDouble},  {"float64", kDouble}};
   std::set<std::uint8_t> named;
   const auto in_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
   for (std::size_t begin = 0; begin < text.size();) {
@@ -129,7 +129,7 @@ void tell_error(const store::RunData& data, const ErrorAt& at, Finding& finding)
   for (const lanes::Operand& operand : use.operands) arguments += (arguments.empty() ? "" : ", ") + words_of(operand);
   finding.evidence_text.emplace_back("arguments", arguments);
   const store::Region* region = use.region == 0 ? nullptr : &data.region(use.region);
-  finding.evidence_text.emplace_back("autocast", region == nullptr  ? "no region"
+  finding.evidence_text.emplace_back("autocast", region == nullptr ? "no region"
                                                  : region->enabled ? std::string(store::dtype_name(region->dtype))
                                                                    : "disabled");
 }

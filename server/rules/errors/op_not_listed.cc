@@ -13,10 +13,26 @@ namespace castscope::rules {
 namespace {
 
 // Of PyTorch itself: parts of its machinery that take tensors of all dtypes side by side.
-constexpr std::array<std::string_view, 20> kMachinery = {
-    "aten",     "prims",     "prim",      "c10d", "_c10d_functional", "_c10d_functional_autograd", "c10d_functional",
-    "fsdp",     "symm_mem",  "profiler",  "inductor", "quantized",    "_quantized",                "quantized_decomposed",
-    "mkldnn",   "onednn",    "_dtensor",  "dtensor",  "rngprims",     "bucketing"};
+constexpr std::array<std::string_view, 20> kMachinery = {"aten",
+                                                         "prims",
+                                                         "prim",
+                                                         "c10d",
+                                                         "_c10d_functional",
+                                                         "_c10d_functional_autograd",
+                                                         "c10d_functional",
+                                                         "fsdp",
+                                                         "symm_mem",
+                                                         "profiler",
+                                                         "inductor",
+                                                         "quantized",
+                                                         "_quantized",
+                                                         "quantized_decomposed",
+                                                         "mkldnn",
+                                                         "onednn",
+                                                         "_dtensor",
+                                                         "dtensor",
+                                                         "rngprims",
+                                                         "bucketing"};
 
 bool is_of_a_library(std::string_view op) {
   const std::string_view space = op.substr(0, op.find(':'));
@@ -48,7 +64,8 @@ void judge_errors(Inquiry& inquiry, std::map<Line, bool>& told) {
             ? "Bring the arguments to one dtype before the call (w = w.to(x.dtype)): autocast leaves this operator "
               "alone."
             : "Register the operator with autocast (torch.library.register_autocast(\"" +
-                  std::string(base_name(use.op)) + "\", device, dtype)), or bring the arguments to one dtype before "
+                  std::string(base_name(use.op)) +
+                  "\", device, dtype)), or bring the arguments to one dtype before "
                   "the call.";
   }
 }
@@ -80,10 +97,10 @@ void judge_mixtures(Inquiry& inquiry, const std::map<Line, bool>& told) {
     finding.evidence_number = {{"times", group.times}};
     finding.evidence_text = {{"operator", use.op}, {"arguments", arguments_of(use)}, {"region_dtype", low}};
     finding.deep_only = true;
-    finding.fix = "Register the operator with autocast (torch.library.register_autocast(\"" +
-                  std::string(base_name(use.op)) +
-                  "\", device, dtype)), so that its arguments come in one dtype; or cast them before the call. If it is "
-                  "made for this mixture, ignore the rule here.";
+    finding.fix =
+        "Register the operator with autocast (torch.library.register_autocast(\"" + std::string(base_name(use.op)) +
+        "\", device, dtype)), so that its arguments come in one dtype; or cast them before the call. If it is "
+        "made for this mixture, ignore the rule here.";
   }
 }
 

@@ -43,7 +43,8 @@ void judge_step(Inquiry& inquiry, const store::ScalerUse& use, Places& places) {
   tell_scale(use, finding);
   if (!step.text.empty()) finding.evidence_text.emplace_back("optimizer", step.text);
   finding.fix =
-      "Step through the scaler: scaler.step(optimizer) for each optimizer whose gradients come from a scaled loss, then "
+      "Step through the scaler: scaler.step(optimizer) for each optimizer whose gradients come from a scaled loss, "
+      "then "
       "one scaler.update().";
 }
 

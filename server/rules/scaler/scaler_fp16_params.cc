@@ -1,5 +1,5 @@
-// scaler-fp16-params: the model's parameters are float16 themselves, so that their gradients are, and GradScaler refuses
-// to unscale these.
+// scaler-fp16-params: the model's parameters are float16 themselves, so that their gradients are, and GradScaler
+// refuses to unscale these.
 #include "server/rules/errors/error_facts.h"
 
 namespace castscope::rules {

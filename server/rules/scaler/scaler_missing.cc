@@ -89,7 +89,8 @@ void judge_missing(Inquiry& inquiry) {
     if (zeros < inquiry.threshold("zeros") * small) continue;
     Finding& finding = inquiry.add(g.stack);
     const auto percent = static_cast<std::uint64_t>(100.0 * zeros / static_cast<double>(g.elements));
-    finding.title = std::to_string(percent) + " % of the float16 gradients are 0: nothing scales the loss, and they "
+    finding.title = std::to_string(percent) +
+                    " % of the float16 gradients are 0: nothing scales the loss, and they "
                     "are smaller than float16 can hold";
     finding.evidence_number = {{"gradients_sampled", g.elements}, {"too_small", g.small}, {"zeros", g.zeros}};
     finding.evidence_text = {{"largest_gradient", readable_scale(g.most)}};
