@@ -144,7 +144,8 @@ void note_python(PyObject* given) {
     PyObject* code = running_code(*t);
     if (code == nullptr) return;
     const std::string file = text_attribute(api, code, "co_filename");
-    if (!g_process.recording.load()->definitions.is_in_torch(file)) return;  // the job's own
+    // The job's own, unless it is the body of an operator.
+    if (!g_process.recording.load()->definitions.is_in_torch(file) && operators::open_use(*t) == 0) return;
     const std::string_view text = text_of(given);
     if (text.empty()) return;
     // A native error on its way through Python code of PyTorch becomes an exception object there.
