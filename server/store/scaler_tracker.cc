@@ -16,9 +16,7 @@ void ScalerTracker::begin_round(Lane& at, bool after_backward) {
 // unscales others of the only backward that it can have taken them from.
 void ScalerTracker::note_step_past_scaler(Lane& at) {
   const bool others_scaled = at.scaled && at.backwards == 1 && at.scales == 0;
-  if (at.past_scaler == 0 || at.step_past_scaler != 0 || (!others_scaled && !at.all_scaled())) return;
-  at.step_past_scaler = at.past_scaler;
-  changed_ = true;
+  if (at.step_past_scaler == 0 && (others_scaled || at.all_scaled())) at.step_past_scaler = at.past_scaler;
 }
 
 void ScalerTracker::backward(std::uint32_t lane_id) {
