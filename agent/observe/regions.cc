@@ -71,8 +71,8 @@ const RegionStack& name_stack(ThreadState& t, const RawStack& raw, bool runs) {
 }
 
 const RegionStack& present_stack(ThreadState& t, std::uint64_t& hash) {
-  static const RegionStack kNone;
-  if (!g_process.has_python) return kNone;
+  static const RegionStack* const kNone = new RegionStack;  // never taken down, as all else here
+  if (!g_process.has_python) return *kNone;
   RawStack raw;
   PythonStack::capture(g_process.python, t.python_thread, raw);
   hash = raw.hash;
