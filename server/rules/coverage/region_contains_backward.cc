@@ -50,11 +50,12 @@ void tell(Inquiry& inquiry, const Place& place) {
 void judge_backward(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   constexpr std::uint16_t kGradientsAskedFor = 1;  // FactKind::kBackward
+  const std::vector<std::uint64_t> seen = times_of_facts(data);
   std::map<FilePlace, Place> places;
   for (const store::Fact& fact : data.facts) {
     if (fact.kind != lanes::FactKind::kBackward) continue;
     const std::uint32_t region = enabled_region(data, fact.subject);
-    const std::uint64_t calls = times_of(data, fact);
+    const std::uint64_t calls = seen[fact.id];
     if (region == 0 || calls == 0 || is_around_a_loop(data, fact.subject)) continue;
     const std::uint64_t casts = casts_in_backward(data, region);
     if (fact.detail == kGradientsAskedFor && casts == 0) continue;

@@ -18,10 +18,11 @@ struct Place {
   std::vector<const store::OperatorUse*> uses;
 };
 
-void count_work(const store::RunData& data, const store::Region& region, Place& place) {
+void count_work(const store::RunData& data, const store::Region& region, const std::vector<std::uint64_t>& times,
+                Place& place) {
   for (const store::OperatorUse& use : data.operator_uses) {
     if (!is_within(data, use.region, region.id) || !is_uncast_work(use)) continue;
-    place.operators += times_of(data, use);
+    place.operators += times[use.id];
     place.uses.push_back(&use);
   }
 }
@@ -46,6 +47,7 @@ void tell(Inquiry& inquiry, const Place& place) {
 
 void judge_disabled(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
+  const std::vector<std::uint64_t> times = times_of_uses(data);
   std::map<FilePlace, Place> places;
   for (const store::Region& region : data.regions) {
     if (!(region.flags & lanes::kRegionAskedEnabled) || region.enabled) continue;
@@ -53,7 +55,7 @@ void judge_disabled(Inquiry& inquiry) {
     Place& place = places[place_of(data, region.stack)];
     if (place.region == nullptr) place.region = &region;
     place.entered += stays_in(data, region.id).entered;
-    count_work(data, region, place);
+    count_work(data, region, times, place);
   }
   for (const auto& [at, place] : places) tell(inquiry, place);
 }

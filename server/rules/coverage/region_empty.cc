@@ -6,6 +6,7 @@
 // is known to run later, or where it ran further on in the same function and that function opens no region that works.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "server/rules/coverage/region_work.h"
 #include "server/rules/finding.h"
@@ -17,30 +18,37 @@ struct Place {
   const store::Region* region = nullptr;
   std::uint64_t entered = 0, operators = 0;
   std::vector<const store::OperatorUse*> missed;
+  std::set<std::uint32_t> counted;  // of them
 };
 
 bool is_of_function(const store::CodeLocation& frame, const store::CodeLocation& function) {
   return frame.file == function.file && frame.function == function.function;
 }
 
-// Nothing that autocast has a kernel for, on any device, in it or within. What was traced there is work too.
-bool is_empty(const store::RunData& data, const store::Region& region) {
+// Regions, by id, in which, or within which, there was something that autocast has a kernel for, on any device. What
+// was traced there is work too.
+std::vector<bool> working_regions(const store::RunData& data) {
+  std::vector<bool> working(data.regions.size() + 1);
+  const auto mark = [&](std::uint32_t id) {
+    for (; id != 0; id = data.region(id).parent) working[id] = true;
+  };
   for (const store::SiteUse& use : data.site_uses) {
-    const store::Site& site = data.site(use.site);
-    const bool autocasts = site.cause == lanes::Cause::kAutocast || site.cause == lanes::Cause::kScript;
-    if (autocasts && !use.counts.empty() && is_within(data, site.region, region.id)) return false;
+    const lanes::Cause cause = data.site(use.site).cause;
+    const bool autocasts = cause == lanes::Cause::kAutocast || cause == lanes::Cause::kScript;
+    if (autocasts && !use.counts.empty()) mark(data.site(use.site).region);
   }
-  return std::none_of(data.operator_uses.begin(), data.operator_uses.end(), [&](const store::OperatorUse& use) {
-    return use.is(lanes::kUseEligible) && is_within(data, use.region, region.id);
-  });
+  for (const store::OperatorUse& use : data.operator_uses)
+    if (use.is(lanes::kUseEligible)) mark(use.region);
+  return working;
 }
 
 // Another region, opened by the same function, does what it is there for: then what runs outside of it is meant to.
-bool function_has_working_region(const store::RunData& data, const store::CodeLocation& function) {
+bool function_has_working_region(const store::RunData& data, const std::vector<bool>& working,
+                                 const store::CodeLocation& function) {
   return std::any_of(data.regions.begin(), data.regions.end(), [&](const store::Region& region) {
-    if (!region.enabled) return false;
+    if (!region.enabled || !working[region.id]) return false;
     const auto opened = opening_frame(data, region);
-    return opened && is_of_function(*opened, function) && !is_empty(data, region);
+    return opened && is_of_function(*opened, function);
   });
 }
 
@@ -54,10 +62,11 @@ bool is_later_in(const store::RunData& data, const store::OperatorUse& use, cons
 }
 
 std::vector<const store::OperatorUse*> missed_work(const store::RunData& data, const store::Region& region,
+                                                   const std::vector<bool>& working,
                                                    const store::CodeLocation& function) {
   const bool runs_later = region.flags & lanes::kRegionRunsLater;
   std::vector<const store::OperatorUse*> missed;
-  if (!runs_later && function_has_working_region(data, function)) return missed;
+  if (!runs_later && function_has_working_region(data, working, function)) return missed;
   for (const store::OperatorUse& use : data.operator_uses) {
     const bool forward = use.phase != lanes::Phase::kBackward;
     if (use.region != 0 || !forward || !is_uncast_work(use)) continue;
@@ -88,21 +97,23 @@ void tell(Inquiry& inquiry, const Place& place) {
 
 void judge_empty(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
+  const std::vector<bool> working = working_regions(data);
+  const std::vector<std::uint64_t> times = times_of_uses(data);
   std::map<FilePlace, Place> places;
   for (const store::Region& region : data.regions) {
-    if (region.kind != lanes::RegionKind::kContext || !region.enabled || enabled_region(data, region.parent) != 0)
-      continue;
+    if (region.kind != lanes::RegionKind::kContext || !region.enabled || working[region.id]) continue;
+    if (enabled_region(data, region.parent) != 0) continue;
     const auto function = opening_frame(data, region);
-    if (!function || !is_empty(data, region)) continue;
-    const auto missed = missed_work(data, region, *function);
+    if (!function) continue;
+    const auto missed = missed_work(data, region, working, *function);
     if (missed.empty()) continue;
     Place& place = places[place_of(data, region.stack)];
     if (place.region == nullptr) place.region = &region;
     place.entered += stays_in(data, region.id).entered;
     for (const store::OperatorUse* use : missed) {
-      if (std::find(place.missed.begin(), place.missed.end(), use) != place.missed.end()) continue;
+      if (!place.counted.insert(use->id).second) continue;
       place.missed.push_back(use);
-      place.operators += times_of(data, *use);
+      place.operators += times[use->id];
     }
   }
   for (const auto& [at, place] : places) tell(inquiry, place);

@@ -26,11 +26,12 @@ void tell(Inquiry& inquiry, const Place& place) {
 
 void judge_closed(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
+  const std::vector<std::uint64_t> seen = times_of_facts(data);
   std::map<FilePlace, Place> places;
   for (const store::Fact& fact : data.facts) {
     if (fact.kind != lanes::FactKind::kRegionNeverLeft || fact.subject == 0) continue;
     const store::Region& region = data.region(fact.subject);
-    const std::uint64_t times = times_of(data, fact);
+    const std::uint64_t times = seen[fact.id];
     if (!region.enabled || times == 0) continue;
     Place& place = places[place_of(data, region.stack)];
     if (place.region == nullptr) place.region = &region;

@@ -65,12 +65,16 @@ bool has_enabled_beside(const store::RunData& data, const store::Region& region)
   });
 }
 
-bool has_casts(const store::RunData& data, const store::Region& region) {
-  return std::any_of(data.site_uses.begin(), data.site_uses.end(), [&](const store::SiteUse& use) {
+std::vector<bool> regions_with_casts(const store::RunData& data) {
+  std::vector<bool> with(data.regions.size() + 1);
+  for (const store::SiteUse& use : data.site_uses) {
     const store::Site& site = data.site(use.site);
     const bool autocasts = site.cause == lanes::Cause::kAutocast || site.cause == lanes::Cause::kScript;
-    return autocasts && !use.counts.empty() && site.device == region.device && is_within(data, site.region, region.id);
-  });
+    if (!autocasts || use.counts.empty()) continue;
+    for (std::uint32_t id = site.region; id != 0; id = data.region(id).parent)
+      if (data.region(id).device == site.device) with[id] = true;
+  }
+  return with;
 }
 
 std::optional<store::CodeLocation> opening_frame(const store::RunData& data, const store::Region& region) {
@@ -101,17 +105,15 @@ bool spans_steps(const store::RunData& data, const store::Region& region, std::u
          stays_in(data, region.id).most_optimizer_steps >= steps;
 }
 
-std::uint64_t times_of(const store::RunData& data, const store::OperatorUse& use) {
-  std::uint64_t times = 0;
-  for (const store::UseCount& count : data.use_counts)
-    if (count.use == use.id) times += count.times;
+std::vector<std::uint64_t> times_of_uses(const store::RunData& data) {
+  std::vector<std::uint64_t> times(data.operator_uses.size() + 1);
+  for (const store::UseCount& count : data.use_counts) times[count.use] += count.times;
   return times;
 }
 
-std::uint64_t times_of(const store::RunData& data, const store::Fact& fact) {
-  std::uint64_t times = 0;
-  for (const store::FactCount& count : data.fact_counts)
-    if (count.fact == fact.id) times += count.times;
+std::vector<std::uint64_t> times_of_facts(const store::RunData& data) {
+  std::vector<std::uint64_t> times(data.facts.size() + 1);
+  for (const store::FactCount& count : data.fact_counts) times[count.fact] += count.times;
   return times;
 }
 

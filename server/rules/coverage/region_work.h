@@ -27,9 +27,9 @@ std::uint32_t region_of_device(const store::RunData&, std::uint32_t region, std:
 std::uint32_t enabled_region(const store::RunData&, std::uint32_t region);
 // Other regions that have autocast on around this one, or within.
 bool has_enabled_beside(const store::RunData&, const store::Region&);
-// Of what was cast, or could have been, in it or within: whatever of the region's own device went through autocast's
-// kernels. Counted always.
-bool has_casts(const store::RunData&, const store::Region&);
+// For each region, by id, whether something of its own device went through autocast's kernels, in it or within: cast or
+// not. Counted in every step, not in deep ones alone.
+std::vector<bool> regions_with_casts(const store::RunData&);
 
 // The frame that opens it, when that is the user's own code: the first one that is not PyTorch's autocast itself.
 std::optional<store::CodeLocation> opening_frame(const store::RunData&, const store::Region&);
@@ -43,8 +43,9 @@ Stays stays_in(const store::RunData&, std::uint32_t region);
 inline constexpr std::uint64_t kStepsOfALoop = 2;
 bool spans_steps(const store::RunData&, const store::Region&, std::uint64_t steps);
 
-std::uint64_t times_of(const store::RunData&, const store::OperatorUse&);
-std::uint64_t times_of(const store::RunData&, const store::Fact&);
+// How often each was seen, in all processes; by id.
+std::vector<std::uint64_t> times_of_uses(const store::RunData&);
+std::vector<std::uint64_t> times_of_facts(const store::RunData&);
 
 // What is at one place is one finding.
 using FilePlace = std::pair<std::string, std::int64_t>;

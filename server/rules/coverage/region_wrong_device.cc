@@ -16,18 +16,24 @@ struct Place {
   std::uint64_t entered = 0, operators = 0;
 };
 
-// Operators on another device that autocast let be; empty where it had some of its own.
-std::vector<const store::OperatorUse*> strangers_in(const store::RunData& data, const store::Region& region) {
+// Operators that autocast could have cast, on the region's device and on others, where it let them be; by region.
+struct Work {
+  bool own = false;
   std::vector<const store::OperatorUse*> strangers;
+};
+std::vector<Work> work_in_regions(const store::RunData& data) {
+  std::vector<Work> work(data.regions.size() + 1);
   for (const store::OperatorUse& use : data.operator_uses) {
-    if (!is_within(data, use.region, region.id)) continue;
-    if (use.device == region.device) {
-      if (use.is(lanes::kUseEligible)) return {};
-    } else if (is_uncast_work(use) && region_of_device(data, use.region, use.device) == 0) {
-      strangers.push_back(&use);
+    const bool stranger = is_uncast_work(use) && region_of_device(data, use.region, use.device) == 0;
+    for (std::uint32_t id = use.region; id != 0; id = data.region(id).parent) {
+      if (data.region(id).device != use.device) {
+        if (stranger) work[id].strangers.push_back(&use);
+      } else if (use.is(lanes::kUseEligible)) {
+        work[id].own = true;
+      }
     }
   }
-  return has_casts(data, region) ? std::vector<const store::OperatorUse*>() : strangers;
+  return work;
 }
 
 void tell(Inquiry& inquiry, const Place& place) {
@@ -46,15 +52,18 @@ void tell(Inquiry& inquiry, const Place& place) {
 
 void judge_device(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
+  const std::vector<Work> work = work_in_regions(data);
+  const std::vector<bool> with_casts = regions_with_casts(data);
+  const std::vector<std::uint64_t> times = times_of_uses(data);
   std::map<FilePlace, Place> places;
   for (const store::Region& region : data.regions) {
+    const auto& [own, strangers] = work[region.id];
     if (region.kind != lanes::RegionKind::kContext || !region.enabled) continue;
-    const auto strangers = strangers_in(data, region);
-    if (strangers.empty()) continue;
+    if (own || strangers.empty() || with_casts[region.id]) continue;
     Place& place = places[place_of(data, region.stack)];
     if (place.region == nullptr) place.region = &region;
     place.entered += stays_in(data, region.id).entered;
-    for (const store::OperatorUse* use : strangers) place.operators += times_of(data, *use);
+    for (const store::OperatorUse* use : strangers) place.operators += times[use->id];
     place.uses.insert(place.uses.end(), strangers.begin(), strangers.end());
   }
   for (const auto& [at, place] : places) tell(inquiry, place);

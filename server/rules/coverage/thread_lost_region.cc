@@ -81,6 +81,7 @@ void tell(Inquiry& inquiry, const Thread& thread) {
 
 void judge_threads(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
+  const std::vector<std::uint64_t> times = times_of_uses(data);
   std::map<FilePlace, Thread> threads;
   for (const store::OperatorUse& use : data.operator_uses) {
     if (use.region != 0 || use.phase == lanes::Phase::kBackward || !is_uncast_work(use)) continue;
@@ -88,7 +89,7 @@ void judge_threads(Inquiry& inquiry) {
     Thread& thread = threads[thread_function(data, use.stack)];
     if (use.is(lanes::kUseOthersOpen)) {
       thread.lost.push_back(&use);
-      thread.operators += times_of(data, use);
+      thread.operators += times[use.id];
     } else {
       thread.on_its_own = true;
     }

@@ -70,17 +70,20 @@ void tell(Inquiry& inquiry, const Place& place) {
 
 void judge_dtype(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
+  const std::vector<std::uint64_t> times = times_of_uses(data);
+  std::map<std::uint8_t, std::vector<Called>> calls_of_device;
   std::map<FilePlace, Place> places;
   for (const store::OperatorUse& use : data.operator_uses) {
     if (!is_handed_down(data, use)) continue;
-    const std::vector<Called> calls = backward_calls(data, use.device);
-    const Called* call = wrong_call(calls, data.region(use.region).dtype);
+    auto [calls, fresh] = calls_of_device.try_emplace(use.device);
+    if (fresh) calls->second = backward_calls(data, use.device);
+    const Called* call = wrong_call(calls->second, data.region(use.region).dtype);
     if (call == nullptr) continue;
     // The engine's threads have no Python of their own: then it is where backward was called.
     const std::uint32_t stack = use.stack != 0 ? use.stack : call->stack;
     Place& place = places[place_of(data, stack)];
     if (place.first == nullptr) place = {stack, &use, call->region, 0};
-    place.operators += times_of(data, use);
+    place.operators += times[use.id];
   }
   for (const auto& [at, place] : places) tell(inquiry, place);
 }
