@@ -160,6 +160,8 @@ inline constexpr std::uint8_t kRegionDefaultDtype = 8;  // no dtype was given
 // It is entered around a call that only makes what runs later, when it is left: a decorated class, generator function
 // or coroutine function.
 inline constexpr std::uint8_t kRegionRunsLater = 16;
+// Outermost in its thread and with the cache on, while another thread is in a region that has it off.
+inline constexpr std::uint8_t kRegionCacheOffElsewhere = 32;
 struct SiteDefinition {
   std::uint32_t stack;  // 0 for pass-throughs and traced calls, which are not counted by stack
   std::uint32_t module;
