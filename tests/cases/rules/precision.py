@@ -393,6 +393,20 @@ def c34n_small_weights():
             model(x)
 
 
+def c34n_validation():
+    model, x = nn.Linear(2048, 2048), torch.randn(1, 2048)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        with region():
+            loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+    with torch.no_grad():
+        for _ in range(10):
+            with region():
+                model(x)
+
+
 def c34n_training():
     model = nn.Linear(2048, 2048)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
