@@ -36,7 +36,8 @@ struct TestUse {
   std::string node = {};
   std::string module = {};  // path; "" = in no module
   std::string file = "train.py";
-  bool outside = false;  // in no region
+  bool outside = false;     // in no region
+  std::uint32_t stack = 0;  // of 0: the line, with torch's frames inside it in a module
 };
 
 class TestDefinitions {
@@ -64,6 +65,16 @@ class TestDefinitions {
     stack.frames.push_back({"/home/user/project/" + file, "<module>", 99});
     ok(sink_.stack(key_, stack));
     return stack.id;
+  }
+  std::uint32_t stack(std::vector<CodeLocation> frames) {  // innermost first
+    ok(sink_.stack(key_, {.id = ++stacks_, .frames = std::move(frames), .truncated = false}));
+    return stacks_;
+  }
+  static CodeLocation own_frame(const std::string& function, std::int64_t line, const std::string& file = "train.py") {
+    return {"/home/user/project/" + file, function, line};
+  }
+  static CodeLocation torch_frame(const std::string& file, const std::string& function) {
+    return {"/venv/lib/python3.11/site-packages/torch/" + file, function, 100};
   }
   std::uint32_t region(const std::string& file, std::int64_t number, RegionInfo more = default_region()) {
     more.id = ++regions_;
@@ -157,7 +168,7 @@ class TestDefinitions {
   // ---- what deep steps see; numbers are of the same series as those of sites
   std::uint32_t use(const TestUse& use) {
     OperatorUseInfo info{.id = ++sites_,
-                         .stack = line(use.file, use.line, !use.module.empty()),
+                         .stack = use.stack != 0 ? use.stack : line(use.file, use.line, !use.module.empty()),
                          .module = use.module.empty() ? 0 : module(use.module),
                          .region = use.outside ? 0 : regions_,
                          .op = use.op,
