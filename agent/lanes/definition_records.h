@@ -206,6 +206,7 @@ inline constexpr std::uint32_t kMostOperands = 8;
 inline constexpr std::uint8_t kOperandScalar = 1;  // 0-dim: takes no part in promotion among tensors with dimensions
 inline constexpr std::uint8_t kOperandRequiresGrad = 2;
 inline constexpr std::uint8_t kOperandNumber = 4;        // a Python number
+inline constexpr std::uint8_t kOperandBoxes = 8;         // by its name in the schema: places in an image
 inline constexpr std::uint16_t kUseEligible = 1;         // has a kernel on the Autocast key of its device
 inline constexpr std::uint16_t kUseSiblingEligible = 2;  // it has none, its functional out-of-place form has
 inline constexpr std::uint16_t kUseView = 4;             // its result looks at the data of an argument

@@ -67,11 +67,15 @@ class TestDefinitions {
     ok(sink_.stack(key_, stack));
     return stack.id;
   }
-  // Innermost frame first: a thread's, a decorated call's.
-  std::uint32_t stack(std::vector<CodeLocation> frames) {
-    const StackInfo stack{.id = ++stacks_, .frames = std::move(frames), .truncated = false};
-    ok(sink_.stack(key_, stack));
-    return stack.id;
+  std::uint32_t stack(std::vector<CodeLocation> frames) {  // innermost first
+    ok(sink_.stack(key_, {.id = ++stacks_, .frames = std::move(frames), .truncated = false}));
+    return stacks_;
+  }
+  static CodeLocation own_frame(const std::string& function, std::int64_t line, const std::string& file = "train.py") {
+    return {"/home/user/project/" + file, function, line};
+  }
+  static CodeLocation torch_frame(const std::string& file, const std::string& function) {
+    return {"/venv/lib/python3.11/site-packages/torch/" + file, function, 100};
   }
   std::uint32_t region(const std::string& file, std::int64_t number, RegionInfo more = default_region()) {
     more.id = ++regions_;
