@@ -160,6 +160,8 @@ inline constexpr std::uint8_t kRegionDefaultDtype = 8;  // no dtype was given
 // It is entered around a call that only makes what runs later, when it is left: a decorated class, generator function
 // or coroutine function.
 inline constexpr std::uint8_t kRegionRunsLater = 16;
+// Outermost in its thread and with the cache on, while another thread is in a region that has it off.
+inline constexpr std::uint8_t kRegionCacheOffElsewhere = 32;
 struct SiteDefinition {
   std::uint32_t stack;  // 0 for pass-throughs and traced calls, which are not counted by stack
   std::uint32_t module;
@@ -204,6 +206,7 @@ inline constexpr std::uint32_t kMostOperands = 8;
 inline constexpr std::uint8_t kOperandScalar = 1;  // 0-dim: takes no part in promotion among tensors with dimensions
 inline constexpr std::uint8_t kOperandRequiresGrad = 2;
 inline constexpr std::uint8_t kOperandNumber = 4;        // a Python number
+inline constexpr std::uint8_t kOperandBoxes = 8;         // by its name in the schema: places in an image
 inline constexpr std::uint16_t kUseEligible = 1;         // has a kernel on the Autocast key of its device
 inline constexpr std::uint16_t kUseSiblingEligible = 2;  // it has none, its functional out-of-place form has
 inline constexpr std::uint16_t kUseView = 4;             // its result looks at the data of an argument

@@ -54,7 +54,7 @@ using Shared = std::atomic<T>;  // lock-free and of T's size: asserted below
 // `bytes` of its results and `ticks` from begin to end, what it calls included. The other words are 0.
 struct alignas(64) Counter {
   Shared<std::uint32_t> site;  // definition number; 0 = calls of cached_cast whose site has no counter
-  std::uint32_t reserved;
+  std::uint32_t version;       // the writer's own: version counter of the source that was last kept, or served, here
   Shared<std::uint64_t> casts;   // conversions made
   Shared<std::uint64_t> hits;    // served from the autocast cache
   Shared<std::uint64_t> passes;  // cached_cast returned its argument

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 #include "agent/observe/asked_regions.h"
 #include "agent/observe/autocast_state.h"
@@ -9,6 +10,7 @@
 #include "agent/observe/hooks.h"
 #include "agent/observe/scaling.h"
 #include "agent/observe/sites.h"
+#include "agent/observe/stale_copies.h"
 
 namespace castscope::observe {
 namespace {
@@ -47,7 +49,7 @@ bool in_autocast_code() {
   return true;
 }
 
-// Code that could not be pinned has no name: then the region is taken to be a function's.
+// Code that could not be pinned has no name: then nobody is known to own the region.
 RegionOpener find_opener(Definitions& definitions, const RawStack& raw) {
   const PythonApi& api = g_process.python;
   if (api.gil_check() == 0) return {};
@@ -55,14 +57,17 @@ RegionOpener find_opener(Definitions& definitions, const RawStack& raw) {
   return opener_of(api, definitions, raw);
 }
 
-// The reference holds until the next one is asked for. `raw` is the stack that runs, if it `runs`.
-const RegionStack& name_stack(ThreadState& t, const RawStack& raw, bool runs) {
+// The reference holds until the next one is asked for. `raw` is the stack that runs, unless its opener is known.
+const RegionStack& name_stack(ThreadState& t, const RawStack& raw, const RegionOpener* opener = nullptr) {
   auto found = t.region_stacks.find(raw.hash);
   if (found != t.region_stacks.end()) return found->second;
   Definitions& definitions = g_process.recording.load()->definitions;
   RegionStack place{definitions.stack(raw), raw.truncated, {}, {}};
   const bool pinned = definitions.pinned(raw);
-  if (runs && pinned) place.opener = find_opener(definitions, raw);
+  if (opener != nullptr)
+    place.opener = *opener;
+  else if (pinned)
+    place.opener = find_opener(definitions, raw);
   if (t.region_stacks.size() >= kMaxStacks) t.region_stacks.clear(), t.region_frames = 0;
   if (t.region_frames + raw.depth <= kMostRegionFrames && pinned) {
     place.frames.assign(raw.frames, raw.frames + raw.depth);
@@ -72,12 +77,12 @@ const RegionStack& name_stack(ThreadState& t, const RawStack& raw, bool runs) {
 }
 
 const RegionStack& present_stack(ThreadState& t, std::uint64_t& hash) {
-  static const RegionStack kNone;
-  if (!g_process.has_python) return kNone;
+  static const RegionStack* const kNone = new RegionStack;  // never taken down, as all else here
+  if (!g_process.has_python) return *kNone;
   RawStack raw;
   PythonStack::capture(g_process.python, t.python_thread, raw);
   hash = raw.hash;
-  return name_stack(t, raw, true);
+  return name_stack(t, raw);
 }
 
 // A place that `parent` knew, in the thread that forked. 0 when its frames were not kept.
@@ -88,7 +93,7 @@ std::uint32_t inherited_stack(ThreadState& t, const ThreadState& parent, std::ui
   raw.hash = hash;
   raw.truncated = known->second.truncated;
   for (const RawFrame& frame : known->second.frames) raw.frames[raw.depth++] = frame;
-  return name_stack(t, raw, false).definition;
+  return name_stack(t, raw, &known->second.opener).definition;
 }
 
 lanes::RegionDefinition describe(const ThreadState& t, std::uint8_t device, lanes::RegionKind kind, std::uint32_t stack,
@@ -107,11 +112,27 @@ lanes::RegionDefinition describe(const ThreadState& t, std::uint8_t device, lane
 
 std::uint32_t define(const lanes::RegionDefinition& d) { return g_process.recording.load()->definitions.region(d); }
 
+// A region's object takes the cache setting of the thread that builds it, and a new thread begins with the cache on.
+void note_cache_setting(const ThreadState& t, OpenRegion& region) {
+  std::atomic<std::int32_t>& off = g_process.recording.load()->cache_off_regions;
+  region.cache_off = !t.cache_enabled && t.enabled_by_raw[region.device % 32] == 1;
+  if (region.cache_off)
+    off.fetch_add(1, std::memory_order_relaxed);
+  else if (t.cache_enabled && &region == t.open.data() && off.load(std::memory_order_relaxed) > 0)
+    region.asked |= lanes::kRegionCacheOffElsewhere;
+}
+
+void forget_cache_setting(OpenRegion& region) {
+  if (std::exchange(region.cache_off, false))
+    g_process.recording.load()->cache_off_regions.fetch_sub(1, std::memory_order_relaxed);
+}
+
 void announce(ThreadState& t, OpenRegion& region) {
   const std::size_t index = static_cast<std::size_t>(&region - t.open.data());
   const std::uint32_t parent = index == 0 ? 0 : t.open[index - 1].definition;
   region.as_told = describe(t, region.device, lanes::RegionKind::kContext, region.stack, parent,
                             static_cast<std::uint32_t>(index + 1));
+  if (!region.announced) note_cache_setting(t, region);
   region.as_told.flags = region.asked;
   region.definition = define(region.as_told);
   if (region.announced) return;
@@ -232,6 +253,7 @@ void regions_inherited(ThreadState& t, const ThreadState& parent) {
   for (const OpenRegion& known : parent.open) {
     OpenRegion& region = t.open.emplace_back(known);
     region.flags = lanes::kFlagInherited;
+    if (region.cache_off) r.cache_off_regions.fetch_add(1, std::memory_order_relaxed);
     region.opener = region.owner = nullptr;  // whatever comes of it, the parent tells
     region.others = {};
     region.stack = inherited_stack(t, parent, known.stack_hash);
@@ -287,6 +309,7 @@ void region_left(ThreadState& t) {
   if (!region.announced) announce(t, region);
   if (by_owner) tell_leak(t, region);
   mark(t, lanes::EventKind::kRegionExit, region.definition, region.flags);
+  forget_cache_setting(region);
   t.open.erase(t.open.begin() + static_cast<std::ptrdiff_t>(index));
   t.region_serial = t.open.empty() ? 0 : t.open.back().serial;
   t.region_known = false;
@@ -295,6 +318,8 @@ void region_left(ThreadState& t) {
 
 // Its frames are gone while the region is open, or would be: a `with` is left before its function is.
 void regions_abandoned(ThreadState& t, bool thread_ends) {
+  if (thread_ends)
+    for (OpenRegion& region : t.open) forget_cache_setting(region);
   const PythonApi& api = g_process.python;
   if (!g_process.has_python) return;
   const bool python_ended = api.is_initialized() == 0;
@@ -309,7 +334,9 @@ void regions_abandoned(ThreadState& t, bool thread_ends) {
 }
 
 void cache_cleared(ThreadState& t) {
-  lanes::SegmentHeader& h = g_process.recording.load()->segment.header();
+  Recording& r = *g_process.recording.load();
+  copies_cleared(r);
+  lanes::SegmentHeader& h = r.segment.header();
   const std::uint64_t entries = h.cache_entries.exchange(0, std::memory_order_relaxed);
   const std::uint64_t bytes = h.cache_bytes.exchange(0, std::memory_order_relaxed);
   h.cache_clears.fetch_add(1, std::memory_order_relaxed);

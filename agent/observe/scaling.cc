@@ -9,6 +9,7 @@
 #include "agent/observe/call_frame.h"
 #include "agent/observe/facts.h"
 #include "agent/observe/hooks.h"
+#include "agent/observe/stale_copies.h"
 #include "agent/observe/torch_python.h"
 
 namespace castscope::observe {
@@ -96,6 +97,7 @@ void user_scope_ended(const char* name) {
   Recording* r = g_process.recording.load(std::memory_order_acquire);
   if (r == nullptr || in_optimizer_step()) return;
   r->steps.optimizer_ran();
+  copies_may_be_stale(*r);
   ThreadState* t = thread_slot();
   if (t == nullptr) return;
   std::string_view optimizer = std::string_view(name).substr(kOptimizerStep.size());

@@ -65,6 +65,7 @@ struct OpenRegion {
   std::uint64_t stack_hash = 0;       // in region_stacks
   lanes::RegionDefinition as_told{};  // when it has a definition
   std::uint8_t asked = 0;             // lanes::kRegion… that its definition gets
+  bool cache_off = false;             // it is one of Recording::cache_off_regions
   // Frames, only good for comparing with those that run.
   const void* opener = nullptr;  // in which it was entered
   const void* owner = nullptr;   // as long as which it is meant to be open, where that may be suspended; else nullptr

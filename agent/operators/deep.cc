@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "agent/observe/regions.h"
+#include "agent/observe/stale_copies.h"
 #include "agent/operators/callbacks.h"
 #include "agent/operators/inside_operator.h"
 #include "agent/operators/schedule.h"
@@ -43,12 +44,14 @@ void switch_on(observe::ThreadState& t, Watch& watch) {
   begin_stretch(operators_of(t));  // it has just called a region's begin, or step(): no operator is open
   if (was_on) return;
   g_deep = true;
+  observe::doubt_all_hits(true);
   if (!g_enabled.exchange(true)) enable_callbacks(true);
   observe::mark(t, lanes::EventKind::kDeep, 0, 1);
 }
 
 void switch_off(observe::ThreadState* t) {
   if (!g_deep.exchange(false)) return;
+  observe::doubt_all_hits(false);
   if (g_enabled.exchange(false)) enable_callbacks(false);
   if (t != nullptr) observe::mark(*t, lanes::EventKind::kDeep, 0, 0);
 }
@@ -79,6 +82,7 @@ void start() {
 void child_begins() {
   g_deep = false;  // the callbacks are left as they are, and do nothing: another thread may have held PyTorch's lock
   g_watch = new Watch(g_mode);
+  observe::stale_copies_after_fork();
   operator_info_after_fork();
   inside_operator_after_fork();
   places_after_fork();

@@ -65,8 +65,12 @@ Place make(const ThreadState& t, const PlaceKey& key, const GivenTensor* given, 
   p.use.phase = more.phase;
   p.use.device = more.device;
   p.use.operands = static_cast<std::uint16_t>(n);
-  for (std::size_t i = 0; i < n; ++i)
-    p.operands[i] = {given[i].argument, given[i].dtype, role_of(given[i], key, raw), given[i].flags};
+  for (std::size_t i = 0; i < n; ++i) {
+    const GivenTensor& g = given[i];
+    const bool boxes = g.argument < 64 && (key.info->boxes >> g.argument & 1) != 0;
+    const auto flags = static_cast<std::uint8_t>(g.flags | (boxes ? lanes::kOperandBoxes : 0));
+    p.operands[i] = {g.argument, g.dtype, role_of(g, key, raw), flags};
+  }
   return p;
 }
 

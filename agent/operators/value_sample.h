@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "agent/observe/spread_elements.h"
+
 namespace castscope::operators {
 
 inline constexpr std::uint64_t kMostSampled = 256;
@@ -16,18 +18,6 @@ struct ValueSample {
   double most = 0;           // largest finite |x|
 };
 
-// Where the element with this number (in the order of the dimensions) lies, in elements from the first.
-inline std::int64_t offset_of(std::uint64_t number, const std::int64_t* sizes, const std::int64_t* strides,
-                              std::size_t dims) {
-  std::int64_t offset = 0;
-  for (std::size_t d = dims; d-- > 0;) {
-    const auto size = static_cast<std::uint64_t>(sizes[d]);
-    offset += static_cast<std::int64_t>(number % size) * strides[d];
-    number /= size;
-  }
-  return offset;
-}
-
 // `value_at(offset)` gives an element as a double. All elements where there are few, else evenly spread ones, the first
 // and the last among them: the largest of what counts upwards is its last.
 template <typename ValueAt>
@@ -38,21 +28,17 @@ ValueSample sample_values(ValueAt value_at, const std::int64_t* sizes, const std
   for (std::size_t d = 0; d < dims; ++d) s.elements *= static_cast<std::uint64_t>(sizes[d]);
   if (s.elements == 0) return s;
   s.sampled = static_cast<std::uint32_t>(std::min(s.elements, kMostSampled));
-  for (std::uint64_t i = 0; i < s.sampled; ++i) {
-    const auto number =
-        s.sampled == 1
-            ? 0
-            : static_cast<std::uint64_t>(static_cast<unsigned __int128>(s.elements - 1) * i / (s.sampled - 1));
-    const double x = std::fabs(value_at(offset_of(number, sizes, strides, dims)));
+  observe::each_spread(s.elements, kMostSampled, [&](std::uint64_t number) {
+    const double x = std::fabs(value_at(observe::offset_of(number, sizes, strides, dims)));
     if (!std::isfinite(x)) {
       ++s.not_finite;
-      continue;
+      return;
     }
     s.zeros += x == 0;
     s.integers += x == std::nearbyint(x);
     s.beyond += x > limit;
     s.most = std::max(s.most, x);
-  }
+  });
   return s;
 }
 

@@ -59,10 +59,11 @@ struct ValueRange {  // (process, site or use)
   std::uint64_t tensors = 0;        // looked at
   std::uint64_t elements = 0;       // sampled
   std::uint64_t not_finite = 0, zeros = 0, integers = 0;
-  std::uint64_t beyond = 0;           // finite, and larger than the dtype cast to can hold
-  std::uint64_t integer_tensors = 0;  // all of whose samples are integers
-  double most = 0;                    // largest finite |x|
-  double most_integer = 0;            // of the tensors that hold integers only
+  std::uint64_t beyond = 0;              // finite, and larger than the dtype cast to can hold
+  std::uint64_t integer_tensors = 0;     // all of whose samples are integers
+  std::uint64_t not_finite_tensors = 0;  // with a sample that is not finite
+  double most = 0;                       // largest finite |x|
+  double most_integer = 0;               // of the tensors that hold integers only
 };
 
 // How a process went about gradient scaling: each thread by the order of its own events, which is not judged where some

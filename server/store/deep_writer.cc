@@ -26,6 +26,7 @@ void add(ValueRange& range, const lanes::Event& event) {
   range.integers += of_sampled(event.dims[3]);
   range.beyond += of_sampled(event.entries);
   range.integer_tensors += integer;
+  range.not_finite_tensors += event.dims[1] > 0;
   if (is_number) range.most = std::max(range.most, most);
   if (is_number && integer) range.most_integer = std::max(range.most_integer, most);
 }
@@ -186,8 +187,8 @@ absl::Status DeepWriter::write_ranges() {
     known.changed = false;
     const ValueRange& r = known.range;
     CASTSCOPE_RETURN_IF_ERROR(tables_->put_value_range.run(process_, r.site, r.use, r.tensors, r.elements, r.not_finite,
-                                                           r.zeros, r.integers, r.beyond, r.integer_tensors, r.most,
-                                                           r.most_integer));
+                                                           r.zeros, r.integers, r.beyond, r.integer_tensors,
+                                                           r.not_finite_tensors, r.most, r.most_integer));
   }
   return absl::OkStatus();
 }

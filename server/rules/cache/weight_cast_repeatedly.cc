@@ -8,10 +8,14 @@
 // different ones looks the same.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
+#include "server/rules/cache/step_time.h"
+#include "server/rules/cache/weights.h"
 #include "server/rules/finding.h"
+#include "server/rules/uses.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -28,6 +32,8 @@ struct Group {
   store::Counts counts;
   std::uint64_t repeats = 0, most_in_region = 0;
   std::set<std::string> weights;
+  std::map<std::uint32_t, double> needless_ns;             // by process
+  std::map<std::string, std::uint64_t> bytes_of_one_copy;  // by weight
 };
 
 bool is_computed(const store::Site& site, const store::SiteEvidence& evidence) {
@@ -38,17 +44,40 @@ bool is_computed(const store::Site& site, const store::SiteEvidence& evidence) {
 std::uint64_t repeats_of(const store::Site& site, const store::SiteEvidence& evidence) {
   const bool is_weight = site.role == lanes::Role::kWeight || site.role == lanes::Role::kBuffer;
   if (!is_weight || site.why == WhyNotCached::kNone || (site.flags & lanes::kSiteNoCast)) return 0;
+  // A float16 weight in a bfloat16 region: dtype-double-cast tells of it, however often it is used.
+  if (site.cause == lanes::Cause::kAutocast && is_low(site.from) && is_low(site.to)) return 0;
   return is_computed(site, evidence) ? evidence.repeats : evidence.same_source;
 }
 
-std::string weight_name(const store::RunData& data, const store::Site& site) {
-  std::string module = site.module ? data.modules[site.module - 1].path : "";
-  if (module.empty() && site.module) module = data.modules[site.module - 1].type;  // the outermost module itself
-  std::string argument = site.call_site ? data.call_sites[site.call_site - 1].argument_name : "";
-  if (argument.empty()) argument = store::name(site.role);
-  const bool one_of_several = site.module != 0 && data.modules[site.module - 1].root_number > 1;
-  return (module.empty() ? argument : module + "." + argument) +
-         (one_of_several ? " of " + data.modules[site.module - 1].model() : "");
+// What is converted once, before the loop, is never cast again; of any other weight one cast a region stays.
+double needless_ns(const store::SiteUse& use, std::uint64_t repeats, bool frozen) {
+  const store::Counts& counts = use.counts;
+  if (counts.casts == 0) return 0;
+  // The first one alone may have paid for page faults and the start of threads.
+  const bool several = counts.casts > 1 && counts.cpu_ns > use.evidence.first_ns;
+  const double each =
+      several ? static_cast<double>(counts.cpu_ns - use.evidence.first_ns) / static_cast<double>(counts.casts - 1)
+              : static_cast<double>(counts.cpu_ns) / static_cast<double>(counts.casts);
+  return each * static_cast<double>(frozen ? counts.casts : repeats);
+}
+
+// A weight that is computed for each use may be another each time: nothing is promised.
+std::optional<store::Savings> savings_of(const Group& group, const std::map<std::uint32_t, StepTime>& times) {
+  if (group.computed) return std::nullopt;
+  store::Savings savings;
+  double ns = 0;
+  StepTime time;
+  for (const auto& [process, saved] : group.needless_ns) {
+    const auto its = times.find(process);
+    if (its == times.end()) continue;
+    ns += saved;
+    time.steps += its->second.steps;
+    time.ns += its->second.ns;
+  }
+  if (time.steps > 0) savings.ns_per_step = ns / static_cast<double>(time.steps);
+  if (time.ns > 0) savings.share_of_step = std::min(1.0, ns / time.ns);
+  for (const auto& [weight, bytes] : group.bytes_of_one_copy) savings.held_bytes += bytes;
+  return savings;
 }
 
 std::string fix_for(const Group& group) {
@@ -85,23 +114,21 @@ std::string fix_for(const Group& group) {
   }
 }
 
-void tell(Inquiry& inquiry, const Group& group) {
+void tell(Inquiry& inquiry, const Group& group, const std::map<std::uint32_t, StepTime>& times) {
   Finding& finding = inquiry.add(group.stack);
-  const std::size_t weights = group.weights.size();
-  const std::string& first = *group.weights.begin();
-  finding.title = (weights == 1 ? first + " is" : first + " and " + counted(weights - 1, "other weight") + " are") +
-                  (group.computed ? " computed and" : "") + " cast again at each use (" +
+  finding.title = subject_of(group.weights) + (group.computed ? " computed and" : "") + " cast again at each use (" +
                   std::string(store::name(group.why)) + ")";
-  finding.evidence_number = {{"weights", weights},
+  finding.evidence_number = {{"weights", group.weights.size()},
                              {"casts", group.counts.casts},
                              {"casts_beyond_the_first_in_a_region", group.repeats},
                              {"most_casts_at_one_site_in_a_region", group.most_in_region},
                              {"bytes", group.counts.bytes},
                              {"cpu_ns", group.counts.cpu_ns}};
   finding.evidence_text = {{"why_not_cached", std::string(store::name(group.why))},
-                           {"weight", first},
+                           {"weight", first_of(group.weights)},
                            {"same_weight_by", group.computed ? "site" : "tensor"}};
   finding.fix = fix_for(group);
+  finding.savings = savings_of(group, times);
 }
 
 void judge_repeats(Inquiry& inquiry) {
@@ -122,9 +149,15 @@ void judge_repeats(Inquiry& inquiry) {
     group.counts += use.counts;
     group.repeats += repeats;
     group.most_in_region = std::max(group.most_in_region, use.evidence.most_in_region);
-    group.weights.insert(weight_name(data, site));
+    const std::string weight = weight_name(data, site);
+    const bool frozen = site.why == WhyNotCached::kNoRequiresGrad && !passed_in;
+    group.weights.insert(weight);
+    group.needless_ns[use.process] += needless_ns(use, repeats, frozen);
+    std::uint64_t& bytes = group.bytes_of_one_copy[weight];
+    bytes = std::max(bytes, use.counts.casts == 0 ? 0 : use.counts.bytes / use.counts.casts);
   }
-  for (const auto& [key, group] : groups) tell(inquiry, group);
+  const auto times = step_times(data);
+  for (const auto& [key, group] : groups) tell(inquiry, group, times);
 }
 
 }  // namespace

@@ -213,6 +213,59 @@ TEST_F(WeightCastRepeatedlyTest, S39_CastsMadeInPythonAreNeverKept) {
   EXPECT_EQ(findings[0].rule, "weight-cast-repeatedly");
 }
 
+// Ten steps of six events, 1 us apart, with two casts of 700 ns each.
+std::optional<store::Savings> savings(const std::vector<Finding>& findings) {
+  return findings.size() == 1 ? findings[0].savings : std::nullopt;
+}
+void ten_steps(TestRun& run, WhyNotCached why) {
+  const auto region = run.region("train.py", 5);
+  const auto weight = run.weight("train.py", 8, "base", why);
+  for (int i = 0; i < 10; ++i) {
+    run.step().enter(region);
+    for (int use = 0; use < 2; ++use) run.cast(weight, kWeight, false, 4000, 700);
+    run.exit();
+  }
+}
+
+TEST_F(WeightCastRepeatedlyTest, AFrozenWeightThatIsConvertedOnceSavesAllItsCasts) {
+  const auto saved = savings(judged([](TestRun& run) { ten_steps(run, WhyNotCached::kNoRequiresGrad); }));
+  ASSERT_TRUE(saved);
+  EXPECT_DOUBLE_EQ(saved->ns_per_step, 1400);
+  EXPECT_NEAR(saved->share_of_step, 14. / 60, 0.01);
+  EXPECT_EQ(saved->held_bytes, 4000u);
+}
+
+TEST_F(WeightCastRepeatedlyTest, AKeptCopySavesAllCastsButOneARegion) {
+  const auto saved = savings(judged([](TestRun& run) { ten_steps(run, WhyNotCached::kCacheDisabled); }));
+  ASSERT_TRUE(saved);
+  EXPECT_DOUBLE_EQ(saved->ns_per_step, 700);
+  EXPECT_EQ(saved->held_bytes, 4000u);
+}
+
+TEST_F(WeightCastRepeatedlyTest, TheFirstCastOfAllIsNoMeasure) {
+  const auto saved = savings(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto weight = run.weight("train.py", 8, "base", WhyNotCached::kNoRequiresGrad);
+    for (int i = 0; i < 10; ++i) {
+      const std::uint32_t ns = i == 0 ? 1'000'000 : 500;
+      run.step().enter(region).cast(weight, kWeight, false, 4000, ns).cast(weight, kWeight, false, 4000, 500).exit();
+    }
+  }));
+  ASSERT_TRUE(saved);
+  EXPECT_DOUBLE_EQ(saved->ns_per_step, 1000);
+}
+
+TEST_F(WeightCastRepeatedlyTest, WithoutStepsOnlyTheBytesAreKnown) {
+  const auto saved = savings(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto weight = run.weight("train.py", 8, "base", WhyNotCached::kNoRequiresGrad);
+    run.enter(region).cast(weight, kWeight).cast(weight, kWeight).exit();
+  }));
+  ASSERT_TRUE(saved);
+  EXPECT_EQ(saved->ns_per_step, 0);
+  EXPECT_EQ(saved->held_bytes, 1000u);
+}
+
 TEST_F(WeightCastRepeatedlyTest, NestedRegionsAreOneStay) {
   const auto findings = judged([](TestRun& run) {
     const auto outer = run.region("train.py", 5);

@@ -1,6 +1,6 @@
 // cast-dominates-time: casting the weights of an operator takes a large part of the operator's time, and it could be
-// saved: the weight is the same each time (frozen, or used for inference). One that is trained changes with each step,
-// so a cast of it in each step is what autocast costs, and no finding.
+// saved: the weight is the same each time (frozen, or of a process that only infers). One that is trained changes from
+// step to step, so that casts of it, in validation too, are what autocast costs, and no finding.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -40,10 +40,22 @@ bool is_weight(const store::Site& site) {
   return site.role == lanes::Role::kWeight || site.role == lanes::Role::kBuffer;
 }
 
-// In training it changes from step to step.
-bool is_trained(const store::Site& site, const store::OperatorUse& use) {
-  return use.is(lanes::kUseGradMode) && site.why != lanes::WhyNotCached::kNoRequiresGrad &&
-         site.why != lanes::WhyNotCached::kNotFp32;
+// Processes in which something is trained: backward ran, or an optimizer.
+std::set<std::uint32_t> training(const store::RunData& data) {
+  std::set<std::uint32_t> processes;
+  for (const store::UseCount& count : data.use_counts)
+    if (data.operator_use(count.use).phase == lanes::Phase::kBackward) processes.insert(count.process);
+  for (const store::SiteUse& use : data.site_uses)
+    if (data.site(use.site).phase == lanes::Phase::kBackward) processes.insert(use.process);
+  for (const store::FactCount& count : data.fact_counts)
+    if (const auto kind = data.fact(count.fact).kind;
+        kind == lanes::FactKind::kOptimizerStep || kind == lanes::FactKind::kBackward)
+      processes.insert(count.process);
+  return processes;
+}
+
+bool stays_the_same(const store::Site& site) {
+  return site.why == lanes::WhyNotCached::kNoRequiresGrad || site.why == lanes::WhyNotCached::kNotFp32;
 }
 
 std::map<Key, std::vector<const store::SiteUse*>> weights_cast(const store::RunData& data) {
@@ -57,14 +69,15 @@ std::map<Key, std::vector<const store::SiteUse*>> weights_cast(const store::RunD
 }
 
 Casting casting_for(const store::RunData& data, const store::OperatorUse& use,
-                    const std::vector<const store::SiteUse*>& sites) {
+                    const std::vector<const store::SiteUse*>& sites, const std::set<std::uint32_t>& training) {
   Casting casting;
   for (const store::SiteUse* of : sites) {
     const store::Site& site = data.site(of->site);
     const store::Counts& c = of->counts;
     const std::uint32_t argument = site.call_site ? data.call_sites[site.call_site - 1].argument : 0;
     casting.calls[argument] += c.casts + c.hits;
-    if (is_trained(site, use) || c.casts == 0) continue;
+    const bool trained = use.is(lanes::kUseGradMode) || training.contains(of->process);
+    if ((trained && !stays_the_same(site)) || c.casts == 0) continue;
     const double first = std::min(static_cast<double>(of->evidence.first_ns), static_cast<double>(c.cpu_ns));
     const double rest = static_cast<double>(c.cpu_ns) - first;
     casting.ns += c.casts == 1 ? first : rest * static_cast<double>(c.casts) / static_cast<double>(c.casts - 1);
@@ -110,12 +123,13 @@ void judge_shares(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const UseGraph graph(data);
   const auto sites = weights_cast(data);
+  const std::set<std::uint32_t> trains = training(data);
   std::map<Line, Worst> lines;
   for (const store::OperatorUse& use : data.operator_uses) {
     if (!is_forward(use) || !use.is(lanes::kUseEligible) || !is_low(use.computed)) continue;
     const auto of = sites.find({use.stack, use.module, use.region, use.op});
     if (of == sites.end() || graph.total(use.id).ns == 0) continue;
-    const Casting casting = casting_for(data, use, of->second);
+    const Casting casting = casting_for(data, use, of->second, trains);
     if (casting.casts == 0 || casting.most_calls() == 0) continue;
     const double ns_per_call = casting.ns / static_cast<double>(casting.most_calls());
     const double share = std::min(1.0, ns_per_call / graph.total(use.id).ns_each());

@@ -7,8 +7,6 @@ namespace {
 
 using CastUndoesFloatTest = RulesTest;
 
-constexpr lanes::Operand kLowOperand{store::kNoDtype, kBFloat16, Role::kActivation, 0};
-
 struct Uses {
   std::uint32_t first = 0, up = 0;
 };
@@ -21,7 +19,7 @@ Uses brought_up(TestRun& run, std::int64_t line) {
                               .flags = lanes::kUseEligible});
   const auto up = run.use({.op = "aten::to.dtype",
                            .line = line,
-                           .operands = {kLowOperand},
+                           .operands = {operand(kBFloat16)},
                            .computed = kFloat32,
                            .flags = lanes::kUseConverts});
   run.called(first, 3).called(up, 3).flowed(run.flow(first, up), 3);

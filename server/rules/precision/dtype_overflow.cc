@@ -1,10 +1,12 @@
 // dtype-overflow: the result of an operator in float16 has values that are not finite, and what it was given has none:
 // its numbers went beyond float16's largest, 65,504.
 //
-// Told only where it is known that what went in was finite: a result of another operator that was looked at, a tensor
-// whose cast was looked at, or a weight. Operators that put infinities where someone wants them (masks) are not asked.
+// Told only where it is known that what went in was finite more often: a result of another operator that was looked at,
+// a tensor whose cast was looked at, or a weight. (Later in such a run the weights are NaN, and everything is.)
+// Operators that put infinities where someone wants them (masks) are not asked.
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "server/rules/finding.h"
 #include "server/rules/uses.h"
@@ -26,7 +28,8 @@ struct Ranges {
 
 void add(store::ValueRange& sum, const store::ValueRange& range) {
   sum.tensors += range.tensors, sum.elements += range.elements;
-  sum.not_finite += range.not_finite, sum.zeros += range.zeros, sum.beyond += range.beyond;
+  sum.not_finite += range.not_finite, sum.not_finite_tensors += range.not_finite_tensors, sum.zeros += range.zeros,
+      sum.beyond += range.beyond;
   sum.most = std::max(sum.most, range.most);
 }
 
@@ -54,27 +57,34 @@ std::vector<const store::ValueRange*> casts_for(const store::RunData& data, cons
   return casts;
 }
 
-bool went_in_finite(const UseGraph& graph, const Ranges& ranges, const store::OperatorUse& use,
-                    const std::vector<const store::ValueRange*>& casts) {
-  if (std::any_of(casts.begin(), casts.end(), [](const auto* range) { return range->not_finite > 0; })) return false;
+double share_not_finite(const store::ValueRange& range) {
+  return range.tensors == 0 ? 0 : static_cast<double>(range.not_finite_tensors) / static_cast<double>(range.tensors);
+}
+
+// How many of the tensors that went in were not finite, at most, as a share; nothing when it is not known.
+std::optional<double> went_in_not_finite(const UseGraph& graph, const Ranges& ranges, const store::OperatorUse& use,
+                                         const std::vector<const store::ValueRange*>& casts) {
+  double share = 0;
+  for (const store::ValueRange* cast : casts) share += share_not_finite(*cast);
   const auto made_by = graph.into(use.id);
   for (const lanes::Operand& operand : use.operands) {
     if (!is_floating(operand.dtype) || (operand.flags & lanes::kOperandNumber)) continue;
     if (operand.role == lanes::Role::kWeight) continue;
     if (operand.dtype != kHalf) {  // it was cast, and what was cast looked at, or nothing is known
-      if (casts.empty()) return false;
+      if (casts.empty()) return std::nullopt;
       continue;
     }
     bool known = false;
     for (const UseGraph::Edge& edge : made_by) {
       if (edge.flow->argument != operand.argument) continue;
       const auto range = ranges.of_use.find(edge.flow->from);
-      if (range == ranges.of_use.end() || range->second.not_finite > 0) return false;
+      if (range == ranges.of_use.end()) return std::nullopt;
+      share += share_not_finite(range->second);
       known = true;
     }
-    if (!known) return false;
+    if (!known) return std::nullopt;
   }
-  return true;
+  return share;
 }
 
 constexpr double kAsGoodAsInfinite = 1e30;
@@ -104,6 +114,7 @@ void tell(Inquiry& inquiry, const Group& group) {
   finding.evidence_number = {{"not_finite", group.result.not_finite},
                              {"elements_looked_at", group.result.elements},
                              {"tensors_looked_at", group.result.tensors},
+                             {"tensors_not_finite", group.result.not_finite_tensors},
                              {"largest_finite", static_cast<std::int64_t>(group.result.most)}};
   if (in_cast) finding.evidence_number.emplace_back("given_beyond_float16", group.too_large);
   finding.evidence_text = {{"operator", use.op}, {"dtype", "float16"}};
@@ -124,7 +135,8 @@ void judge_overflow(Inquiry& inquiry) {
     if (result.not_finite == 0 || use.result != kHalf || !is_forward(use) || use.is(lanes::kUseWrites)) continue;
     if (!use.is(lanes::kUseEligible) && !is_one_of(base_name(use.op), kGrowing)) continue;
     const auto casts = casts_for(data, ranges, use);
-    if (is_mask(result, casts) || !went_in_finite(graph, ranges, use, casts)) continue;
+    const std::optional<double> given = went_in_not_finite(graph, ranges, use, casts);
+    if (is_mask(result, casts) || !given || share_not_finite(result) <= *given) continue;
     Group& group = groups[line_of(data, use.stack)];
     if (group.use == 0) group.use = id;
     add(group.result, result);

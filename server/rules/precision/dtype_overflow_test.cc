@@ -62,6 +62,22 @@ TEST_F(DtypeOverflowTest, InfinityInWhatGoesIn) {
   }));
 }
 
+TEST_F(DtypeOverflowTest, AfterTheFirstStepTheWeightsAreNotFiniteEither) {
+  const auto findings = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto site = cast_site(run, 8), weight = cast_site(run, 8, "other");
+    const auto scores = product(run, 8, {operand(kFloat32), operand(kFloat32, Role::kWeight)});
+    run.enter(region).deep();
+    for (std::uint32_t step = 0; step < 3; ++step) {
+      run.cast(site, 0x10).values(site, {.most = 900}).cast(weight, kWeight).values(weight, {.not_finite = step});
+      run.called(scores).values(scores, {.not_finite = 256});
+    }
+    run.exit();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].rule, "dtype-overflow");
+}
+
 TEST_F(DtypeOverflowTest, WhatWentInIsNotKnown) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);

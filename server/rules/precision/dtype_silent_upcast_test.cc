@@ -97,6 +97,83 @@ TEST_F(DtypeSilentUpcastTest, AStreamBetweenNormsIsFloat32Anyway) {
   }));
 }
 
+// cell(x) at line 8: what PyTorch makes of it, with the state that it is given.
+std::uint32_t gru_cell(TestRun& run, std::uint8_t state) {
+  const auto weight = run.weight("train.py", 8, "cell");  // of the linear that the cell is made of
+  const auto cell = run.use({.op = "aten::gru_cell",
+                             .line = 8,
+                             .operands = {operand(kFloat32, Role::kInput), operand(state)},
+                             .computed = state,
+                             .flags = lanes::kUseElsewhere,
+                             .module = "cell"});
+  run.cast(weight, kWeight, true).called(cell);
+  return cell;
+}
+
+TEST_F(DtypeSilentUpcastTest, S23_ACellThatMakesItsOwnState) {
+  expect_golden("S-23", judged([](TestRun& run) {
+                  const auto region = run.region("train.py", 5);
+                  const auto zeros = run.use({.op = "aten::zeros", .line = 8, .computed = kFloat32, .module = "cell"});
+                  run.enter(region).deep().called(zeros);
+                  run.flowed(run.flow(zeros, gru_cell(run, kFloat32), 1)).exit();
+                }));
+}
+
+TEST_F(DtypeSilentUpcastTest, S23_StateGivenInLowPrecision) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto zeros = run.use({.op = "aten::zeros", .line = 7, .computed = kBFloat16});
+    run.enter(region).deep().called(zeros);
+    run.flowed(run.flow(zeros, gru_cell(run, kBFloat16), 1)).exit();
+  }));
+}
+
+TEST_F(DtypeSilentUpcastTest, StateGivenInFloat32IsTheCodesOwn) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto zeros = run.use({.op = "aten::zeros", .line = 7, .computed = kFloat32});
+    run.enter(region).deep().called(zeros);
+    run.flowed(run.flow(zeros, gru_cell(run, kFloat32), 1)).exit();
+  }));
+}
+
+TEST_F(DtypeSilentUpcastTest, ARotationByPositionHasFloat32Tables) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto query = linear(run, 7, kFloat32), head = linear(run, 10, kFloat32);
+    const auto by_cos = add(run, 8, Role::kInput, "aten::mul.Tensor");
+    const auto turned = run.use({.op = "aten::neg", .line = 6, .operands = {operand(kBFloat16)}});
+    const auto by_sin = add(run, 9, Role::kInput, "aten::mul.Tensor");
+    const auto sum = run.use({.op = "aten::add.Tensor", .line = 9, .operands = {operand(kFloat32), operand(kFloat32)}});
+    run.enter(region).deep().called(query).called(by_cos).called(turned).called(by_sin).called(sum).called(head);
+    run.flowed(run.flow(query, by_cos)).flowed(run.flow(query, turned)).flowed(run.flow(turned, by_sin));
+    run.flowed(run.flow(by_cos, sum)).flowed(run.flow(by_sin, sum, 1)).flowed(run.flow(sum, head, 0, kBFloat16)).exit();
+  }));
+}
+
+TEST_F(DtypeSilentUpcastTest, WhatItCostsIsWhatTheCastsDownTookInAllSteps) {
+  const auto findings = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto product = linear(run, 7, kFloat32), sum = add(run, 8, Role::kWeight), head = linear(run, 10, kFloat32);
+    store::SiteInfo info;
+    info.stack = run.line("train.py", 10);
+    info.call_site = run.call_site("aten::linear", 0, "input");
+    info.region = region;
+    info.role = Role::kActivation;
+    info.cause = lanes::Cause::kAutocast;
+    info.from = kFloat32;
+    info.to = kBFloat16;
+    const auto cast = run.site(info);
+    run.deep().called(product).called(sum).called(head);
+    run.flowed(run.flow(product, sum)).flowed(run.flow(sum, head, 0, kBFloat16)).shallow();
+    for (int i = 0; i < 4; ++i) run.enter(region).cast(cast, 0x10, false, 1000, 5000).exit().step();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  ASSERT_TRUE(findings[0].savings.has_value());
+  EXPECT_GT(findings[0].savings->ns_per_step, 0);
+  EXPECT_LE(findings[0].savings->ns_per_step, 5000);
+}
+
 TEST_F(DtypeSilentUpcastTest, NumbersAnd0DimTensorsPromoteNothing) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);

@@ -6,20 +6,27 @@
 namespace castscope::rules {
 namespace {
 
-// What a normalisation by hand scales with. Others (norm, sum, rsqrt, pow) are told by their policy.
-constexpr std::string_view kStatistics[] = {"aten::mean", "aten::var", "aten::std",  "aten::var_mean", "aten::std_mean",
-                                            "aten::amax", "aten::max", "aten::amin", "aten::min"};
+// What a normalisation by hand scales with, and how.
+constexpr std::string_view kStatistics[] = {"aten::mean",     "aten::var",  "aten::std",  "aten::var_mean",
+                                            "aten::std_mean", "aten::amax", "aten::amin", "aten::max",
+                                            "aten::min",      "aten::norm", "aten::sum",  "aten::linalg_vector_norm",
+                                            "aten::logsumexp"};
+constexpr std::string_view kScalings[] = {"aten::mul",  "aten::mul_", "aten::div",
+                                          "aten::div_", "aten::sub",  "aten::sub_"};
 
 // A way longer than this (mean → add eps → sqrt) leads nowhere that matters.
 constexpr int kMostSteps = 6;
 
+std::int64_t floating_operands(const store::OperatorUse& use) {
+  return std::count_if(use.operands.begin(), use.operands.end(),
+                       [](const lanes::Operand& o) { return is_floating(o.dtype) && has_dimensions(o); });
+}
+
 // Made from a statistic by operators that take nothing else.
 bool is_statistic(const UseGraph& graph, std::uint32_t id, int steps = kMostSteps) {
   const store::OperatorUse& use = graph.use(id);
-  if (is_one_of(base_name(use.op), kStatistics) || is_held_in_float32(use)) return true;
-  const auto others = std::count_if(use.operands.begin(), use.operands.end(),
-                                    [](const lanes::Operand& o) { return is_floating(o.dtype) && has_dimensions(o); });
-  if (steps == 0 || others != 1) return false;
+  if (is_one_of(base_name(use.op), kStatistics)) return true;
+  if (steps == 0 || floating_operands(use) != 1) return false;
   const auto made_by = graph.into(id);
   return std::any_of(made_by.begin(), made_by.end(),
                      [&](const UseGraph::Edge& e) { return is_statistic(graph, e.flow->from, steps - 1); });
@@ -28,6 +35,8 @@ bool is_statistic(const UseGraph& graph, std::uint32_t id, int steps = kMostStep
 }  // namespace
 
 bool scales_by_statistic(const UseGraph& graph, const store::OperatorUse& use, std::uint32_t from) {
+  if (!is_one_of(base_name(use.op), kScalings)) return false;
+  if (from != 0 && floating_operands(use) > 1 && is_statistic(graph, from)) return true;
   const auto made_by = graph.into(use.id);
   return std::any_of(made_by.begin(), made_by.end(), [&](const UseGraph::Edge& e) {
     return e.flow->from != from && is_forward(graph.use(e.flow->from)) && is_statistic(graph, e.flow->from);

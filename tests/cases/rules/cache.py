@@ -1,4 +1,4 @@
-"""The autocast cache: what users write, one function a case. See apart.py."""
+"""The autocast cache: what is cast again, and what grows. One function a case. See apart.py."""
 
 import torch
 import torch.nn.functional as F
@@ -202,13 +202,6 @@ def s01():
         model(x)
 
 
-def s02():
-    model = nn.Linear(32, 32)
-    with region():
-        for _ in range(50):
-            model(torch.randn(32, 32, requires_grad=True))
-
-
 def s03():
     model = nn.Linear(32, 32)
     torch.set_autocast_enabled("cpu", True)  # finds: cache-never-cleared
@@ -244,6 +237,30 @@ def s05():
     with region():
         cell(rows(), h)
         cell(rows(), h)
+
+
+def s39():
+    @torch.library.custom_op("cases::linear", mutates_args=())
+    def linear(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return x @ weight.t()
+
+    linear.register_autocast("cpu", torch.bfloat16)
+    weight = nn.Parameter(torch.randn(32, 32))
+    with region():
+        for _ in range(2):
+            linear(rows(), weight)  # finds: weight-cast-repeatedly
+
+
+def s39n_once():
+    @torch.library.custom_op("cases::once", mutates_args=())
+    def linear(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return x @ weight.t()
+
+    linear.register_autocast("cpu", torch.bfloat16)
+    weight = nn.Parameter(torch.randn(32, 32))
+    for _ in range(3):
+        with region():
+            linear(rows(), weight)
 
 
 if __name__ == "__main__":

@@ -326,6 +326,13 @@ def c33_bfloat16_model_in_a_float16_region():
         model(rows())  # finds: dtype-double-cast
 
 
+def c33_several_times_in_one_region():
+    model = nn.Linear(32, 32).half()
+    with region():
+        for _ in range(3):
+            model(rows())  # finds: dtype-double-cast
+
+
 def c33_value_on_the_way():
     layers = blocks(2)
     with region():
@@ -341,10 +348,10 @@ def c33n_same_dtype():
 
 
 def c33n_float16_data():
-    model = nn.Linear(32, 32)
+    model, data = nn.Linear(32, 32), rows().half()
     for _ in range(3):
         with region():
-            model(rows().half())
+            model(data)
 
 
 # ---- casts and time
@@ -384,6 +391,20 @@ def c34n_small_weights():
     for _ in range(20):
         with region():
             model(x)
+
+
+def c34n_validation():
+    model, x = nn.Linear(2048, 2048), torch.randn(1, 2048)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(2):
+        with region():
+            loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+    with torch.no_grad():
+        for _ in range(10):
+            with region():
+                model(x)
 
 
 def c34n_training():

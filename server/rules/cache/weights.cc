@@ -1,0 +1,31 @@
+#include "server/rules/cache/weights.h"
+
+#include <algorithm>
+
+#include "server/rules/finding.h"
+#include "server/store/names.h"
+
+namespace castscope::rules {
+
+std::string weight_name(const store::RunData& data, const store::Site& site) {
+  std::string module = site.module ? data.modules[site.module - 1].path : "";
+  if (module.empty() && site.module) module = data.modules[site.module - 1].type;  // the outermost module itself
+  std::string argument = site.call_site ? data.call_sites[site.call_site - 1].argument_name : "";
+  if (argument.empty()) argument = store::name(site.role);
+  const bool one_of_several = site.module != 0 && data.modules[site.module - 1].root_number > 1;
+  return (module.empty() ? argument : module + "." + argument) +
+         (one_of_several ? " of " + data.modules[site.module - 1].model() : "");
+}
+
+const std::string& first_of(const std::set<std::string>& weights) {
+  const auto is_weight = [](const std::string& name) { return name.find("weight") != std::string::npos; };
+  const auto found = std::find_if(weights.begin(), weights.end(), is_weight);
+  return found == weights.end() ? *weights.begin() : *found;
+}
+
+std::string subject_of(const std::set<std::string>& weights) {
+  const std::string& first = first_of(weights);
+  return weights.size() == 1 ? first + " is" : first + " and " + counted(weights.size() - 1, "other weight") + " are";
+}
+
+}  // namespace castscope::rules
