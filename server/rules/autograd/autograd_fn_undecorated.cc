@@ -4,6 +4,8 @@
 //
 // Not this: a backward that converts all that it computes with to float32 itself, and code that backward recomputes
 // with a graph of its own (checkpoint-recompute-differs).
+#include <set>
+
 #include "absl/strings/str_join.h"
 #include "server/rules/autograd/own_functions.h"
 #include "server/rules/finding.h"

@@ -2,6 +2,7 @@
 // forward: float16 for bfloat16 (backward was called in another region, or what brings the state back brought a wrong
 // one), or in low precision for a forward that ran in float32.
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/str_join.h"
 #include "server/rules/autograd/own_functions.h"

@@ -1,6 +1,7 @@
 #include "server/rules/autograd/own_functions.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace castscope::rules {

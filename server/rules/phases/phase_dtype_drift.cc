@@ -6,6 +6,7 @@
 // and an explicit enabled=False, which says what is meant. A single call before training is a dry run.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "absl/strings/str_join.h"
@@ -136,14 +137,15 @@ void tell(Inquiry& inquiry, const Drift& drift) {
   const std::string low(store::dtype_name(training.computed)), other(store::dtype_name(evaluation.computed));
   const std::string model = training.module == 0 ? "" : data.modules[training.module - 1].model();
   Finding& finding = inquiry.add(evaluation.stack);
+  const auto entered = entry_of(data, evaluation.stack), trained = entry_of(data, training.stack);
   finding.title = (model.empty() ? operator_name(evaluation.op) : model) + " computes in " + other +
-                  " without grad mode and in " + low + " in training";
+                  " without grad mode" + (entered ? ", called at " + place_text(data, *entered) : "") + ", and in " +
+                  low + " in training";
   finding.deep_only = true;
   finding.evidence_number = {{"operators", drift.operators}, {"calls", drift.times}};
   finding.evidence_text = {{"training_computed_in", low},
                            {"evaluation_computed_in", other},
                            {"operator_names", absl::StrJoin(drift.names, ", ")}};
-  const auto entered = entry_of(data, evaluation.stack), trained = entry_of(data, training.stack);
   if (entered) finding.evidence_text.emplace_back("evaluation_entered_at", place_text(data, *entered));
   if (trained) finding.evidence_text.emplace_back("training_entered_at", place_text(data, *trained));
   for (const auto& at : {entered, trained})
