@@ -84,7 +84,9 @@ TEST(ClosedListsTest, FactKinds) {
   expect_same(kBackward, v1::FACT_KIND_BACKWARD);
   expect_same(kRegionLeaked, v1::FACT_KIND_REGION_LEAKED);
   expect_same(kRegionNeverLeft, v1::FACT_KIND_REGION_NEVER_LEFT);
-  expect_same(kRegionNeverLeft, v1::FactKind_MAX);
+  expect_same(kScale, v1::FACT_KIND_SCALE);
+  expect_same(kClip, v1::FACT_KIND_CLIP);
+  expect_same(kClip, v1::FactKind_MAX);
 }
 
 TEST(ClosedListsTest, Stalenesses) {

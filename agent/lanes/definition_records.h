@@ -69,6 +69,8 @@ enum class FactKind : std::uint16_t {
   // or a yield. subject = region; stack = of the first of them, text = its name; counted when the region is left
   kRegionLeaked = 8,
   kRegionNeverLeft = 9,  // subject = region; stack = where it was entered: its thread or the process ended without exit
+  kScale = 10,           // GradScaler scaled a loss (deep steps only)
+  kClip = 11,            // gradients were clipped (deep steps only)
 };
 enum class Staleness : std::uint16_t {
   kNone = 0,
@@ -204,6 +206,7 @@ inline constexpr std::uint32_t kMostOperands = 8;
 inline constexpr std::uint8_t kOperandScalar = 1;  // 0-dim: takes no part in promotion among tensors with dimensions
 inline constexpr std::uint8_t kOperandRequiresGrad = 2;
 inline constexpr std::uint8_t kOperandNumber = 4;        // a Python number
+inline constexpr std::uint8_t kOperandBoxes = 8;         // by its name in the schema: places in an image
 inline constexpr std::uint16_t kUseEligible = 1;         // has a kernel on the Autocast key of its device
 inline constexpr std::uint16_t kUseSiblingEligible = 2;  // it has none, its functional out-of-place form has
 inline constexpr std::uint16_t kUseView = 4;             // its result looks at the data of an argument

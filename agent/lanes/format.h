@@ -73,15 +73,15 @@ enum class EventKind : std::uint8_t {
   kCacheClear = 5,   // bytes, entries: what the cache held
   kStep = 6,         // step = the number that begins here; flags = StepReason
   kOptimizer = 7,    // an optimizer step was taken; site = fact kOptimizerStep, 0 = not known
-  kScaler = 8,       // GradScaler unscaled or updated; site = fact kUnscale or kUpdate, 0 = not known.
-                     // kUpdate: tensor, bytes = bits of the double scale before, after, where it is in CPU memory
-  kThread = 9,       // site = thread definition: the lane belongs to this thread from here on
-  kDeep = 10,        // flags: 1 = from here on every operator is looked at, 0 = no longer
-  kValues = 11,      // a sample of a tensor's values: site = cast site (its source) or operator use (its result).
-                     // tensor = bits of the double max |x| of the finite ones; bytes = elements of the tensor;
-                     // dims = how many were sampled, are not finite, are 0, are integers;
-                     // entries = finite ones beyond the largest finite number of the dtype cast to (casts only)
-  kBackward = 12,    // backward was called; site = fact kBackward
+  kScaler = 8,  // GradScaler acted, or gradients were clipped; site = fact kUnscale, kUpdate, kScale, kClip, 0 = not
+                // known. kUpdate: tensor, bytes = bits of the double scale before, after, where it is in CPU memory
+  kThread = 9,     // site = thread definition: the lane belongs to this thread from here on
+  kDeep = 10,      // flags: 1 = from here on every operator is looked at, 0 = no longer
+  kValues = 11,    // a sample of a tensor's values: site = cast site (its source) or operator use (its result).
+                   // tensor = bits of the double max |x| of the finite ones; bytes = elements of the tensor;
+                   // dims = how many were sampled, are not finite, are 0, are integers;
+                   // entries = finite ones beyond the largest finite number of the dtype cast to (casts only)
+  kBackward = 12,  // backward was called; site = fact kBackward
 };
 
 enum class StepReason : std::uint8_t { kOptimizer = 1, kRegionEnd = 2, kExplicit = 3 };

@@ -13,9 +13,11 @@
 #include <utility>
 
 #include "agent/observe/autocast_state.h"
+#include "agent/observe/errors.h"
 #include "agent/observe/hooks.h"
 #include "agent/observe/process.h"
 #include "agent/observe/regions.h"
+#include "agent/observe/scaling.h"
 #include "agent/observe/torch_seam.h"
 
 namespace castscope::observe {
@@ -271,6 +273,8 @@ void put_hooks() {
                      : hook == CASTSCOPE_HOOK_TO_COPY   ? to_copy_hook(minor)
                                                         : conversion_hook(hook);
     if (function == nullptr) function = state_hook(hook);
+    if (function == nullptr) function = scaling_hook(hook);
+    if (function == nullptr) function = error_hook(hook);
     if (function != nullptr) g_process.preload->slots[i] = function;
   }
 }
@@ -281,10 +285,12 @@ void prove_python() {
   PythonApi& api = g_process.python;
   if (api.gil_check() == 0 || api.current_frame() == nullptr || !g_process.python_unproved.exchange(false)) return;
   g_process.has_python = PythonStack::verify(api);
-  if (g_process.has_python)
+  if (g_process.has_python) {
     put_hooks();
-  else if (Recording* r = g_process.recording.load())
+    watch_python_errors();
+  } else if (Recording* r = g_process.recording.load()) {
     notice_strange_python(r->definitions);  // else it will be
+  }
 }
 
 namespace {

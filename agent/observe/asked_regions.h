@@ -1,5 +1,6 @@
-// What the code asked for when it made an autocast object. autocast.__init__ (torch/amp/autocast_mode.py) turns a region
-// that cannot be into a disabled one, and gives one without a dtype the default; its __enter__ no longer knows. So
+// What the code asked for when it made an autocast object. autocast.__init__ (torch/amp/autocast_mode.py) turns a
+// region that cannot be into a disabled one, and gives one without a dtype the default; its __enter__ no longer knows.
+// So
 // __init__ is looked at, from within: it asks for the name of the private backend, which is a call into libc10.
 #pragma once
 

@@ -35,10 +35,9 @@ bool is_tracing(const Tensors& gradients) {
 void note_backward(const Tensors& gradients, bool accumulate) {
   ThreadState* t = thread_slot();
   if (t == nullptr || t->ignoring || in_backward() || is_tracing(gradients)) return;
-  const std::uint32_t fact =
-      note_fact(*t, {.kind = lanes::FactKind::kBackward,
-                     .detail = static_cast<std::uint16_t>(accumulate ? 0 : 1),
-                     .subject = region_of_caller(*t)});
+  const std::uint32_t fact = note_fact(*t, {.kind = lanes::FactKind::kBackward,
+                                            .detail = static_cast<std::uint16_t>(accumulate ? 0 : 1),
+                                            .subject = region_of_caller(*t)});
   if (accumulate) mark(*t, lanes::EventKind::kBackward, fact);
 }
 

@@ -22,8 +22,8 @@ struct FactSeen {
 using LookAtStack = bool (*)(Definitions& definitions, const RawStack& stack, lanes::FactDefinition& fact);
 
 // Counts the fact. Its number, for an event that tells of it; 0 when it is left out, or there
-// is no room, or no memory, for one more. Takes the GIL where code is new to castscope: not to be called under a lock of
-// PyTorch.
+// is no room, or no memory, for one more. Takes the GIL where code is new to castscope: not to be called under a lock
+// of PyTorch.
 std::uint32_t note_fact(ThreadState& t, const FactSeen& seen, LookAtStack look = nullptr) noexcept;
 
 }  // namespace castscope::observe

@@ -85,7 +85,9 @@ bool decorates_what_runs_later(const PythonApi& api, const RawFrame& raw, std::u
 }  // namespace
 
 RegionOpener opener_of(const PythonApi& api, Definitions& definitions, const RawStack& raw) {
-  const auto place = [&](std::uint32_t i) { return i < raw.depth ? definitions.place(raw.frames[i].code) : Definitions::Place(); };
+  const auto place = [&](std::uint32_t i) {
+    return i < raw.depth ? definitions.place(raw.frames[i].code) : Definitions::Place();
+  };
   RegionOpener found;
   std::uint16_t at = 0;
   for (; at < raw.depth && is_autocasts(place(at)); ++at)

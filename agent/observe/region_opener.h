@@ -9,12 +9,13 @@
 
 namespace castscope::observe {
 
+inline constexpr std::uint16_t kNoFrame = 0xffff;
 // What the stack on which a region is entered or left tells; frames are counted from the innermost, 0.
 struct RegionOpener {
-  std::uint16_t opener = 0;       // the first frame that is not autocast's own; past the last when there is none
-  std::uint16_t owner = 0;        // … and not contextlib's, nor the generator of a context manager that it drives
-  bool may_be_suspended = false;  // the owner is a coroutine or a generator that does not lend the region on purpose
-  bool runs_later = false;        // lanes::kRegionRunsLater
+  std::uint16_t opener = kNoFrame;  // the first frame that is not autocast's own; past the last when there is none
+  std::uint16_t owner = kNoFrame;   // … and not contextlib's, nor the generator of a context manager that it drives
+  bool may_be_suspended = false;    // the owner is a coroutine or a generator that does not lend the region on purpose
+  bool runs_later = false;          // lanes::kRegionRunsLater
 };
 // Of a stack whose code is pinned. GIL held.
 RegionOpener opener_of(const PythonApi& api, Definitions& definitions, const RawStack& raw);

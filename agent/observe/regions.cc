@@ -8,6 +8,7 @@
 #include "agent/observe/autocast_state.h"
 #include "agent/observe/facts.h"
 #include "agent/observe/hooks.h"
+#include "agent/observe/scaling.h"
 #include "agent/observe/sites.h"
 #include "agent/observe/stale_copies.h"
 
@@ -48,7 +49,7 @@ bool in_autocast_code() {
   return true;
 }
 
-// Code that could not be pinned has no name: then the region is taken to be a function's.
+// Code that could not be pinned has no name: then nobody is known to own the region.
 RegionOpener find_opener(Definitions& definitions, const RawStack& raw) {
   const PythonApi& api = g_process.python;
   if (api.gil_check() == 0) return {};
@@ -56,14 +57,17 @@ RegionOpener find_opener(Definitions& definitions, const RawStack& raw) {
   return opener_of(api, definitions, raw);
 }
 
-// The reference holds until the next one is asked for. `raw` is the stack that runs, if it `runs`.
-const RegionStack& name_stack(ThreadState& t, const RawStack& raw, bool runs) {
+// The reference holds until the next one is asked for. `raw` is the stack that runs, unless its opener is known.
+const RegionStack& name_stack(ThreadState& t, const RawStack& raw, const RegionOpener* opener = nullptr) {
   auto found = t.region_stacks.find(raw.hash);
   if (found != t.region_stacks.end()) return found->second;
   Definitions& definitions = g_process.recording.load()->definitions;
   RegionStack place{definitions.stack(raw), raw.truncated, {}, {}};
   const bool pinned = definitions.pinned(raw);
-  if (runs && pinned) place.opener = find_opener(definitions, raw);
+  if (opener != nullptr)
+    place.opener = *opener;
+  else if (pinned)
+    place.opener = find_opener(definitions, raw);
   if (t.region_stacks.size() >= kMaxStacks) t.region_stacks.clear(), t.region_frames = 0;
   if (t.region_frames + raw.depth <= kMostRegionFrames && pinned) {
     place.frames.assign(raw.frames, raw.frames + raw.depth);
@@ -73,12 +77,12 @@ const RegionStack& name_stack(ThreadState& t, const RawStack& raw, bool runs) {
 }
 
 const RegionStack& present_stack(ThreadState& t, std::uint64_t& hash) {
-  static const RegionStack kNone;
-  if (!g_process.has_python) return kNone;
+  static const RegionStack* const kNone = new RegionStack;  // never taken down, as all else here
+  if (!g_process.has_python) return *kNone;
   RawStack raw;
   PythonStack::capture(g_process.python, t.python_thread, raw);
   hash = raw.hash;
-  return name_stack(t, raw, true);
+  return name_stack(t, raw);
 }
 
 // A place that `parent` knew, in the thread that forked. 0 when its frames were not kept.
@@ -89,7 +93,7 @@ std::uint32_t inherited_stack(ThreadState& t, const ThreadState& parent, std::ui
   raw.hash = hash;
   raw.truncated = known->second.truncated;
   for (const RawFrame& frame : known->second.frames) raw.frames[raw.depth++] = frame;
-  return name_stack(t, raw, false).definition;
+  return name_stack(t, raw, &known->second.opener).definition;
 }
 
 lanes::RegionDefinition describe(const ThreadState& t, std::uint8_t device, lanes::RegionKind kind, std::uint32_t stack,

@@ -177,7 +177,13 @@ struct ThreadState {
   std::size_t region_frames = 0;                                 // kept in them
   std::unordered_map<std::uint32_t, lanes::Counter*> counters;   // site, operator use, … → its counter in this lane
   std::unordered_map<std::uint64_t, FactEntry> facts;            // by a hash of all that tells one from another
-  std::string last_error;                                        // text of the last native error: errors.h
+  // errors.h
+  std::string last_error;  // text of the last native one
+  struct ErrorsAt {
+    std::uint32_t known = 0;
+    std::array<std::size_t, 4> texts{};  // their hashes
+  };
+  std::unordered_map<std::uint64_t, ErrorsAt> errors;  // by the line that was running
   std::unique_ptr<operators::ThreadOperators, operators::DeleteThreadOperators> operators;
 };
 

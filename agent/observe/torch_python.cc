@@ -16,6 +16,8 @@ constexpr Function kCasts[] = {
 };
 constexpr std::string_view kOperators[] = {"/torch/_prims_common/", "/torch/_prims/", "/torch/_refs/",
                                            "/torch/_decomp/"};
+constexpr std::string_view kWithoutValues[] = {"/torch/_subclasses/", "/torch/fx/experimental/",
+                                               "/torch/_dynamo/convert_frame.py", "/torch/_dynamo/symbolic_convert.py"};
 
 }  // namespace
 
@@ -28,6 +30,23 @@ bool casts_for_autocast(std::string_view file, std::string_view function) {
 bool has_operators(std::string_view file) {
   for (const std::string_view folder : kOperators)
     if (file.find(folder) != std::string_view::npos) return true;
+  return false;
+}
+
+bool is_grad_scaler(std::string_view file) { return file.ends_with("/torch/amp/grad_scaler.py"); }
+
+bool clips_gradients(std::string_view file, std::string_view function) {
+  if (!file.ends_with("/torch/nn/utils/clip_grad.py")) return false;
+  return function == "_clip_grads_with_norm_" || function == "clip_grad_norm_" || function == "clip_grad_value_";
+}
+
+bool is_fsdp(std::string_view file) { return file.find("/torch/distributed/fsdp/") != std::string_view::npos; }
+
+bool may_cast_for_fsdp(std::string_view file) { return is_fsdp(file) || file.ends_with("/torch/distributed/utils.py"); }
+
+bool runs_without_values(std::string_view file) {
+  for (const std::string_view part : kWithoutValues)
+    if (file.find(part) != std::string_view::npos) return true;
   return false;
 }
 

@@ -66,6 +66,9 @@ constexpr std::string_view kBookkeeping[] = {"aten::empty",          "aten::empt
                                              "aten::set_data",       "aten::detach_",      "aten::requires_grad_",
                                              "aten::retain_grad",    "aten::record_stream"};
 
+// What detection calls places in an image, in pixels: worth nothing when they are rounded.
+constexpr std::string_view kBoxes[] = {"boxes", "bboxes", "rois", "proposals", "dets", "anchors"};
+
 OperatorInfo::Kind kind_of(const std::string& base, bool view, bool writes, bool tensors_back) {
   using Kind = OperatorInfo::Kind;
   if (is_one_of(base, kBookkeeping) || (!tensors_back && !writes)) return Kind::kIgnored;
@@ -83,6 +86,8 @@ std::unique_ptr<OperatorInfo> make(const c10::FunctionSchema& schema, const Keys
   bool writes = false, view = false, out = false, tensors_back = false;
   for (const c10::Argument& argument : schema.arguments()) {
     if (argument.name() == "dtype") info->dtype_argument = static_cast<int>(info->arguments.size());
+    if (is_one_of(argument.name(), kBoxes) && info->arguments.size() < 64)
+      info->boxes |= std::uint64_t{1} << info->arguments.size();
     info->arguments.push_back(argument.name());
     const c10::AliasInfo* alias = argument.alias_info();
     writes |= alias != nullptr && alias->isWrite();

@@ -29,6 +29,7 @@ struct OperatorInfo {
   std::string base;         // "aten::add"
   std::vector<std::string> arguments;
   std::size_t returns = 0;
+  std::uint64_t boxes = 0;       // bit = position of an argument that is named boxes, rois, …
   c10::DispatchKeySet autocast;  // keys on which it has a kernel
   c10::DispatchKeySet sibling;   // on which its functional out-of-place form has, where it is another form
 };

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "agent/observe/role.h"
+#include "agent/observe/scaling.h"
 
 namespace castscope::operators {
 
@@ -54,6 +55,8 @@ Place make(const ThreadState& t, const PlaceKey& key, const GivenTensor* given, 
     const observe::ModuleNames::Module module = r.modules.find(raw);
     p.use.module = module.id;
     if (module.weakref != nullptr) p.module = std::make_shared<const ModuleReference>(module.weakref);
+    const bool writes = (key.info->flags & lanes::kUseWrites) != 0;
+    p.scaling = observe::scaling_at(r.definitions.innermost(raw), key.info->base, writes);
   }
   const More more = More::of(key.more);
   p.use.op = r.definitions.op(key.info->name);
@@ -62,8 +65,12 @@ Place make(const ThreadState& t, const PlaceKey& key, const GivenTensor* given, 
   p.use.phase = more.phase;
   p.use.device = more.device;
   p.use.operands = static_cast<std::uint16_t>(n);
-  for (std::size_t i = 0; i < n; ++i)
-    p.operands[i] = {given[i].argument, given[i].dtype, role_of(given[i], key, raw), given[i].flags};
+  for (std::size_t i = 0; i < n; ++i) {
+    const GivenTensor& g = given[i];
+    const bool boxes = g.argument < 64 && (key.info->boxes >> g.argument & 1) != 0;
+    const auto flags = static_cast<std::uint8_t>(g.flags | (boxes ? lanes::kOperandBoxes : 0));
+    p.operands[i] = {g.argument, g.dtype, role_of(g, key, raw), flags};
+  }
   return p;
 }
 

@@ -70,6 +70,7 @@ struct Place {
   lanes::OperatorUseDefinition use{};  // all but the outcome
   std::array<lanes::Operand, lanes::kMostOperands> operands{};
   std::shared_ptr<const ModuleReference> module;
+  lanes::FactKind scaling{};  // what is told of each call: observe/scaling.h
   struct Use {
     Outcome outcome;
     std::uint32_t id;

@@ -5,6 +5,7 @@
 #include "agent/observe/autocast_state.h"
 #include "agent/observe/backward_node.h"
 #include "agent/observe/call_frame.h"
+#include "agent/observe/scaling.h"
 #include "agent/operators/values.h"
 
 namespace castscope::operators {
@@ -233,6 +234,7 @@ void begin_use(ThreadState& t, ThreadOperators& o, OpenUse& use, const OperatorI
   const PlaceKey key = key_of(t, o, use, autocast);
   use.others_open = key.region == 0 && observe::g_process.recording.load()->steps.any_open();
   use.place = &o.places.find(t, key, use.given.data(), use.n);
+  if (use.place->scaling != lanes::FactKind::kUnknown) observe::note_scaling(t, use.place->scaling);
   use.begin = t.lane.now();
 }
 

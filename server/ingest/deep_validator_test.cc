@@ -90,9 +90,9 @@ TEST_F(DeepValidatorTest, AFactsSubjectIsWhatItsKindSays) {
   const struct {
     FactKind kind;
     std::uint32_t subject, known;
-  } cases[] = {{FactKind::kStaleHit, 1, 1}, {FactKind::kStaleHit, 2, 0},      {FactKind::kLostGrad, 1, 1},
-               {FactKind::kError, 2, 2},    {FactKind::kError, 1, 0},         {FactKind::kBackward, 8, 8},
-               {FactKind::kBackward, 1, 0}, {FactKind::kOptimizerStep, 1, 0}, {FactKind::kUpdate, 2, 0},
+  } cases[] = {{FactKind::kStaleHit, 1, 1},     {FactKind::kStaleHit, 2, 0},       {FactKind::kLostGrad, 1, 1},
+               {FactKind::kError, 2, 2},        {FactKind::kError, 1, 0},          {FactKind::kBackward, 8, 8},
+               {FactKind::kBackward, 1, 0},     {FactKind::kOptimizerStep, 1, 0},  {FactKind::kUpdate, 2, 0},
                {FactKind::kRegionLeaked, 8, 8}, {FactKind::kRegionNeverLeft, 8, 8}};
   std::uint32_t id = 10;
   for (const auto& c : cases) {

@@ -72,6 +72,21 @@ AccountSite site_of(const Json& json, const store::SourceLines& source, const st
   return site;
 }
 
+AccountPrecision precision_of(const Json& json, const std::string& run_folder) {
+  const store::CodeLocation at = location_of(json.at("location"));
+  AccountPrecision one;
+  one.file = portable_path(at.file, run_folder);
+  one.function = at.function;
+  one.line = at.line;
+  one.model = text_or_empty(json.at("model"));
+  one.module = text_or_empty(json.at("module"));
+  one.op = json.at("operator");
+  one.computed = json.at("computed_in");
+  one.grad_mode = json.at("grad_mode");
+  one.calls = json.at("calls");
+  return one;
+}
+
 void read_numbers(const Json& report, Account& account) {
   const Json &totals = report.at("totals"), &cache = report.at("cache"), &steps = report.at("steps");
   account.casts = totals.at("casts");
@@ -147,6 +162,9 @@ absl::StatusOr<Account> account_of(const Json& report, const std::string& name, 
     const store::SourceLines source = source_of(report);
     read_findings(report, settings, source, account);
     for (const Json& json : report.at("sites")) account.sites.push_back(site_of(json, source, account.run_folder));
+    if (report.contains("precision"))
+      for (const Json& json : report.at("precision"))
+        account.precision.push_back(precision_of(json, account.run_folder));
     return account;
   } catch (const Json::exception& error) {
     return absl::InvalidArgumentError(absl::StrCat(name, " is no whole report of castscope: ", error.what()));

@@ -24,6 +24,14 @@ struct AccountSite {
   std::uint64_t casts = 0, hits = 0, bytes = 0, cpu_ns = 0;
 };
 
+// What an operator with weights computed in (precision.h); reports of the first castscopes have none.
+struct AccountPrecision {
+  std::string file, function, model, module, op, computed;  // file as in portable_path; model "" = no module
+  std::int64_t line = 0;
+  bool grad_mode = false;
+  std::uint64_t calls = 0;  // in deep steps
+};
+
 struct Account {
   std::string name;  // the file that was read
   std::string command, run_folder;
@@ -37,6 +45,7 @@ struct Account {
   std::vector<std::string> fingerprints;  // of `findings`
   std::uint64_t ignored_by_settings = 0, ignored_in_code = 0;
   std::vector<AccountSite> sites;  // in the report's order
+  std::vector<AccountPrecision> precision;
 };
 
 // A run file is judged by these settings. Of a report, whose rules have spoken, what they select and silence is left

@@ -95,6 +95,34 @@ class Comparison {
   const double all_ns_per_step_;
 };
 
+// By dtype; with grad mode where it ran so in this run at all: what is trained counts.
+using ComputedIn = std::map<std::string, AccountPrecision>;
+std::map<std::tuple<std::string, std::string, std::string>, ComputedIn> operators_of(const Account& account) {
+  std::map<std::tuple<std::string, std::string, std::string>, ComputedIn> trained, all;
+  for (const AccountPrecision& one : account.precision) {
+    // A model is the same in another file; without one, the code has to be.
+    const auto key = one.model.empty() ? std::make_tuple(one.file, one.function, one.op)
+                                       : std::make_tuple(one.model, one.module, one.op);
+    if (one.grad_mode) trained[key].try_emplace(one.computed, one);
+    all[key].try_emplace(one.computed, one);
+  }
+  for (auto& [key, dtypes] : trained) all[key] = std::move(dtypes);
+  return all;
+}
+
+std::vector<PrecisionChange> precision_changes(const Account& before, const Account& after) {
+  const auto there = operators_of(after);
+  std::vector<PrecisionChange> changes;
+  for (const auto& [key, was] : operators_of(before)) {
+    const auto found = there.find(key);
+    if (found == there.end()) continue;
+    const ComputedIn& is = found->second;
+    if (std::none_of(was.begin(), was.end(), [&](const auto& one) { return is.contains(one.first); }))
+      changes.push_back({was.begin()->second, is.begin()->second});
+  }
+  return changes;
+}
+
 std::vector<std::size_t> only_in(const Account& account, const Account& other) {
   const std::set<std::string> there(other.fingerprints.begin(), other.fingerprints.end());
   std::vector<std::size_t> all;
@@ -112,7 +140,7 @@ std::string_view name(Change change) {
 }
 
 bool Difference::any() const {
-  return !new_findings.empty() || !fixed_findings.empty() ||
+  return !new_findings.empty() || !fixed_findings.empty() || !precision.empty() ||
          std::any_of(sites.begin(), sites.end(), [](const SiteChange& change) { return !change.by_time_alone; });
 }
 
@@ -135,6 +163,7 @@ Difference difference_of(const Account& before, const Account& after) {
   std::stable_sort(difference.sites.begin(), difference.sites.end(), [&](const SiteChange& a, const SiteChange& b) {
     return std::make_pair(a.change, cost(b)) < std::make_pair(b.change, cost(a));
   });
+  difference.precision = precision_changes(before, after);
   difference.new_findings = only_in(after, before);
   difference.fixed_findings = only_in(before, after);
   return difference;

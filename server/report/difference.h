@@ -30,9 +30,15 @@ struct TotalChange {
   std::uint64_t before = 0, after = 0;
 };
 
+// The same operator of the same model, in another dtype: a trainer and an inference engine that differ.
+struct PrecisionChange {
+  AccountPrecision before, after;  // of each the first in the account's order
+};
+
 struct Difference {
   std::vector<TotalChange> totals;
-  std::vector<SiteChange> sites;            // new, gone, moved, costlier, cheaper; each the costliest first
+  std::vector<SiteChange> sites;  // new, gone, moved, costlier, cheaper; each the costliest first
+  std::vector<PrecisionChange> precision;
   std::vector<std::size_t> new_findings;    // of the second account
   std::vector<std::size_t> fixed_findings;  // of the first
   // Runs of different length: sites are compared by what one step does.

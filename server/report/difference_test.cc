@@ -115,6 +115,43 @@ TEST(DifferenceTest, TimeAloneIsNoDifference) {
   EXPECT_THAT(changes(difference_of(before, after)), ElementsAre());
 }
 
+AccountPrecision computed(std::string dtype, std::string file = "train.py", bool grad_mode = true) {
+  AccountPrecision one;
+  one.file = std::move(file);
+  one.line = 8;
+  one.model = "Net";
+  one.module = "fc";
+  one.op = "aten::linear";
+  one.computed = std::move(dtype);
+  one.grad_mode = grad_mode;
+  one.calls = 3;
+  return one;
+}
+
+// C-60: a trainer and an inference engine.
+TEST(DifferenceTest, TheSameModelInAnotherDtype) {
+  Account before = account({}), after = account({});
+  before.precision = {computed("bfloat16"), computed("float32", "train.py", false)};  // its validation has no region
+  after.precision = {computed("float32", "serve.py", false)};
+  const Difference difference = difference_of(before, after);
+  ASSERT_EQ(difference.precision.size(), 1u);
+  EXPECT_TRUE(difference.any());
+  EXPECT_THAT(difference_text(before, after, difference, 100),
+              HasSubstr("operators in another dtype (phase-dtype-drift): 1\n    serve.py:8\n      Net.fc, linear: was "
+                        "bfloat16 (train.py:8), is float32\n"));
+  EXPECT_EQ(difference_json(before, after, difference)["precision"][0]["after"]["computed_in"], "float32");
+}
+
+TEST(DifferenceTest, TheSameModelInTheSameDtype) {
+  Account before = account({}), after = account({});
+  before.precision = {computed("bfloat16")};
+  after.precision = {computed("bfloat16", "serve.py", false)};
+  EXPECT_FALSE(difference_of(before, after).any());
+  after.precision[0].computed = "float32";
+  after.precision[0].module = "head";  // which the other run did not call
+  EXPECT_FALSE(difference_of(before, after).any());
+}
+
 TEST(DifferenceTest, FindingsNewAndFixed) {
   Account before = account({}), after = account({});
   add_finding(before, "old-rule", "1:1");

@@ -103,6 +103,34 @@ std::string sites_text(const Difference& difference, Change change, int width) {
   return "\n  casts " + std::string(name(change)) + ": " + grouped(count) + "\n" + all;
 }
 
+std::string name_of(const AccountPrecision& one) {
+  const std::string op = one.op.starts_with("aten::") ? one.op.substr(6) : one.op;
+  return one.model.empty() ? op : absl::StrCat(one.model, one.module.empty() ? "" : ".", one.module, ", ", op);
+}
+
+std::string precision_text(const Difference& difference, int width) {
+  if (difference.precision.empty()) return "";
+  std::string all =
+      "\n  operators in another dtype (phase-dtype-drift): " + grouped(difference.precision.size()) + "\n";
+  for (std::size_t n = 0; n < std::min(difference.precision.size(), kShown); ++n) {
+    const auto& [before, after] = difference.precision[n];
+    all += "    " + on_one_line(absl::StrCat(after.file, ":", after.line)) + "\n";
+    all += wrapped("      ", "      ",
+                   on_one_line(absl::StrCat(name_of(after), ": was ", before.computed, " (", before.file, ":",
+                                            before.line, "), is ", after.computed)),
+                   width);
+  }
+  if (difference.precision.size() > kShown)
+    all += "    and " + grouped(difference.precision.size() - kShown) + " more (-f json has all)\n";
+  return all;
+}
+
+Json precision_json(const AccountPrecision& one) {
+  return {{"file", one.file},          {"line", one.line},   {"function", one.function},    {"model", one.model},
+          {"module", one.module},      {"operator", one.op}, {"computed_in", one.computed}, {"calls", one.calls},
+          {"grad_mode", one.grad_mode}};
+}
+
 std::string findings_text(const Account& account, const std::vector<std::size_t>& which, const char* title, int width) {
   if (which.empty()) return "";
   std::string all = "\n  findings " + std::string(title) + ": " + grouped(which.size()) + "\n";
@@ -155,6 +183,7 @@ std::string difference_text(const Account& before, const Account& after, const D
   all += "\n" + totals_text(difference);
   all += findings_text(after, difference.new_findings, "new", width);
   all += findings_text(before, difference.fixed_findings, "fixed", width);
+  all += precision_text(difference, width);
   for (const Change change : {Change::kNew, Change::kGone, Change::kMoved, Change::kCostlier, Change::kCheaper})
     all += sites_text(difference, change, width);
   if (difference.per_step && !difference.sites.empty())
@@ -179,6 +208,9 @@ Json difference_json(const Account& before, const Account& after, const Differen
                      {"before", change.change == Change::kNew ? Json() : site_json(change.before)},
                      {"after", change.change == Change::kGone ? Json() : site_json(change.after)}});
   }
+  Json precision = Json::array();
+  for (const PrecisionChange& change : difference.precision)
+    precision.push_back({{"before", precision_json(change.before)}, {"after", precision_json(change.after)}});
   return {{"format", 1},
           {"before", {{"file", before.name}, {"complete", before.complete}}},
           {"after", {{"file", after.name}, {"complete", after.complete}}},
@@ -188,6 +220,7 @@ Json difference_json(const Account& before, const Account& after, const Differen
           {"findings",
            {{"new", findings_json(after, difference.new_findings)},
             {"fixed", findings_json(before, difference.fixed_findings)}}},
+          {"precision", precision},
           {"sites", sites}};
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "server/report/precision.h"
 #include "server/report/words.h"
 #include "server/store/names.h"
 
@@ -323,6 +324,7 @@ Json to_json(const Model& model) {
   for (const SiteTotal& total : model.sites) sites.push_back(site_json(data, total));
   report["sites"] = std::move(sites);
   report["pass_through"] = pass_through_json(data);
+  report["precision"] = precision_json(data);
   report["steps"] = steps_json(model);
   Json processes = Json::array();
   for (const store::Process& process : data.processes) processes.push_back(process_json(model, process));

@@ -34,11 +34,11 @@ double Inquiry::threshold(std::string_view name) const {
   return 0;
 }
 
-Finding& Inquiry::add(std::uint32_t stack) {
+Finding& Inquiry::add(std::uint32_t stack, std::string_view severity) {
   Finding& finding = findings_.emplace_back();
   finding.rule = rule_.name;
   const auto set = settings_.severity.find(rule_.name);
-  finding.severity = set != settings_.severity.end() ? std::string_view(set->second) : rule_.severity;
+  finding.severity = set != settings_.severity.end() ? std::string_view(set->second) : severity;
   finding.location = data.user_location(stack);
   return finding;
 }

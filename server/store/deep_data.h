@@ -59,10 +59,11 @@ struct ValueRange {  // (process, site or use)
   std::uint64_t tensors = 0;        // looked at
   std::uint64_t elements = 0;       // sampled
   std::uint64_t not_finite = 0, zeros = 0, integers = 0;
-  std::uint64_t beyond = 0;           // finite, and larger than the dtype cast to can hold
-  std::uint64_t integer_tensors = 0;  // all of whose samples are integers
-  double most = 0;                    // largest finite |x|
-  double most_integer = 0;            // of the tensors that hold integers only
+  std::uint64_t beyond = 0;              // finite, and larger than the dtype cast to can hold
+  std::uint64_t integer_tensors = 0;     // all of whose samples are integers
+  std::uint64_t not_finite_tensors = 0;  // with a sample that is not finite
+  double most = 0;                       // largest finite |x|
+  double most_integer = 0;               // of the tensors that hold integers only
 };
 
 // How a process went about gradient scaling: each thread by the order of its own events, which is not judged where some
@@ -70,14 +71,16 @@ struct ValueRange {  // (process, site or use)
 struct ScalerUse {
   std::uint32_t process = 0;
   std::uint64_t updates = 0, unscales = 0, not_finite = 0;  // unscales that found inf or NaN
+  std::uint64_t scales = 0;                                 // in deep steps: losses that GradScaler scaled
   std::uint64_t longest_skips = 0;                          // updates in a row after such an unscale
   double first_scale = 0, last_scale = 0, least_scale = 0;  // 0 = not known
   std::uint32_t last_update = 0;                            // fact
   // Facts that stand in a place where they should not; 0 = none.
   std::uint32_t update_between_backwards = 0;  // kUpdate after a backward whose gradients no optimizer step took
   // kOptimizerStep outside GradScaler.step, with gradients that nobody had unscaled, while GradScaler unscaled others
-  // of the same backward
+  // of the same backward, or had scaled the loss of each backward
   std::uint32_t step_past_scaler = 0;
+  std::uint32_t clip_before_unscale = 0;  // kClip of gradients whose losses had all been scaled
 };
 
 }  // namespace castscope::store

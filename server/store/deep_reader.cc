@@ -72,27 +72,30 @@ absl::Status read_counts(const Database& database, RunData& data) {
 }
 
 absl::Status read_events_evidence(const Database& database, RunData& data) {
-  CASTSCOPE_RETURN_IF_ERROR(
-      each(database,
-           "SELECT process, site, operator_use, tensors, elements, not_finite, zeros, integers, beyond, "
-           "integer_tensors, most, most_integer FROM value_ranges ORDER BY process, site, operator_use",
-           [&](const Statement& row) {
-             ValueRange& r = data.value_ranges.emplace_back();
-             row.get(0, r.process), row.get(1, r.site), row.get(2, r.use), row.get(3, r.tensors);
-             row.get(4, r.elements), row.get(5, r.not_finite), row.get(6, r.zeros), row.get(7, r.integers);
-             row.get(8, r.beyond), row.get(9, r.integer_tensors);
-             r.most = row.real(10), r.most_integer = row.real(11);
-           }));
-  return each(database,
-              "SELECT process, updates, unscales, not_finite, longest_skips, first_scale, last_scale, least_scale, "
-              "last_update, update_between_backwards, step_past_scaler FROM scaler_use ORDER BY process",
-              [&](const Statement& row) {
-                ScalerUse& u = data.scaler_uses.emplace_back();
-                row.get(0, u.process), row.get(1, u.updates), row.get(2, u.unscales), row.get(3, u.not_finite);
-                row.get(4, u.longest_skips);
-                u.first_scale = row.real(5), u.last_scale = row.real(6), u.least_scale = row.real(7);
-                row.get(8, u.last_update), row.get(9, u.update_between_backwards), row.get(10, u.step_past_scaler);
-              });
+  CASTSCOPE_RETURN_IF_ERROR(each(
+      database,
+      "SELECT process, site, operator_use, tensors, elements, not_finite, zeros, integers, beyond, "
+      "integer_tensors, not_finite_tensors, most, most_integer FROM value_ranges ORDER BY process, site, operator_use",
+      [&](const Statement& row) {
+        ValueRange& r = data.value_ranges.emplace_back();
+        row.get(0, r.process), row.get(1, r.site), row.get(2, r.use), row.get(3, r.tensors);
+        row.get(4, r.elements), row.get(5, r.not_finite), row.get(6, r.zeros), row.get(7, r.integers);
+        row.get(8, r.beyond), row.get(9, r.integer_tensors), row.get(10, r.not_finite_tensors);
+        r.most = row.real(11), r.most_integer = row.real(12);
+      }));
+  return each(
+      database,
+      "SELECT process, updates, unscales, not_finite, scales, longest_skips, first_scale, last_scale, least_scale, "
+      "last_update, update_between_backwards, step_past_scaler, clip_before_unscale FROM scaler_use "
+      "ORDER BY process",
+      [&](const Statement& row) {
+        ScalerUse& u = data.scaler_uses.emplace_back();
+        row.get(0, u.process), row.get(1, u.updates), row.get(2, u.unscales), row.get(3, u.not_finite);
+        row.get(4, u.scales), row.get(5, u.longest_skips);
+        u.first_scale = row.real(6), u.last_scale = row.real(7), u.least_scale = row.real(8);
+        row.get(9, u.last_update), row.get(10, u.update_between_backwards), row.get(11, u.step_past_scaler);
+        row.get(12, u.clip_before_unscale);
+      });
 }
 
 // How many of what a fact is about there are.
@@ -154,7 +157,8 @@ bool deep_fits(const RunData& data) {
   }
   for (const ScalerUse& use : data.scaler_uses) {
     names(use.process, processes);
-    for (const std::uint32_t fact : {use.last_update, use.update_between_backwards, use.step_past_scaler})
+    for (const std::uint32_t fact :
+         {use.last_update, use.update_between_backwards, use.step_past_scaler, use.clip_before_unscale})
       refers(fact, data.facts.size());
   }
   return good;

@@ -28,13 +28,15 @@ CREATE TABLE fact_counts (id INTEGER PRIMARY KEY, process INTEGER, lane INTEGER,
 
 -- From events: samples of what a site cast, or of what a use gave back (the other number is 0), all together. beyond:
 -- finite, and larger than the dtype cast to can hold. integer_tensors: all of whose samples were integers.
+-- not_finite_tensors: with one that is not finite.
 CREATE TABLE value_ranges (process INTEGER, site INTEGER, operator_use INTEGER, tensors INTEGER, elements INTEGER,
-  not_finite INTEGER, zeros INTEGER, integers INTEGER, beyond INTEGER, integer_tensors INTEGER, most REAL,
-  most_integer REAL, PRIMARY KEY (process, site, operator_use)) WITHOUT ROWID;
--- From events: how the process scaled gradients. The last three are facts; those two stand in a wrong place.
-CREATE TABLE scaler_use (process INTEGER PRIMARY KEY, updates INTEGER, unscales INTEGER, not_finite INTEGER,
+  not_finite INTEGER, zeros INTEGER, integers INTEGER, beyond INTEGER, integer_tensors INTEGER,
+  not_finite_tensors INTEGER, most REAL, most_integer REAL, PRIMARY KEY (process, site, operator_use)) WITHOUT ROWID;
+-- From events: how the process scaled gradients. The last four are facts; but for last_update they stand in a wrong
+-- place. scales: in deep steps.
+CREATE TABLE scaler_use (process INTEGER PRIMARY KEY, updates INTEGER, unscales INTEGER, not_finite INTEGER, scales INTEGER,
   longest_skips INTEGER, first_scale REAL, last_scale REAL, least_scale REAL, last_update INTEGER,
-  update_between_backwards INTEGER, step_past_scaler INTEGER);
+  update_between_backwards INTEGER, step_past_scaler INTEGER, clip_before_unscale INTEGER);
 )sql";
 
 const char* const kDeepViews = R"sql(
@@ -81,20 +83,22 @@ CREATE VIEW v_values AS
 SELECT p.pid, coalesce(s.file, u.file) AS file, coalesce(s.line, u.line) AS line,
   coalesce(s.operator, u.operator) AS operator, s.argument, coalesce(s.from_dtype, u.result) AS dtype, s.to_dtype,
   nullif(r.site, 0) AS site, nullif(r.operator_use, 0) AS operator_use, r.tensors, r.elements, r.not_finite, r.zeros,
-  r.integers, r.beyond, r.integer_tensors, r.most, r.most_integer
+  r.integers, r.beyond, r.integer_tensors, r.not_finite_tensors, r.most, r.most_integer
 FROM value_ranges r JOIN processes p ON p.id = r.process LEFT JOIN v_site_names s ON s.site = r.site
   LEFT JOIN v_use_names u ON u.operator_use = r.operator_use
 ORDER BY r.process, r.site, r.operator_use;
 
 CREATE VIEW v_scaler AS
-SELECT p.pid, s.updates, s.unscales, s.not_finite, s.longest_skips, nullif(s.first_scale, 0) AS first_scale,
+SELECT p.pid, s.updates, s.unscales, s.not_finite, s.scales, s.longest_skips, nullif(s.first_scale, 0) AS first_scale,
   nullif(s.last_scale, 0) AS last_scale, nullif(s.least_scale, 0) AS least_scale,
   (SELECT l.file || ':' || l.line FROM facts f JOIN v_locations l ON l.stack = f.stack WHERE f.id = s.last_update)
     AS last_update,
   (SELECT l.file || ':' || l.line FROM facts f JOIN v_locations l ON l.stack = f.stack
     WHERE f.id = s.update_between_backwards) AS update_between_backwards,
   (SELECT l.file || ':' || l.line FROM facts f JOIN v_locations l ON l.stack = f.stack
-    WHERE f.id = s.step_past_scaler) AS step_past_scaler
+    WHERE f.id = s.step_past_scaler) AS step_past_scaler,
+  (SELECT l.file || ':' || l.line FROM facts f JOIN v_locations l ON l.stack = f.stack
+    WHERE f.id = s.clip_before_unscale) AS clip_before_unscale
 FROM scaler_use s JOIN processes p ON p.id = s.process ORDER BY s.process;
 )sql";
 

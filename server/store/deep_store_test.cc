@@ -181,6 +181,7 @@ TEST_F(DeepStoreTest, SamplesOfOnePlaceAreTakenTogether) {
   EXPECT_EQ(range.integers, 18u);
   EXPECT_EQ(range.beyond, 4u);
   EXPECT_EQ(range.integer_tensors, 2u);
+  EXPECT_EQ(range.not_finite_tensors, 1u);
   EXPECT_EQ(range.most, 70'000.5);
   EXPECT_EQ(range.most_integer, 300);
   EXPECT_EQ(text("SELECT line || ' ' || argument || ' ' || dtype || ' ' || to_dtype FROM v_values WHERE site = 1"),

@@ -26,6 +26,7 @@ void add(ValueRange& range, const lanes::Event& event) {
   range.integers += of_sampled(event.dims[3]);
   range.beyond += of_sampled(event.entries);
   range.integer_tensors += integer;
+  range.not_finite_tensors += event.dims[1] > 0;
   if (is_number) range.most = std::max(range.most, most);
   if (is_number && integer) range.most_integer = std::max(range.most_integer, most);
 }
@@ -134,6 +135,10 @@ void DeepWriter::scaling(std::uint32_t lane, const lanes::Event& event) {
   const Numbered fact = at(event.site);
   if (event.kind == lanes::EventKind::kOptimizer) {
     scaler_.optimizer_step(lane, fact.number, /*within_scaler=*/fact.detail == 1 || fact.kind != Kind::kFact);
+  } else if (fact.fact == lanes::FactKind::kScale) {
+    scaler_.scale(lane);
+  } else if (fact.fact == lanes::FactKind::kClip) {
+    scaler_.clip(lane, fact.number);
   } else if (fact.fact == lanes::FactKind::kUnscale) {
     scaler_.unscale(lane, fact.stack, fact.detail == 1);
   } else if (fact.fact == lanes::FactKind::kUpdate) {
@@ -146,9 +151,9 @@ absl::Status DeepWriter::write() {
   CASTSCOPE_RETURN_IF_ERROR(write_ranges());
   ScalerUse u;
   if (!scaler_.take(&u)) return absl::OkStatus();
-  return tables_->put_scaler_use.run(process_, u.updates, u.unscales, u.not_finite, u.longest_skips, u.first_scale,
-                                     u.last_scale, u.least_scale, u.last_update, u.update_between_backwards,
-                                     u.step_past_scaler);
+  return tables_->put_scaler_use.run(process_, u.updates, u.unscales, u.not_finite, u.scales, u.longest_skips,
+                                     u.first_scale, u.last_scale, u.least_scale, u.last_update,
+                                     u.update_between_backwards, u.step_past_scaler, u.clip_before_unscale);
 }
 
 absl::Status DeepWriter::write_counters() {
@@ -182,8 +187,8 @@ absl::Status DeepWriter::write_ranges() {
     known.changed = false;
     const ValueRange& r = known.range;
     CASTSCOPE_RETURN_IF_ERROR(tables_->put_value_range.run(process_, r.site, r.use, r.tensors, r.elements, r.not_finite,
-                                                           r.zeros, r.integers, r.beyond, r.integer_tensors, r.most,
-                                                           r.most_integer));
+                                                           r.zeros, r.integers, r.beyond, r.integer_tensors,
+                                                           r.not_finite_tensors, r.most, r.most_integer));
   }
   return absl::OkStatus();
 }

@@ -60,6 +60,7 @@ std::uint64_t source_of(const lanes::Event& event) {
 
 void EvidenceTracker::cast(std::uint32_t lane_id, const lanes::Event& event, const SiteFacts& facts) {
   LaneState& lane = lane_state(lane_id);
+  lane.worked = true;
   const std::uint32_t stay = stay_of(lane, event);
   SiteState& state = site_state(event.site, stay);
   ++state.casts;
@@ -124,7 +125,9 @@ void EvidenceTracker::kept(LaneState& lane, SiteState& state, const lanes::Event
 }
 
 void EvidenceTracker::hit(std::uint32_t lane_id, const lanes::Event& event) {
-  SiteState& state = site_state(event.site, stay_of(lane_state(lane_id), event));
+  LaneState& lane = lane_state(lane_id);
+  lane.worked = true;
+  SiteState& state = site_state(event.site, stay_of(lane, event));
   SiteEvidence& evidence = state.evidence;
   ++state.hits_since_kept;
   // Only worth a write when it belongs to the growth on record and has not yet outgrown it.
@@ -137,6 +140,7 @@ void EvidenceTracker::hit(std::uint32_t lane_id, const lanes::Event& event) {
 
 void EvidenceTracker::enter(std::uint32_t lane_id, const lanes::Event& event, std::uint32_t region, bool outermost) {
   LaneState& lane = lane_state(lane_id);
+  lane.worked = true;
   if (outermost) lane.open.clear();  // whatever was dropped, nothing is around it
   lane.open.push_back({.serial = event.region, .region = region});
   lane.ended_region = 0;
@@ -164,6 +168,7 @@ void EvidenceTracker::exit(std::uint32_t lane_id, const lanes::Event& event, std
 
 void EvidenceTracker::optimizer(std::uint32_t lane_id, const lanes::Event& event) {
   LaneState& lane = lane_state(lane_id);
+  if (!std::exchange(lane.worked, false)) return;
   for (OpenRegion& open : lane.open) {
     // A region in which nothing was cast yet is told of late. It has a later number than those around it.
     if (open.serial > event.region) break;

@@ -33,7 +33,9 @@ class EvidenceTracker {
   void enter(std::uint32_t lane, const lanes::Event&, std::uint32_t region, bool outermost);
   void exit(std::uint32_t lane, const lanes::Event&, std::uint32_t region);
   void clear(std::uint32_t lane, const lanes::Event&);
-  void optimizer(std::uint32_t lane, const lanes::Event&);  // an optimizer step was taken
+  void backward(std::uint32_t lane) { lane_state(lane).worked = true; }
+  // An optimizer step was taken. Several in a row, each with parameters of its own, are one.
+  void optimizer(std::uint32_t lane, const lanes::Event&);
   // All events of the lane up to this time have been handed over.
   void seen(std::uint32_t lane, std::uint64_t ns) { midway_.seen(lane, ns); }
   // The lane goes to another thread: what the one before left open is not this one's.
@@ -66,6 +68,7 @@ class EvidenceTracker {
     Span stay_span;
     std::vector<std::pair<std::uint32_t, std::uint32_t>> optimizer_steps;  // (region, in a stay) since take_regions()
     std::uint32_t ended_region = 0;                                        // its end may be what clears the cache next
+    bool worked = true;  // something was cast or entered, or backward called, since the last optimizer step
     std::uint32_t uncleared_region = 0;  // raw: this thread put entries into the cache and nobody of it cleared
   };
   struct SiteState {

@@ -42,7 +42,8 @@ TEST(NamesTest, EveryValueOfAClosedListHasItsWord) {
   EXPECT_EQ(region_kind_names().size(), static_cast<std::size_t>(lanes::RegionKind::kInherited) + 1);
   EXPECT_EQ(name(lanes::FactKind::kBackward), "backward");
   EXPECT_EQ(name(lanes::FactKind::kRegionNeverLeft), "region_never_left");
-  EXPECT_EQ(fact_kind_names().size(), static_cast<std::size_t>(lanes::FactKind::kRegionNeverLeft) + 1);
+  EXPECT_EQ(name(lanes::FactKind::kClip), "clip");
+  EXPECT_EQ(fact_kind_names().size(), static_cast<std::size_t>(lanes::FactKind::kClip) + 1);
   EXPECT_EQ(name(lanes::Staleness::kUnversioned), "unversioned");
   EXPECT_EQ(staleness_names().size(), static_cast<std::size_t>(lanes::Staleness::kUnversioned) + 1);
   EXPECT_EQ(name(ProcessEnd::kVanished), "vanished");

@@ -158,8 +158,10 @@ absl::Status ProcessWriter::events(const EventBlock& block) {
         step.optimizer(event);
         deep_.event(block.lane, event);
         break;
-      case lanes::EventKind::kValues:
       case lanes::EventKind::kBackward:
+        evidence_.backward(block.lane);
+        [[fallthrough]];
+      case lanes::EventKind::kValues:
         step.other(event);
         deep_.event(block.lane, event);
         break;

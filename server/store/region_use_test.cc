@@ -28,6 +28,20 @@ TEST_F(RegionUseTest, RegionsKnowTheOptimizerStepsOfOneStay) {
   EXPECT_EQ(query("SELECT most_optimizer_steps FROM v_regions WHERE line = 5"), 3);
 }
 
+// Several optimizers, each with parameters of its own, take one training step.
+TEST_F(RegionUseTest, OptimizerStepsInARowAreOne) {
+  auto store = create();
+  TestRun run(*store);
+  const std::uint32_t region = run.region("train.py", 5);
+  const std::uint32_t weight = run.weight("train.py", 10, "fc"), backward = run.fact(lanes::FactKind::kBackward, 12);
+  run.enter(region).cast(weight, kTensor, true).optimizer().optimizer();
+  run.hit(weight, kTensor).optimizer().optimizer();
+  run.backward(backward).optimizer().exit();
+  run.end();
+  ASSERT_TRUE(store->close().ok());
+  EXPECT_EQ(read().region_uses.at(0).most_optimizer_steps, 3u);
+}
+
 // A region per step, whose ends and begins were dropped, is not one region over many steps.
 TEST_F(RegionUseTest, AStayOfWhichSomeIsMissingIsNotCountedOn) {
   auto store = create();

@@ -173,8 +173,10 @@ struct RunData {
 
 // A process tells with this attribute where its torch package lies, before its first stack.
 inline constexpr std::string_view kTorchFolder = "torch_folder";
-// Not in the torch package, and not code without a file of its own that torch or Python generated.
+// Not in the torch package, not in Python's standard library (contextlib enters regions, threading calls modules), and
+// not code without a file of its own that torch or Python generated.
 bool is_users_own(const CodeLocation&, const std::vector<std::string>& torch_folders);
+bool is_standard_library(const CodeLocation&);
 
 // What mending it would save, as far as it was measured.
 struct Savings {

@@ -12,9 +12,11 @@ void ScalerTracker::begin_round(Lane& at, bool after_backward) {
   at.in_hand = at.past_scaler = 0;
 }
 
-// That a step outside the scaler took scaled gradients shows when the scaler unscales others of the same backward.
+// That a step outside the scaler took scaled gradients shows when each loss had been scaled, or when the scaler
+// unscales others of the only backward that it can have taken them from.
 void ScalerTracker::note_step_past_scaler(Lane& at) {
-  if (at.scaled && at.past_scaler != 0 && at.step_past_scaler == 0) at.step_past_scaler = at.past_scaler;
+  const bool others_scaled = at.scaled && at.backwards == 1 && at.scales == 0;
+  if (at.step_past_scaler == 0 && (others_scaled || at.all_scaled())) at.step_past_scaler = at.past_scaler;
 }
 
 void ScalerTracker::backward(std::uint32_t lane_id) {
@@ -23,7 +25,19 @@ void ScalerTracker::backward(std::uint32_t lane_id) {
   if (at.early_update != 0 && at.update_between_backwards == 0) at.update_between_backwards = at.early_update;
   at.early_update = 0;
   at.gradients = true;
+  ++at.backwards;
   begin_round(at, /*after_backward=*/true);
+}
+
+void ScalerTracker::scale(std::uint32_t lane_id) {
+  ++lane(lane_id).scales;
+  ++use_.scales;
+  changed_ = true;
+}
+
+void ScalerTracker::clip(std::uint32_t lane_id, std::uint32_t fact) {
+  Lane& at = lane(lane_id);
+  if (at.after_backward && !at.scaled && at.all_scaled() && at.clip_before_unscale == 0) at.clip_before_unscale = fact;
 }
 
 void ScalerTracker::unscale(std::uint32_t lane_id, std::uint32_t stack, bool not_finite) {
@@ -57,6 +71,7 @@ void ScalerTracker::update(std::uint32_t lane_id, std::uint32_t fact, double bef
   at.gradients &= !at.skipped;
   at.skipped = false;
   at.early_update = at.gradients ? fact : 0;
+  at.backwards = at.scales = 0;
   begin_round(at, /*after_backward=*/false);
   changed_ = true;
 }
@@ -77,6 +92,7 @@ void ScalerTracker::thread_begins(std::uint32_t lane_id) {
   Lane fresh;
   fresh.update_between_backwards = at.update_between_backwards;
   fresh.step_past_scaler = at.step_past_scaler;
+  fresh.clip_before_unscale = at.clip_before_unscale;
   at = fresh;
 }
 
@@ -91,7 +107,8 @@ void ScalerTracker::note_scale(double value) {
 bool ScalerTracker::take(ScalerUse* use) {
   for (Lane& at : lanes_) {
     for (const auto& [seen, told] : {std::pair(&at.update_between_backwards, &use_.update_between_backwards),
-                                     std::pair(&at.step_past_scaler, &use_.step_past_scaler)}) {
+                                     std::pair(&at.step_past_scaler, &use_.step_past_scaler),
+                                     std::pair(&at.clip_before_unscale, &use_.clip_before_unscale)}) {
       if (*seen != 0 && *told == 0) {
         *told = *seen;
         changed_ = true;

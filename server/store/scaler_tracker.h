@@ -15,6 +15,9 @@ class ScalerTracker {
  public:
   // Numbers of facts and stacks are run-wide; 0 = not known.
   void backward(std::uint32_t lane);
+  // GradScaler scaled a loss, gradients were clipped: told in deep steps only.
+  void scale(std::uint32_t lane);
+  void clip(std::uint32_t lane, std::uint32_t fact);
   // `stack`: where the job unscales, which tells one call from the next.
   void unscale(std::uint32_t lane, std::uint32_t stack, bool not_finite);
   // The scale before and after; 0 = not known.
@@ -35,6 +38,8 @@ class ScalerTracker {
     bool skipped = false;            // some are not finite: GradScaler.step will take no step with them
     std::uint32_t early_update = 0;  // an update that came while they wait
     std::uint64_t skips = 0;         // updates in a row after gradients that were not finite
+    // Since the last update. Losses scaled are 0 in a step that is not deep.
+    std::uint64_t backwards = 0, scales = 0;
     // Since the last backward, until the update after it:
     bool after_backward = false;
     bool scaled = false;            // GradScaler unscaled some of the gradients: they had been scaled
@@ -44,7 +49,8 @@ class ScalerTracker {
     std::uint32_t unscale_at = 0;
     bool call_not_finite = false;
     // What was seen since the last take():
-    std::uint32_t update_between_backwards = 0, step_past_scaler = 0;
+    std::uint32_t update_between_backwards = 0, step_past_scaler = 0, clip_before_unscale = 0;
+    bool all_scaled() const { return scales > 0 && scales >= backwards; }
   };
   Lane& lane(std::uint32_t id) {
     if (id >= lanes_.size()) lanes_.resize(id + 1);

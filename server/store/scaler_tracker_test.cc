@@ -7,7 +7,8 @@
 namespace castscope::store {
 namespace {
 
-constexpr std::uint32_t kUnscaleStack = 10, kUpdateFact = 20, kStepFact = 30, kOtherStep = 31;
+constexpr std::uint32_t kUnscaleStack = 10, kUpdateFact = 20, kStepFact = 30, kOtherStep = 31,
+                        kClipFact = 40;
 
 class ScalerTrackerTest : public testing::Test {
  protected:
@@ -29,6 +30,7 @@ class ScalerTrackerTest : public testing::Test {
   void expect_nothing_out_of_place() {
     EXPECT_EQ(use().update_between_backwards, 0u);
     EXPECT_EQ(use().step_past_scaler, 0u);
+    EXPECT_EQ(use().clip_before_unscale, 0u);
   }
 
   ScalerTracker tracker_;
@@ -165,6 +167,51 @@ TEST_F(ScalerTrackerTest, AStepOfAnotherModelIsInPlace) {
     tracker_.update(1, kUpdateFact, 1, 1);
   }
   expect_nothing_out_of_place();
+}
+
+// S-36: the norm that is clipped is that of scaled gradients.
+TEST_F(ScalerTrackerTest, AClipBeforeUnscaleIsOutOfPlace) {
+  tracker_.scale(1);
+  tracker_.backward(1);
+  tracker_.clip(1, kClipFact);
+  EXPECT_EQ(use().clip_before_unscale, kClipFact);
+  EXPECT_EQ(use().scales, 1u);
+}
+
+TEST_F(ScalerTrackerTest, AClipOfUnscaledGradientsIsInPlace) {
+  tracker_.scale(1);
+  tracker_.backward(1);
+  tracker_.unscale(1, kUnscaleStack, false);
+  tracker_.clip(1, kClipFact);
+  tracker_.optimizer_step(1, kStepFact, true);
+  tracker_.update(1, kUpdateFact, 1, 1);
+  tracker_.backward(1);  // of another model, whose loss nobody scaled
+  tracker_.clip(1, kClipFact);
+  tracker_.optimizer_step(1, kOtherStep, false);
+  expect_nothing_out_of_place();
+}
+
+// Each loss was scaled, and nothing unscales at all.
+TEST_F(ScalerTrackerTest, AStepWithGradientsOfScaledLossesIsOutOfPlace) {
+  tracker_.scale(1);
+  tracker_.backward(1);
+  tracker_.optimizer_step(1, kOtherStep, false);
+  EXPECT_EQ(use().step_past_scaler, kOtherStep);
+}
+
+// Two losses, one of them scaled: whose gradients a step takes is not known.
+TEST_F(ScalerTrackerTest, AStepMayTakeGradientsOfALossThatWasNotScaled) {
+  for (const bool deep : {false, true}) {
+    tracker_ = ScalerTracker();
+    if (deep) tracker_.scale(1);
+    tracker_.backward(1);
+    tracker_.backward(1);
+    tracker_.clip(1, kClipFact);
+    scaler_step();
+    tracker_.optimizer_step(1, kOtherStep, false);
+    tracker_.update(1, kUpdateFact, 1, 1);
+    expect_nothing_out_of_place();
+  }
 }
 
 TEST_F(ScalerTrackerTest, AJobWithoutAScalerUsesNone) {

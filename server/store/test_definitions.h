@@ -36,7 +36,9 @@ struct TestUse {
   std::string node = {};
   std::string module = {};  // path; "" = in no module
   std::string file = "train.py";
-  bool outside = false;  // in no region
+  bool outside = false;     // in no region
+  std::uint8_t device = 0;  // c10::DeviceType
+  std::uint32_t stack = 0;  // of none: that of the line
 };
 
 class TestDefinitions {
@@ -65,9 +67,19 @@ class TestDefinitions {
     ok(sink_.stack(key_, stack));
     return stack.id;
   }
+  std::uint32_t stack(std::vector<CodeLocation> frames) {  // innermost first
+    ok(sink_.stack(key_, {.id = ++stacks_, .frames = std::move(frames), .truncated = false}));
+    return stacks_;
+  }
+  static CodeLocation own_frame(const std::string& function, std::int64_t line, const std::string& file = "train.py") {
+    return {"/home/user/project/" + file, function, line};
+  }
+  static CodeLocation torch_frame(const std::string& file, const std::string& function) {
+    return {"/venv/lib/python3.11/site-packages/torch/" + file, function, 100};
+  }
   std::uint32_t region(const std::string& file, std::int64_t number, RegionInfo more = default_region()) {
     more.id = ++regions_;
-    more.stack = line(file, number);
+    if (more.stack == 0) more.stack = line(file, number);
     ok(sink_.region(key_, more));
     return more.id;
   }
@@ -157,12 +169,13 @@ class TestDefinitions {
   // ---- what deep steps see; numbers are of the same series as those of sites
   std::uint32_t use(const TestUse& use) {
     OperatorUseInfo info{.id = ++sites_,
-                         .stack = line(use.file, use.line, !use.module.empty()),
+                         .stack = use.stack != 0 ? use.stack : line(use.file, use.line, !use.module.empty()),
                          .module = use.module.empty() ? 0 : module(use.module),
                          .region = use.outside ? 0 : regions_,
                          .op = use.op,
                          .node = use.node,
                          .phase = use.phase,
+                         .device = use.device,
                          .computed = use.computed,
                          .result = use.result,
                          .flags = use.flags,

@@ -153,6 +153,8 @@ class TestRun : public TestDefinitions {
   TestRun& backward(std::uint32_t fact) { return tell(lanes::EventKind::kBackward, fact); }
   TestRun& optimizer(std::uint32_t fact = 0) { return tell(lanes::EventKind::kOptimizer, fact); }
   TestRun& unscale(std::uint32_t fact) { return tell(lanes::EventKind::kScaler, fact); }
+  TestRun& scaled(std::uint32_t fact) { return tell(lanes::EventKind::kScaler, fact); }
+  TestRun& clipped(std::uint32_t fact) { return tell(lanes::EventKind::kScaler, fact); }
   TestRun& update(std::uint32_t fact, double before, double after) {
     tell(lanes::EventKind::kScaler, fact);
     lanes::Event& event = lanes_[lane_].events.back();

@@ -3,12 +3,12 @@
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
 
 import jsonschema
 import pytest
+from marked_cases import CASE, CONTROL, functions, marked, told
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CASTSCOPE = pathlib.Path(os.environ.get("CASTSCOPE_BUILD", ROOT / "build")) / "castscope"
@@ -35,42 +35,16 @@ def report(folder):
     return json.loads((folder / "run.json").read_text())
 
 
-def functions(cases):
-    """The case that each line belongs to."""
-    names, name = {}, ""
-    for number, line in enumerate(cases.read_text().splitlines(), 1):
-        if found := re.match(r"def (\w+)", line):
-            name = found[1]
-        names[number] = name
-    return names
-
-
-def told(report, cases):
-    case = functions(cases)
-    for finding in report["findings"]:
-        at = finding["location"]
-        assert at["file"] == str(cases), finding
-        yield case[at["line"]], at["line"], finding["rule"]
-
-
-def marked(cases):
-    case = functions(cases)
-    for number, line in enumerate(cases.read_text().splitlines(), 1):
-        if found := re.search(r"# finds: ([a-z0-9-]+(?:, [a-z0-9-]+)*)", line):
-            for rule in found[1].split(", "):
-                yield case[number], number, rule
-
-
 def test_findings_are_those_marked(report, cases):
     assert sorted(told(report, cases)) == sorted(marked(cases))  # lists: each is found once
 
 
 def test_controls_are_marked_nowhere(cases):
-    assert not [mark for mark in marked(cases) if re.match(r"[csx]\d\d[a-z]?n_", mark[0])]
+    assert not [mark for mark in marked(cases) if CONTROL.match(mark[0])]
 
 
 def test_every_case_has_its_process(report, cases):
-    names = {name for name in functions(cases).values() if re.match(r"[csx]\d\d", name)}
+    names = {name for name in functions(cases).values() if CASE.match(name)}
     assert names and len(report["processes"]) >= len(names)
     assert report["run"]["complete"]
 

@@ -15,6 +15,7 @@
 #include "server/rules/cache/step_time.h"
 #include "server/rules/cache/weights.h"
 #include "server/rules/finding.h"
+#include "server/rules/uses.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -43,6 +44,8 @@ bool is_computed(const store::Site& site, const store::SiteEvidence& evidence) {
 std::uint64_t repeats_of(const store::Site& site, const store::SiteEvidence& evidence) {
   const bool is_weight = site.role == lanes::Role::kWeight || site.role == lanes::Role::kBuffer;
   if (!is_weight || site.why == WhyNotCached::kNone || (site.flags & lanes::kSiteNoCast)) return 0;
+  // A float16 weight in a bfloat16 region: dtype-double-cast tells of it, however often it is used.
+  if (site.cause == lanes::Cause::kAutocast && is_low(site.from) && is_low(site.to)) return 0;
   return is_computed(site, evidence) ? evidence.repeats : evidence.same_source;
 }
 

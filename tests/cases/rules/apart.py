@@ -26,6 +26,16 @@ def rows(n=2):
     return torch.randn(n, 32)
 
 
+def trained(model=None):
+    """A model and its optimizer."""
+    model = model or torch.nn.Linear(32, 32)
+    return model, torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+def loss_of(y):
+    return y.float().pow(2).mean()
+
+
 def in_threads(work, count=4):
     threads = [threading.Thread(target=work) for _ in range(count)]
     for thread in threads:

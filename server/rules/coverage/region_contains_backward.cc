@@ -1,0 +1,95 @@
+// region-contains-backward: backward() is called inside an autocast region. Backward nodes that compute anew (a custom
+// Function without custom_bwd, checkpointed code) then compute in the region's dtype, which their forward may not have.
+//
+// autograd.grad inside a region may be part of a forward pass (forces, gradient penalties): it counts only where
+// autocast cast something in it. A region around a whole loop is told by region-spans-steps.
+#include <map>
+
+#include "server/rules/coverage/region_work.h"
+#include "server/rules/finding.h"
+
+namespace castscope::rules {
+namespace {
+
+struct Place {
+  std::uint32_t stack = 0;
+  const store::Region* region = nullptr;
+  std::uint64_t calls = 0, casts = 0;
+};
+
+std::uint64_t casts_in_backward(const store::RunData& data, std::uint32_t region) {
+  std::uint64_t casts = 0;
+  for (const store::SiteUse& use : data.site_uses) {
+    const store::Site& site = data.site(use.site);
+    if (site.phase != lanes::Phase::kBackward || site.cause != lanes::Cause::kAutocast) continue;
+    if (is_within(data, site.region, region)) casts += use.counts.casts;
+  }
+  return casts;
+}
+
+bool is_around_a_loop(const store::RunData& data, std::uint32_t region) {
+  for (; region != 0; region = data.region(region).parent)
+    if (spans_steps(data, data.region(region), kStepsOfALoop)) return true;
+  return false;
+}
+
+void tell(Inquiry& inquiry, const Place& place) {
+  const store::RunData& data = inquiry.data;
+  Finding& finding = inquiry.add(place.stack);
+  finding.title =
+      "backward runs under autocast: it is called inside the region opened at " + place_text(data, place.region->stack);
+  finding.evidence_number = {{"calls", place.calls}, {"casts_in_backward", place.casts}};
+  finding.evidence_text = {{"region", region_text(*place.region)},
+                           {"region_opened_at", place_text(data, place.region->stack)}};
+  if (const auto opened = data.user_location(place.region->stack)) finding.related.push_back(*opened);
+  finding.fix =
+      "Let the region end after the loss and call backward() outside it: backward operators run in the dtype of "
+      "their forward by themselves.";
+}
+
+void judge_backward(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  constexpr std::uint16_t kGradientsAskedFor = 1;  // FactKind::kBackward
+  const std::vector<std::uint64_t> seen = times_of_facts(data);
+  std::map<FilePlace, Place> places;
+  for (const store::Fact& fact : data.facts) {
+    if (fact.kind != lanes::FactKind::kBackward) continue;
+    const std::uint32_t region = enabled_region(data, fact.subject);
+    const std::uint64_t calls = seen[fact.id];
+    if (region == 0 || calls == 0 || is_around_a_loop(data, fact.subject)) continue;
+    const std::uint64_t casts = casts_in_backward(data, region);
+    if (fact.detail == kGradientsAskedFor && casts == 0) continue;
+    Place& place = places[place_of(data, fact.stack)];
+    if (place.stack == 0) place.stack = fact.stack;
+    if (place.region == nullptr) place.region = &data.region(region);
+    place.calls += calls;
+    place.casts = std::max(place.casts, casts);
+  }
+  for (const auto& [at, place] : places) tell(inquiry, place);
+}
+
+}  // namespace
+
+extern const Rule region_contains_backward;
+const Rule region_contains_backward = {
+    .name = "region-contains-backward",
+    .severity = "warning",
+    .summary = "backward is called inside an autocast region",
+    .thresholds = {},
+    .explanation =
+        {.what = "backward() is called while autocast is on.",
+         .why = "PyTorch's own backward operators take the dtype of their forward. What else runs in backward is "
+                "cast by the region around the call: products in a custom Function, recomputed code. The "
+                "documentation advises against it.",
+         .example = R"(import torch
+
+layer = torch.nn.Linear(32, 32)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    loss = layer(torch.randn(2, 32)).float().sum()
+    loss.backward()  # belongs after the region)",
+         .fix = "Call `backward()` after the region.",
+         .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
+    .judge = judge_backward,
+};
+
+}  // namespace castscope::rules

@@ -1,0 +1,132 @@
+// thread-lost-region: a thread computes in float32, without a region, what autocast is there for, whenever it is seen
+// while another thread is in a region: it was started, or given its work, from within. Autocast is a state of each
+// thread, and a new one begins without.
+//
+// A thread that goes its own way (an evaluation, a loader that multiplies matrices) is seen outside the others' regions
+// too, and is left alone; so is one that says what it wants by a region of its own, be it a disabled one.
+#include <algorithm>
+#include <map>
+
+#include "server/rules/coverage/region_work.h"
+#include "server/rules/finding.h"
+#include "server/store/names.h"
+
+namespace castscope::rules {
+namespace {
+
+// What the thread runs: its outermost function that is the user's own, or its innermost frame at all.
+FilePlace thread_function(const store::RunData& data, std::uint32_t stack) {
+  if (stack == 0) return {};
+  const auto& frames = data.stacks[stack - 1].frames;
+  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame)
+    if (store::is_users_own(*frame, data.torch_folders)) return {frame->file + ":" + frame->function, 0};
+  return frames.empty() ? FilePlace() : FilePlace(frames.front().file, frames.front().line);
+}
+
+// The program's first thread is nobody's: it begins with a module's code.
+bool is_started_thread(const store::RunData& data, std::uint32_t stack) {
+  if (stack == 0 || data.stacks[stack - 1].frames.empty() || data.stacks[stack - 1].truncated) return false;
+  const std::string& function = data.stacks[stack - 1].frames.back().function;
+  return function != "<module>" && function != "_run_module_as_main";
+}
+
+struct Thread {
+  std::vector<const store::OperatorUse*> lost;  // in the order in which they were first seen
+  bool on_its_own = false;
+  std::uint64_t operators = 0;
+};
+
+bool is_enabled_somewhere(const store::RunData& data, std::uint8_t device) {
+  return std::any_of(data.regions.begin(), data.regions.end(), [&](const store::Region& region) {
+    return region.enabled && region.device == device && region.kind != lanes::RegionKind::kInherited;
+  });
+}
+
+// The region that was open meanwhile, where there was but one.
+const store::Region* open_region(const store::RunData& data, std::uint8_t device) {
+  const store::Region* only = nullptr;
+  for (const store::Region& region : data.regions) {
+    if (!region.enabled || region.device != device || region.parent != 0) continue;
+    if (only != nullptr && place_of(data, only->stack) != place_of(data, region.stack)) return nullptr;
+    only = &region;
+  }
+  return only;
+}
+
+void tell(Inquiry& inquiry, const Thread& thread) {
+  const store::RunData& data = inquiry.data;
+  const store::OperatorUse& first = *thread.lost.front();
+  const store::Region* region = open_region(data, first.device);
+  const auto& frames = data.stacks[first.stack - 1].frames;
+  const bool has_line = std::any_of(frames.begin(), frames.end(), [&](const store::CodeLocation& frame) {
+    return store::is_users_own(frame, data.torch_folders);
+  });
+  // A thread that runs nothing of the user's own (target=model) is told where the region is.
+  Finding& finding = inquiry.add(!has_line && region != nullptr ? region->stack : first.stack);
+  finding.title =
+      first.op + " runs in float32 in a thread that autocast does not reach" +
+      (region == nullptr ? std::string()
+                         : ": the region opened at " + place_text(data, region->stack) + " belongs to another thread");
+  finding.evidence_number = {{"operators_not_cast", thread.operators}};
+  finding.evidence_text = {{"first_operator", first.op}, {"operators", operators_text(thread.lost)}};
+  if (region != nullptr) {
+    finding.evidence_text.emplace_back("region_of_the_other_thread", place_text(data, region->stack));
+    if (const auto opened = data.user_location(region->stack)) finding.related.push_back(*opened);
+  }
+  finding.deep_only = true;
+  finding.fix =
+      "Open the region inside the function that the thread runs (or decorate it with torch.autocast): the state "
+      "of autocast belongs to one thread. Where float32 is meant, say so by torch.autocast(…, enabled=False).";
+}
+
+void judge_threads(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  const std::vector<std::uint64_t> times = times_of_uses(data);
+  std::map<FilePlace, Thread> threads;
+  for (const store::OperatorUse& use : data.operator_uses) {
+    if (use.region != 0 || use.phase == lanes::Phase::kBackward || !is_uncast_work(use)) continue;
+    if (!is_started_thread(data, use.stack)) continue;
+    Thread& thread = threads[thread_function(data, use.stack)];
+    if (use.is(lanes::kUseOthersOpen)) {
+      thread.lost.push_back(&use);
+      thread.operators += times[use.id];
+    } else {
+      thread.on_its_own = true;
+    }
+  }
+  for (const auto& [at, thread] : threads)
+    if (!thread.lost.empty() && !thread.on_its_own && is_enabled_somewhere(data, thread.lost.front()->device))
+      tell(inquiry, thread);
+}
+
+}  // namespace
+
+extern const Rule thread_lost_region;
+const Rule thread_lost_region = {
+    .name = "thread-lost-region",
+    .severity = "warning",
+    .summary = "a thread started inside a region computes without autocast",
+    .thresholds = {},
+    .explanation = {.what = "A thread runs operators that autocast would cast, in no region, while another is in one.",
+                    .why =
+                        "The state of autocast belongs to the thread that entered the region. A thread that is started "
+                        "inside, or takes its work from there, begins without: it computes in float32.",
+                    .example = R"(import threading
+
+import torch
+
+layer = torch.nn.Linear(32, 32)
+
+def work():
+    print(layer(torch.randn(2, 32)).dtype)  # float32
+
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join())",
+                    .fix = "Open the region in the thread's own function.",
+                    .links = "https://docs.pytorch.org/docs/stable/notes/amp_examples.html#working-with-multiple-gpus"},
+    .judge = judge_threads,
+};
+
+}  // namespace castscope::rules

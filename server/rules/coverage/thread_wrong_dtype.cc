@@ -1,0 +1,126 @@
+// thread-wrong-dtype: a backward thread that autocast was handed down to computes in another low dtype than the region
+// that it was handed down from casts to.
+#include <algorithm>
+#include <map>
+
+#include "server/rules/coverage/region_work.h"
+#include "server/rules/finding.h"
+#include "server/store/names.h"
+
+namespace castscope::rules {
+namespace {
+
+constexpr std::uint8_t kHalf = 5, kBFloat16 = 15;  // c10::ScalarType
+
+struct Place {
+  std::uint32_t stack = 0;
+  const store::OperatorUse* first = nullptr;
+  const store::Region* own = nullptr;  // that it should have
+  std::uint64_t operators = 0;
+};
+
+// The region in which backward was called, of this device.
+struct Called {
+  const store::Region* region = nullptr;
+  std::uint32_t stack = 0;
+};
+std::vector<Called> backward_calls(const store::RunData& data, std::uint8_t device) {
+  std::vector<Called> calls;
+  for (const store::Fact& fact : data.facts) {
+    if (fact.kind != lanes::FactKind::kBackward) continue;
+    const std::uint32_t region = region_of_device(data, fact.subject, device);
+    calls.push_back({region != 0 && data.region(region).enabled ? &data.region(region) : nullptr, fact.stack});
+  }
+  return calls;
+}
+
+bool is_handed_down(const store::RunData& data, const store::OperatorUse& use) {
+  if (use.phase != lanes::Phase::kBackward || use.region == 0 || !use.is(lanes::kUseEligible)) return false;
+  const store::Region& region = data.region(use.region);
+  return region.kind == lanes::RegionKind::kInherited && region.enabled && use.computed == region.dtype &&
+         (use.computed == kHalf || use.computed == kBFloat16);
+}
+
+// All backward calls were made in regions of another dtype: none that it could have its own from.
+const Called* wrong_call(const std::vector<Called>& calls, std::uint8_t dtype) {
+  const Called* wrong = nullptr;
+  for (const Called& call : calls) {
+    if (call.region == nullptr || call.region->dtype == dtype) return nullptr;
+    if (wrong == nullptr) wrong = &call;
+  }
+  return wrong;
+}
+
+void tell(Inquiry& inquiry, const Place& place) {
+  const store::RunData& data = inquiry.data;
+  const std::string has(store::dtype_name(place.first->computed)), should(store::dtype_name(place.own->dtype));
+  Finding& finding = inquiry.add(place.stack);
+  finding.title =
+      place.first->op + " computes in " + has + " on a backward thread; the region around backward casts to " + should;
+  finding.evidence_number = {{"operators", place.operators}};
+  finding.evidence_text = {{"first_operator", place.first->op},
+                           {"computed_in", has},
+                           {"region_dtype", should},
+                           {"region_opened_at", place_text(data, place.own->stack)}};
+  finding.deep_only = true;
+  finding.fix =
+      "Call backward after the region, and decorate custom Functions with torch.amp.custom_fwd and custom_bwd: "
+      "then nothing depends on what a backward thread was handed down.";
+}
+
+void judge_dtype(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  const std::vector<std::uint64_t> times = times_of_uses(data);
+  std::map<std::uint8_t, std::vector<Called>> calls_of_device;
+  std::map<FilePlace, Place> places;
+  for (const store::OperatorUse& use : data.operator_uses) {
+    if (!is_handed_down(data, use)) continue;
+    auto [calls, fresh] = calls_of_device.try_emplace(use.device);
+    if (fresh) calls->second = backward_calls(data, use.device);
+    const Called* call = wrong_call(calls->second, data.region(use.region).dtype);
+    if (call == nullptr) continue;
+    // The engine's threads have no Python of their own: then it is where backward was called.
+    const std::uint32_t stack = use.stack != 0 ? use.stack : call->stack;
+    Place& place = places[place_of(data, stack)];
+    if (place.first == nullptr) place = {stack, &use, call->region, 0};
+    place.operators += times[use.id];
+  }
+  for (const auto& [at, place] : places) tell(inquiry, place);
+}
+
+}  // namespace
+
+extern const Rule thread_wrong_dtype;
+const Rule thread_wrong_dtype = {
+    .name = "thread-wrong-dtype",
+    .severity = "error",
+    .summary = "a backward thread computes in another low dtype than the region that it serves",
+    .thresholds = {},
+    .explanation =
+        {.what = "Backward is called in a region of one low dtype, and a thread of the engine computes in "
+                 "another.",
+         .why = "The engine hands the state of autocast down to its threads. Where the dtype is lost on the way "
+                "they use the device's default: gradients of a float16 pass are computed in bfloat16, or the "
+                "other way round.",
+         .example = R"(import torch
+
+# With the dtype handed down, as it should be, both are float16.
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        print((grad.float() @ torch.randn(32, 32)).dtype)
+        return grad * 2
+
+with torch.autocast("cpu", dtype=torch.float16):
+    Double.apply(torch.randn(2, 32, requires_grad=True)).sum().backward())",
+         .fix = "Call backward after the region; decorate custom Functions with custom_fwd and custom_bwd.",
+         .links =
+             "https://docs.pytorch.org/docs/stable/notes/amp_examples.html#autocast-and-custom-autograd-functions"},
+    .judge = judge_dtype,
+};
+
+}  // namespace castscope::rules

@@ -1,0 +1,137 @@
+#include "server/rules/errors/error_facts.h"
+
+#include <algorithm>
+#include <cctype>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "server/rules/uses.h"
+#include "server/store/names.h"
+
+namespace castscope::rules {
+namespace {
+
+bool says(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+// at::autocast::prioritize, which is asked for the widest of the arguments' dtypes.
+constexpr std::string_view kMixedHalvesText = "Unexpected floating ScalarType in at::autocast::prioritize";
+constexpr std::string_view kBannedText = "unsafe to autocast";
+
+bool is_about_dtypes(std::string_view text, const store::OperatorUse* use) {
+  const std::set<std::uint8_t> named = dtypes_named(text);
+  const bool half_named = std::any_of(named.begin(), named.end(), is_low);
+  if (named.size() > 1 && half_named && says(text, "type")) return true;
+  // "Expected self.dtype to be equal to src.dtype": names none
+  return (says(text, "dtype") || says(text, "scalar type")) && use != nullptr && mixes_halves(*use);
+}
+
+bool is_unlisted(const store::RunData& data, const store::OperatorUse& use) {
+  constexpr std::uint16_t kKnown = lanes::kUseEligible | lanes::kUseSiblingEligible | lanes::kUseElsewhere;
+  return !use.is(kKnown | lanes::kUseWrites) && enabled_region(data, use) != nullptr;
+}
+
+// The cache served a copy in another dtype than that of the region, at this line.
+bool got_wrong_copy(const store::RunData& data, const Line& line) {
+  return std::any_of(data.site_uses.begin(), data.site_uses.end(), [&](const store::SiteUse& of) {
+    const store::Site& site = data.site(of.site);
+    return site.cause == lanes::Cause::kAutocast && of.counts.hits > 0 && site.region != 0 &&
+           site.to != data.region(site.region).dtype && line_of(data, site.stack) == line;
+  });
+}
+
+// FSDP casts to one of these dtypes in a region of another.
+bool is_of_fsdp(const store::RunData& data, const std::set<std::uint8_t>& dtypes) {
+  return std::any_of(data.sites.begin(), data.sites.end(), [&](const store::Site& site) {
+    if (site.cause != lanes::Cause::kFsdp || site.region == 0) return false;
+    const store::Region& region = data.region(site.region);
+    return region.enabled && region.dtype != site.to && dtypes.contains(region.dtype) != dtypes.contains(site.to);
+  });
+}
+
+std::vector<ErrorAt> errors(const store::RunData& data, const std::function<bool(const store::Fact&)>& belongs) {
+  std::vector<std::uint64_t> times(data.facts.size() + 1);
+  for (const store::FactCount& count : data.fact_counts) times[count.fact] += count.times;
+  std::map<Line, ErrorAt> places;
+  for (const store::Fact& fact : data.facts) {
+    if (fact.kind != lanes::FactKind::kError || times[fact.id] == 0 || !belongs(fact)) continue;
+    ErrorAt& at = places[line_of(data, fact.stack)];
+    if (at.times == 0) at.stack = fact.stack, at.text = fact.text;
+    if (at.use == 0) at.use = fact.subject;
+    at.times += times[fact.id];
+  }
+  std::vector<ErrorAt> all;
+  for (auto& [line, at] : places) all.push_back(std::move(at));
+  return all;
+}
+
+}  // namespace
+
+std::set<std::uint8_t> dtypes_named(std::string_view text) {
+  static const std::map<std::string_view, std::uint8_t> kWords = {
+      {"BFloat16", kBrain}, {"bfloat16", kBrain}, {"Half", kHalf},     {"half", kHalf},
+      {"float16", kHalf},   {"Float", kFloat},    {"float", kFloat},   {"float32", kFloat},
+      {"Double", kDouble},  {"double", kDouble},  {"float64", kDouble}};
+  std::set<std::uint8_t> named;
+  const auto in_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t end = begin;
+    while (end < text.size() && in_word(text[end])) ++end;
+    if (const auto word = kWords.find(text.substr(begin, end - begin)); word != kWords.end())
+      named.insert(word->second);
+    begin = end + 1;
+  }
+  return named;
+}
+
+bool mixes_halves(const store::OperatorUse& use) {
+  std::set<std::uint8_t> dtypes;
+  for (const lanes::Operand& operand : use.operands)
+    if (is_floating(operand.dtype) && (operand.flags & lanes::kOperandNumber) == 0) dtypes.insert(operand.dtype);
+  return dtypes.size() > 1 && std::any_of(dtypes.begin(), dtypes.end(), is_low);
+}
+
+std::string words_of(const lanes::Operand& operand) {
+  const std::string dtype(store::dtype_name(operand.dtype));
+  return operand.role == lanes::Role::kUnknown ? dtype : dtype + " " + std::string(store::name(operand.role));
+}
+
+ErrorTopic topic_of(const store::RunData& data, const store::Fact& error) {
+  if (error.kind != lanes::FactKind::kError) return ErrorTopic::kOther;
+  if (says(error.text, kMixedHalvesText)) return ErrorTopic::kMixedHalves;
+  if (says(error.text, kBannedText)) return ErrorTopic::kBanned;
+  const store::OperatorUse* use = error.subject == 0 ? nullptr : &data.operator_use(error.subject);
+  const bool custom = use != nullptr && !use->op.starts_with("aten::") && mixes_halves(*use);
+  if (custom && is_unlisted(data, *use)) return ErrorTopic::kNotListed;  // whatever its kernel says
+  if (!is_about_dtypes(error.text, use)) return ErrorTopic::kOther;
+  if (got_wrong_copy(data, line_of(data, error.stack))) return ErrorTopic::kElsewhere;
+  if (is_of_fsdp(data, dtypes_named(error.text))) return ErrorTopic::kElsewhere;
+  if (use == nullptr) return ErrorTopic::kMismatch;
+  if (use->is(lanes::kUseSiblingEligible) && enabled_region(data, *use) != nullptr) return ErrorTopic::kElsewhere;
+  return is_unlisted(data, *use) ? ErrorTopic::kNotListed : ErrorTopic::kMismatch;
+}
+
+std::vector<ErrorAt> errors_about(const store::RunData& data, ErrorTopic topic) {
+  return errors(data, [&](const store::Fact& fact) { return topic_of(data, fact) == topic; });
+}
+
+std::vector<ErrorAt> errors_saying(const store::RunData& data, std::string_view part) {
+  return errors(data, [&](const store::Fact& fact) { return says(fact.text, part); });
+}
+
+void tell_error(const store::RunData& data, const ErrorAt& at, Finding& finding) {
+  finding.evidence_number.emplace_back("errors", at.times);
+  finding.evidence_text.emplace_back("error", at.text);
+  if (at.use == 0) return;
+  const store::OperatorUse& use = data.operator_use(at.use);
+  finding.evidence_text.emplace_back("operator", use.op);
+  std::string arguments;
+  for (const lanes::Operand& operand : use.operands) arguments += (arguments.empty() ? "" : ", ") + words_of(operand);
+  finding.evidence_text.emplace_back("arguments", arguments);
+  const store::Region* region = use.region == 0 ? nullptr : &data.region(use.region);
+  finding.evidence_text.emplace_back("autocast", region == nullptr ? "no region"
+                                                 : region->enabled ? std::string(store::dtype_name(region->dtype))
+                                                                   : "disabled");
+}
+
+}  // namespace castscope::rules

@@ -1,0 +1,57 @@
+#include <gmock/gmock.h>
+
+#include "server/rules/rules_test.h"
+
+namespace castscope::rules {
+namespace {
+
+using DtypePositionLossTest = RulesTest;
+
+std::uint32_t positions(TestRun& run, std::uint8_t to = kBFloat16) {
+  store::SiteInfo info;
+  info.stack = run.line("train.py", 8);
+  info.call_site = run.call_site("aten::matmul", 0, "self");
+  info.region = 1;
+  info.role = Role::kInput;
+  info.cause = lanes::Cause::kAutocast;
+  info.why = WhyNotCached::kNoRequiresGrad;
+  info.phase = lanes::Phase::kForward;
+  info.from = kFloat32;
+  info.to = to;
+  return run.site(info);
+}
+
+void cast_of(TestRun& run, const TestRun::Sample& sample, std::uint8_t to = kBFloat16) {
+  const auto region = run.region("train.py", 5);
+  const auto site = positions(run, to);
+  run.enter(region).deep().cast(site, 0x10).values(site, sample).exit();
+}
+
+TEST_F(DtypePositionLossTest, C35_PositionsBeyond65536) {
+  expect_golden("C-35", judged([](TestRun& run) { cast_of(run, {.most = 65599, .sampled = 64, .integers = 64}); }));
+}
+
+TEST_F(DtypePositionLossTest, C35_SmallIds) {
+  expect_none(judged([](TestRun& run) { cast_of(run, {.most = 255, .sampled = 64, .integers = 64}); }));
+}
+
+TEST_F(DtypePositionLossTest, Float16CountsTo2048) {
+  expect_none(judged([](TestRun& run) { cast_of(run, {.most = 2047, .sampled = 64, .integers = 64}, kFloat16); }));
+  EXPECT_EQ(judged([](TestRun& run) { cast_of(run, {.most = 4095, .sampled = 64, .integers = 64}, kFloat16); }).size(),
+            1u);
+}
+
+TEST_F(DtypePositionLossTest, NumbersThatAreNotAllWholeAreNoPositions) {
+  expect_none(judged([](TestRun& run) { cast_of(run, {.most = 65599.5, .sampled = 64, .integers = 63}); }));
+}
+
+TEST_F(DtypePositionLossTest, NumbersThatLowPrecisionHoldsExactly) {
+  expect_none(judged([](TestRun& run) { cast_of(run, {.most = 65536, .sampled = 64, .integers = 64}); }));
+}
+
+TEST_F(DtypePositionLossTest, CountsThatAreMostlyZeros) {
+  expect_none(judged([](TestRun& run) { cast_of(run, {.most = 301, .sampled = 64, .zeros = 60, .integers = 64}); }));
+}
+
+}  // namespace
+}  // namespace castscope::rules

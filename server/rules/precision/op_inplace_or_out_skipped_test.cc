@@ -1,0 +1,71 @@
+#include <gmock/gmock.h>
+
+#include "server/rules/rules_test.h"
+
+namespace castscope::rules {
+namespace {
+
+using OpInplaceOrOutSkippedTest = RulesTest;
+
+std::uint32_t addmm(TestRun& run, std::uint8_t of_product, std::uint8_t result = store::kNoDtype) {
+  return run.use({.op = "aten::addmm_",
+                  .line = 8,
+                  .operands = {operand(kFloat32), operand(of_product), operand(kFloat32, Role::kInput)},
+                  .computed = kFloat32,
+                  .result = result,
+                  .flags = lanes::kUseSiblingEligible | lanes::kUseWrites});
+}
+
+TEST_F(OpInplaceOrOutSkippedTest, C37_InPlaceAndOut) {
+  expect_golden("C-37", judged([](TestRun& run) {
+                  const auto region = run.region("train.py", 5);
+                  const auto in_place = addmm(run, kFloat32);
+                  const auto out = run.use({.op = "aten::mm.out",
+                                            .line = 9,
+                                            .operands = {operand(kFloat32), operand(kFloat32), operand(kFloat32)},
+                                            .flags = lanes::kUseSiblingEligible | lanes::kUseWrites});
+                  run.enter(region).deep().called(in_place, 2).called(out).exit();
+                }));
+}
+
+TEST_F(OpInplaceOrOutSkippedTest, C37_ThatRaisesIsAWarning) {
+  const auto findings = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto in_place = addmm(run, kBFloat16);
+    const auto error = run.error(8, "expected m1 and m2 to have the same dtype", in_place);
+    run.enter(region).deep().called(in_place).seen(error).exit();
+  });
+  const auto found = std::find_if(findings.begin(), findings.end(),
+                                  [](const Finding& f) { return f.rule == "op-inplace-or-out-skipped"; });
+  ASSERT_NE(found, findings.end());
+  EXPECT_EQ(found->severity, "warning");
+}
+
+TEST_F(OpInplaceOrOutSkippedTest, InPlaceFormsOfWhatAutocastWouldNotLower) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto exp = run.use({.op = "aten::exp_",
+                              .line = 8,
+                              .operands = {operand(kFloat32)},
+                              .flags = lanes::kUseSiblingEligible | lanes::kUseWrites});
+    run.enter(region).deep().called(exp).exit();
+  }));
+}
+
+TEST_F(OpInplaceOrOutSkippedTest, WhereAutocastIsOffAndWhereAllIsLow) {
+  expect_none(judged([](TestRun& run) {
+    auto off = TestRun::default_region();
+    off.enabled = false;
+    const auto disabled = run.region("train.py", 4, off);
+    const auto in_float32 = addmm(run, kFloat32);
+    const auto region = run.region("train.py", 5);
+    const auto low = run.use({.op = "aten::mm.out",
+                              .line = 9,
+                              .operands = {operand(kBFloat16), operand(kBFloat16), operand(kBFloat16)},
+                              .flags = lanes::kUseSiblingEligible | lanes::kUseWrites});
+    run.deep().enter(disabled).called(in_float32).exit().enter(region).called(low).exit();
+  }));
+}
+
+}  // namespace
+}  // namespace castscope::rules
