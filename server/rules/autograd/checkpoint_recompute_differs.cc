@@ -5,6 +5,7 @@
 // Not this: torch.utils.checkpoint, which restores autocast; a line that runs in both dtypes in forward too, as often.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "absl/strings/str_join.h"
 #include "server/rules/code_places.h"
