@@ -18,9 +18,9 @@ namespace {
 bool all_half(const store::OperatorUse& use) {
   bool any = false;
   for (const lanes::Operand& operand : use.operands) {
-    if (!decides_dtype(operand) || operand.role == lanes::Role::kWeight) continue;
-    if (is_half(operand.dtype)) any = true;
-    if (is_float(operand.dtype)) return false;
+    if (!has_dimensions(operand) || operand.role == lanes::Role::kWeight) continue;
+    if (is_low(operand.dtype)) any = true;
+    if (operand.dtype == kFloat) return false;
   }
   return any;
 }
@@ -34,7 +34,7 @@ void judge_fp32(Inquiry& inquiry) {
     if (use.phase != lanes::Phase::kForward || !use.is(lanes::kUseEligible) || use.is(lanes::kUseConverts))
       return false;
     const bool loss = use.is(lanes::kUseReduces) && (training.contains(process) || !use.is(lanes::kUseGradMode));
-    return is_float(use.computed) && in_autocast(data, use) && all_half(use) && !loss;
+    return use.computed == kFloat && in_autocast(data, use) && all_half(use) && !loss;
   };
   for (const ListedOperators& listed : listed_operators(data, is_one)) {
     Finding& finding = inquiry.add(listed.first->stack);
