@@ -443,7 +443,7 @@ def c35_timestamps_into_a_layer():
 def c35_float16():
     positions, frequencies = torch.arange(5000.0), torch.rand(1, 16)
     with region(torch.float16):
-        torch.einsum("ni,if->nf", positions[:, None], frequencies)  # finds: dtype-position-loss
+        positions[:, None] @ frequencies  # finds: dtype-position-loss
 
 
 def c35n_small_ids():
