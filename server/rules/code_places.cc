@@ -30,6 +30,13 @@ std::string line_text(const CodeLocation& frame) { return frame.file + ":" + std
 
 }  // namespace
 
+std::vector<ProcessUses> uses_by_process(const RunData& data) {
+  std::vector<ProcessUses> all(data.processes.size());
+  for (const store::UseCount& count : data.use_counts)  // ordered
+    if (count.times > 0) all[count.process - 1].push_back({&data.operator_use(count.use), count.times});
+  return all;
+}
+
 std::string_view last_name(std::string_view qualified) { return qualified.substr(qualified.rfind('.') + 1); }
 
 FunctionMethod function_method(const RunData& data, std::uint32_t stack) {

@@ -6,10 +6,20 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "server/rules/uses.h"
 
 namespace castscope::rules {
+
+// What one process did, in the order of first calls. Code is known by its lines and modules, which other processes of
+// the run may use otherwise.
+struct CountedUse {
+  const store::OperatorUse* use = nullptr;
+  std::uint64_t times = 0;
+};
+using ProcessUses = std::vector<CountedUse>;
+std::vector<ProcessUses> uses_by_process(const store::RunData&);
 
 // A method of a torch.autograd.Function: of the innermost one on a stack.
 struct FunctionMethod {

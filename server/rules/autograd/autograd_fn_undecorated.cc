@@ -14,31 +14,15 @@
 namespace castscope::rules {
 namespace {
 
-struct InFloat {
-  const store::OperatorUse* first = nullptr;
-  std::uint64_t times = 0;
-  std::set<std::string> operators;
-};
-
-InFloat in_float(const store::RunData& data, const OwnFunction& function) {
-  InFloat found;
-  for (const OwnFunction::BackwardUse& backward : function.backward) {
-    const store::OperatorUse& use = *backward.use;
-    if (!use.computed == kFloat || in_autocast(data, use)) continue;
-    if (found.first == nullptr) found.first = &use;
-    found.times += backward.times;
-    found.operators.insert(operator_name(use.op));
-  }
-  return found;
-}
-
 void judge_undecorated(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
-  for (const OwnFunction& function : own_functions(data)) {
-    if (function.forward_low.empty()) continue;
-    const InFloat found = in_float(data, function);
+  const auto in_float = [&](const OwnFunction& function, const store::OperatorUse& use) {
+    return !function.forward_low.empty() && use.computed == kFloat && !in_autocast(data, use);
+  };
+  for (const WrongBackward& found : wrong_backwards(data, in_float)) {
+    const OwnFunction& function = found.function;
     // One that is used outside regions too computes in float32 there, rightly.
-    if (found.first == nullptr || (found.times > 0 && found.times <= function.forward_float)) continue;
+    if (found.fewest <= function.forward_float) continue;
     const std::string low(store::dtype_name(*function.forward_low.begin()));
     Finding& finding = inquiry.add(found.first->stack);
     finding.title = "the backward of " + function.name + " computes in float32, outside autocast, what belongs to a " +

@@ -20,33 +20,27 @@ bool is_wrong(const store::RunData& data, const OwnFunction& function, const sto
 
 void judge_wrong_dtype(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
-  for (const OwnFunction& function : own_functions(data)) {
-    const store::OperatorUse* first = nullptr;
-    std::uint64_t times = 0;
-    std::set<std::string> operators;
-    for (const OwnFunction::BackwardUse& backward : function.backward) {
-      if (!is_wrong(data, function, *backward.use)) continue;
-      if (first == nullptr) first = backward.use;
-      times += backward.times;
-      operators.insert(operator_name(backward.use->op));
-    }
-    if (first == nullptr) continue;
-    const std::string backward_dtype(store::dtype_name(first->computed));
+  const auto wrong = [&](const OwnFunction& function, const store::OperatorUse& use) {
+    return is_wrong(data, function, use);
+  };
+  for (const WrongBackward& found : wrong_backwards(data, wrong)) {
+    const OwnFunction& function = found.function;
+    const std::string backward_dtype(store::dtype_name(found.first->computed));
     const std::string forward_dtype(function.forward_low.empty() ? "float32"
                                                                  : store::dtype_name(*function.forward_low.begin()));
-    Finding& finding = inquiry.add(first->stack);
+    Finding& finding = inquiry.add(found.first->stack);
     finding.title = "the backward of " + function.name + " computes in " + backward_dtype +
                     ", its forward computed in " + forward_dtype;
     finding.deep_only = true;
-    finding.evidence_number = {{"operators_in_another_dtype", times}};
+    finding.evidence_number = {{"operators_in_another_dtype", found.times}};
     finding.evidence_text = {{"function", function.name},
                              {"forward_computed_in", forward_dtype},
                              {"backward_computed_in", backward_dtype},
-                             {"operators", absl::StrJoin(operators, ", ")}};
+                             {"operators", absl::StrJoin(found.operators, ", ")}};
     if (const auto forward = data.user_location(function.forward_stack)) finding.related.push_back(*forward);
-    if (const auto region = data.user_location(region_of_device(data, *first)->stack))
+    if (const auto region = data.user_location(enabled_region(data, *found.first)->stack))
       finding.related.push_back(*region);
-    const std::string device(store::device_name(first->device));
+    const std::string device(store::device_name(found.first->device));
     finding.fix =
         "Call backward outside autocast regions, and decorate both methods (@torch.amp.custom_fwd(device_type=\"" +
         device + "\"), @torch.amp.custom_bwd(device_type=\"" + device +

@@ -26,19 +26,18 @@ struct SpotUses {
   std::map<std::uint8_t, const OperatorUse*> first_again;
 };
 
-std::map<Spot, SpotUses> spots_of(const store::RunData& data) {
-  std::map<std::uint32_t, std::uint64_t> times;
-  for (const store::UseCount& count : data.use_counts) times[count.use] += count.times;
+std::map<Spot, SpotUses> spots_of(const store::RunData& data, const ProcessUses& uses) {
   std::map<Spot, SpotUses> spots;
-  for (const OperatorUse& use : data.operator_uses) {
+  for (const auto& [counted, times] : uses) {
+    const OperatorUse& use = *counted;
     SpotUses& spot = spots[spot_of(data, use)];
     if (use.phase != Phase::kBackward) {
-      spot.forward[use.computed] += times[use.id];
+      spot.forward[use.computed] += times;
       if (!is_cast_down(data, use)) continue;
       if (spot.cast_down.empty()) spot.forward_stack = use.stack;
       spot.cast_down.insert(use.computed);
     } else if (use.is(lanes::kUseGradMode) && !called_by_engine(data, use)) {
-      spot.again[use.computed] += times[use.id];
+      spot.again[use.computed] += times;
       spot.first_again.try_emplace(use.computed, &use);
     }
   }
@@ -79,10 +78,11 @@ void tell(Inquiry& inquiry, const Recompute& found) {
                       "torch.utils.checkpoint.checkpoint(function, *args, use_reentrant=False), which does.";
 }
 
-void judge_recompute(Inquiry& inquiry) {
-  const store::RunData& data = inquiry.data;
+// Of one process, by owner_of.
+std::map<std::pair<std::string, std::string>, Recompute> recomputes_of(const store::RunData& data,
+                                                                       const ProcessUses& process) {
   std::map<std::pair<std::string, std::string>, Recompute> by_owner;
-  for (const auto& [spot, uses] : spots_of(data)) {
+  for (const auto& [spot, uses] : spots_of(data, process)) {
     for (const auto& [dtype, first] : uses.first_again) {
       const std::uint64_t times = uses.again.at(dtype);
       const auto same = uses.forward.find(dtype);
@@ -99,7 +99,20 @@ void judge_recompute(Inquiry& inquiry) {
       found.was = uses.cast_down.empty() ? uses.forward.begin()->first : *uses.cast_down.begin();
     }
   }
-  for (const auto& [owner, found] : by_owner) tell(inquiry, found);
+  return by_owner;
+}
+
+void judge_recompute(Inquiry& inquiry) {
+  std::map<Line, Recompute> by_place;
+  for (const ProcessUses& process : uses_by_process(inquiry.data)) {
+    for (auto& [owner, found] : recomputes_of(inquiry.data, process)) {
+      const auto [at, fresh] = by_place.try_emplace(line_of(inquiry.data, found.first->stack), found);
+      if (fresh) continue;
+      at->second.times += found.times;
+      at->second.operators.merge(found.operators);
+    }
+  }
+  for (const auto& [place, found] : by_place) tell(inquiry, found);
 }
 
 }  // namespace

@@ -96,13 +96,30 @@ std::string words_of(const lanes::Operand& operand) {
   return operand.role == lanes::Role::kUnknown ? dtype : dtype + " " + std::string(store::name(operand.role));
 }
 
+namespace {
+
+// It was called so and came back: what was raised in its body was caught there (an import on its first call, say).
+bool came_back(const store::RunData& data, const store::OperatorUse& raised) {
+  const auto same = [&](const lanes::Operand& a, const lanes::Operand& b) {
+    return a.argument == b.argument && a.dtype == b.dtype;
+  };
+  return std::any_of(data.use_counts.begin(), data.use_counts.end(), [&](const store::UseCount& count) {
+    const store::OperatorUse& use = data.operator_use(count.use);
+    return count.times > 0 && use.stack == raised.stack && use.op == raised.op &&
+           std::equal(use.operands.begin(), use.operands.end(), raised.operands.begin(), raised.operands.end(), same);
+  });
+}
+
+}  // namespace
+
 ErrorTopic topic_of(const store::RunData& data, const store::Fact& error) {
   if (error.kind != lanes::FactKind::kError) return ErrorTopic::kOther;
   if (says(error.text, kMixedHalvesText)) return ErrorTopic::kMixedHalves;
   if (says(error.text, kBannedText)) return ErrorTopic::kBanned;
   const store::OperatorUse* use = error.subject == 0 ? nullptr : &data.operator_use(error.subject);
   const bool custom = use != nullptr && !use->op.starts_with("aten::") && mixes_halves(*use);
-  if (custom && is_unlisted(data, *use)) return ErrorTopic::kNotListed;  // whatever its kernel says
+  if (custom && is_unlisted(data, *use))  // whatever its kernel says
+    return came_back(data, *use) ? ErrorTopic::kElsewhere : ErrorTopic::kNotListed;
   if (!is_about_dtypes(error.text, use)) return ErrorTopic::kOther;
   if (got_wrong_copy(data, line_of(data, error.stack))) return ErrorTopic::kElsewhere;
   if (is_of_fsdp(data, dtypes_named(error.text))) return ErrorTopic::kElsewhere;

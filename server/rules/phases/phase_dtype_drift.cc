@@ -34,18 +34,20 @@ bool is_tool(const RunData& data, std::uint32_t stack) {
 }
 
 struct SpotUses {
-  std::vector<const OperatorUse*> training, evaluation;
+  std::vector<const OperatorUse*> training;
+  ProcessUses evaluation;
 };
 
-std::map<Spot, SpotUses> spots_of(const RunData& data) {
+std::map<Spot, SpotUses> spots_of(const RunData& data, const ProcessUses& uses) {
   std::map<Spot, SpotUses> spots;
-  for (const OperatorUse& use : data.operator_uses) {
+  for (const CountedUse& counted : uses) {
+    const OperatorUse& use = *counted.use;
     if (weights_of(use).empty() || called_by_engine(data, use)) continue;
     if (use.is(lanes::kUseGradMode)) {
       spots[spot_of(data, use)].training.push_back(&use);
     } else if (use.phase != lanes::Phase::kBackward && !is_tool(data, use.stack) &&
                function_method(data, use.stack).kind == FunctionMethod::Kind::kNone) {
-      spots[spot_of(data, use)].evaluation.push_back(&use);
+      spots[spot_of(data, use)].evaluation.push_back(counted);
     }
   }
   return spots;
@@ -62,27 +64,25 @@ struct Drift {
   std::set<std::string> names;
 };
 
+// Of one process.
 class Comparison {
  public:
-  explicit Comparison(const RunData& data) : data_(data), times_(data.operator_uses.size() + 1) {
-    for (const store::UseCount& count : data.use_counts) times_[count.use] += count.times;
-  }
+  Comparison(const RunData& data, const ProcessUses& uses) : data_(data), spots_(spots_of(data, uses)) {}
 
   // By model, or by function where there is none.
-  std::map<std::string, Drift> drifts() {
+  std::map<std::string, Drift> drifts() const {
     std::map<std::string, Drift> found;
-    for (const auto& [spot, uses] : spots_of(data_)) {
+    for (const auto& [spot, uses] : spots_) {
       const OperatorUse* training = trained_low(uses);
       if (training == nullptr) continue;
       bool is_one = false;
-      for (const OperatorUse* evaluation : uses.evaluation) {
-        if (!drifted(uses, *training, *evaluation)) continue;
-        note(found[owner_of(*evaluation)], *training, *evaluation);
+      for (const CountedUse& evaluation : uses.evaluation) {
+        if (!drifted(uses, *training, evaluation)) continue;
+        note(found[owner_of(*training)], *training, evaluation);
         is_one = true;
       }
       if (is_one) ++found[owner_of(*training)].operators;
     }
-    std::erase_if(found, [](const auto& entry) { return entry.second.evaluation == nullptr; });
     return found;
   }
 
@@ -93,30 +93,31 @@ class Comparison {
     });
     return found == uses.training.end() ? nullptr : *found;
   }
-  bool drifted(const SpotUses& uses, const OperatorUse& training, const OperatorUse& evaluation) const {
+  bool drifted(const SpotUses& uses, const OperatorUse& training, const CountedUse& counted) const {
+    const OperatorUse& evaluation = *counted.use;
     if (std::any_of(uses.training.begin(), uses.training.end(),
                     [&](const OperatorUse* use) { return use->computed == evaluation.computed; }))
       return false;
     if (weights_of(evaluation) != weights_of(training)) return false;
     const bool none = region_of_device(data_, evaluation) == nullptr && evaluation.computed == kFloat;
     if (!none && !is_cast_down(data_, evaluation)) return false;
-    return evaluation.id > training.id || times_[evaluation.id] > 1;
+    return evaluation.id > training.id || counted.times > 1;
   }
   std::string owner_of(const OperatorUse& use) const {
     if (use.module != 0) return data_.modules[use.module - 1].model();
     const store::CodeLocation at = data_.user_location(use.stack).value_or(store::CodeLocation());
     return at.file + "\n" + at.function;
   }
-  void note(Drift& drift, const OperatorUse& training, const OperatorUse& evaluation) const {
-    drift.times += times_[evaluation.id];
-    drift.names.insert(operator_name(evaluation.op));
-    if (drift.evaluation != nullptr && drift.evaluation->id < evaluation.id) return;
+  static void note(Drift& drift, const OperatorUse& training, const CountedUse& evaluation) {
+    drift.times += evaluation.times;
+    drift.names.insert(operator_name(evaluation.use->op));
+    if (drift.evaluation != nullptr && drift.evaluation->id < evaluation.use->id) return;
     drift.training = &training;
-    drift.evaluation = &evaluation;
+    drift.evaluation = evaluation.use;
   }
 
   const RunData& data_;
-  std::vector<std::uint64_t> times_;  // by use
+  const std::map<Spot, SpotUses> spots_;
 };
 
 // The outermost line of the user's: where evaluation and training part.
@@ -160,7 +161,14 @@ void tell(Inquiry& inquiry, const Drift& drift) {
 }
 
 void judge_drift(Inquiry& inquiry) {
-  for (const auto& [owner, drift] : Comparison(inquiry.data).drifts()) tell(inquiry, drift);
+  std::map<Line, Drift> by_place;
+  for (const ProcessUses& uses : uses_by_process(inquiry.data)) {
+    for (const auto& [owner, drift] : Comparison(inquiry.data, uses).drifts()) {
+      const auto [at, fresh] = by_place.try_emplace(line_of(inquiry.data, drift.evaluation->stack), drift);
+      if (!fresh) at->second.times += drift.times;
+    }
+  }
+  for (const auto& [place, drift] : by_place) tell(inquiry, drift);
 }
 
 }  // namespace
