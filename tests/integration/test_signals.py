@@ -45,8 +45,8 @@ def test_every_signal_reaches_the_job_once(castscope, python, send, number):
     job = castscope.start(python, "-c", HANDLING, preexec_fn=has_defaults, start_new_session=send is os.killpg)
     job.stdout.readline()
     send(job.pid, number)
-    out, _ = job.communicate(timeout=60)
-    assert (job.returncode, out) == (7, b"%d\n" % number)
+    out, said = job.communicate(timeout=60)
+    assert (job.returncode, out) == (7, b"%d\n" % number), said.decode()
 
 
 def test_a_signal_to_the_group_is_not_forwarded_however_busy_the_machine_is(castscope, python):
