@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "server/cli/commands.h"
+#include "server/cli/proc.h"
 
 namespace castscope::cli {
 
