@@ -9,6 +9,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "agent/observe/autocast_state.h"
+#include "agent/observe/call_frame.h"
 #include "agent/observe/facts.h"
 #include "agent/observe/hooks.h"
 #include "agent/observe/torch_python.h"
@@ -20,9 +22,10 @@ using lanes::ErrorKind;
 
 // Longer texts hold stacks of C++ or lists of candidates; what an error says stands at its begin.
 constexpr std::size_t kMostText = 500;
-// Code that raises for control flow may put ever new numbers into its text: so many different ones from one line, and
-// from one process, are told.
-constexpr std::uint32_t kMostAtOneLine = 4, kMostInProcess = 400;
+// Code that raises for control flow may put ever new numbers into its text: so many different ones from one place (a
+// stack), and from one process, are told.
+constexpr std::uint32_t kMostAtOnePlace = 4, kMostInProcess = 400;
+constexpr std::size_t kMostStacks = 10'000;  // remembered in one thread
 
 thread_local std::uint32_t t_own_questions = 0;
 
@@ -40,24 +43,31 @@ bool is_no_rehearsal(Definitions& definitions, const RawStack& stack, lanes::Fac
          !definitions.passes_through(stack, [](const Definitions::Place& at) { return runs_without_values(at.file); });
 }
 
-bool has_room(ThreadState& t, std::string_view text, std::uint64_t line) {
-  ThreadState::ErrorsAt& at = t.errors[line];
+bool has_room(ThreadState& t, std::string_view text, std::uint64_t stack) {
+  if (t.errors.size() >= kMostStacks) t.errors.clear();
+  ThreadState::ErrorsAt& at = t.errors[stack];
   const std::size_t hash = std::hash<std::string_view>{}(text);
   for (std::uint32_t i = 0; i < at.known; ++i)
     if (at.texts[i] == hash) return true;
-  if (at.known == kMostAtOneLine) return false;
+  if (at.known == kMostAtOnePlace) return false;
   if (g_process.recording.load()->errors.fetch_add(1, std::memory_order_relaxed) >= kMostInProcess) return false;
   at.texts[at.known++] = hash;
   return true;
 }
 
+// Naming the stack may wait for the GIL. Backward nodes hold locks of their own, for which whoever has the GIL may
+// wait: there the code has to be known already, as the call of backward makes it.
+bool may_name_stack(ThreadState& t) {
+  if (!in_backward() || g_process.python.gil_check() != 0) return true;
+  RawStack raw;
+  PythonStack::capture(g_process.python, t.python_thread, raw);
+  return g_process.recording.load()->definitions.pinned(raw);
+}
+
 void note_error(ThreadState& t, ErrorKind kind, std::string_view text) {
   text = cut(text);
-  const void* frame = PythonStack::top(g_process.python, t.python_thread);
-  if (frame == nullptr) return;  // nobody's line
-  const auto code = read_at<std::uint64_t>(frame, g_process.python.frame.code);
-  const auto line = mix(code, read_at<std::uint64_t>(frame, g_process.python.frame.instruction), 0);
-  if (!has_room(t, text, line)) return;
+  if (PythonStack::top(g_process.python, t.python_thread) == nullptr) return;  // nobody's line
+  if (!has_room(t, text, summary_of(t).hash) || !may_name_stack(t)) return;
   const std::uint32_t use = operators::open_use(t);
   note_fact(t, {lanes::FactKind::kError, static_cast<std::uint16_t>(kind), use, text}, is_no_rehearsal);
 }

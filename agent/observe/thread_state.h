@@ -183,7 +183,7 @@ struct ThreadState {
     std::uint32_t known = 0;
     std::array<std::size_t, 4> texts{};  // their hashes
   };
-  std::unordered_map<std::uint64_t, ErrorsAt> errors;  // by the line that was running
+  std::unordered_map<std::uint64_t, ErrorsAt> errors;  // by stack hash
   std::unique_ptr<operators::ThreadOperators, operators::DeleteThreadOperators> operators;
 };
 

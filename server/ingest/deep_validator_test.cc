@@ -239,7 +239,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "role that is on no list"},
         Nonsense{"ShortFlow", Batch().raw(DefinitionKind::kFlow, 1, "abcd"), "a flow definition of 4 bytes, not 12"},
         Nonsense{"ShortFact", Batch().raw(DefinitionKind::kFact, 1, ""), "a fact definition of 0 bytes, not 16"},
-        Nonsense{"UnlistedFact", Batch().fact(1, fact_of(10)), "kind or detail that is on no list"},
+        Nonsense{"UnlistedFact", Batch().fact(1, fact_of(99)), "kind or detail that is on no list"},
         Nonsense{"UnlistedStaleness", Batch().fact(1, fact_of(1, 5)), "kind or detail that is on no list"},
         Nonsense{"UnlistedError", Batch().fact(1, fact_of(3, 2)), "kind or detail that is on no list"},
         Nonsense{"NoNumber", Batch().fact(0, fact_of(1)), "without a number"},

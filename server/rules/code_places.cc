@@ -9,8 +9,6 @@ namespace {
 using store::CodeLocation;
 using store::RunData;
 
-constexpr std::uint8_t kHalf = 5, kFloat = 6, kBFloat16 = 15;  // c10::ScalarType
-
 // "autograd/function.py" of a frame in the torch package, "" of others.
 std::string_view within_torch(const RunData& data, const CodeLocation& frame) {
   if (store::is_users_own(frame, data.torch_folders)) return "";
@@ -83,17 +81,7 @@ bool called_by_engine(const RunData& data, const store::OperatorUse& use) {
   return frames.empty() || within_torch(data, frames.front()) == "autograd/graph.py";
 }
 
-// A use belongs to the innermost open region, whatever its device.
-const store::Region* region_of_device(const RunData& data, const store::OperatorUse& use) {
-  for (std::uint32_t id = use.region; id != 0; id = data.region(id).parent)
-    if (data.region(id).device == use.device) return &data.region(id);
-  return nullptr;
-}
-
-bool in_autocast(const RunData& data, const store::OperatorUse& use) {
-  const store::Region* region = region_of_device(data, use);
-  return region != nullptr && region->enabled;
-}
+bool in_autocast(const RunData& data, const store::OperatorUse& use) { return enabled_region(data, use) != nullptr; }
 
 bool is_within_torch(const RunData& data, std::uint32_t stack, std::string_view part) {
   const std::vector<CodeLocation>& frames = frames_of(data, stack);
@@ -101,13 +89,7 @@ bool is_within_torch(const RunData& data, std::uint32_t stack, std::string_view 
                      [&](const CodeLocation& frame) { return within_torch(data, frame).starts_with(part); });
 }
 
-std::string operator_name(std::string_view op) {
-  if (op.starts_with("aten::")) op.remove_prefix(6);
-  return std::string(op.substr(0, op.find('.')));
-}
-
-bool is_half(std::uint8_t dtype) { return dtype == kHalf || dtype == kBFloat16; }
-bool is_float(std::uint8_t dtype) { return dtype == kFloat; }
+std::string operator_name(std::string_view op) { return std::string(short_name(op)); }
 
 bool is_product(std::string_view op) {
   constexpr std::array<std::string_view, 22> kNames = {"mm",
@@ -136,15 +118,10 @@ bool is_product(std::string_view op) {
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
-bool decides_dtype(const lanes::Operand& operand) {
-  return (operand.flags & (lanes::kOperandScalar | lanes::kOperandNumber)) == 0;
-}
-
 bool is_cast_down(const RunData& data, const store::OperatorUse& use) {
-  if (!is_half(use.computed) || use.is(lanes::kUseConverts | lanes::kUseWrites) || !in_autocast(data, use))
-    return false;
+  if (!is_low(use.computed) || use.is(lanes::kUseConverts | lanes::kUseWrites) || !in_autocast(data, use)) return false;
   return std::any_of(use.operands.begin(), use.operands.end(),
-                     [](const lanes::Operand& operand) { return is_float(operand.dtype) && decides_dtype(operand); });
+                     [](const lanes::Operand& operand) { return operand.dtype == kFloat && has_dimensions(operand); });
 }
 
 std::string place_text(const RunData& data, const CodeLocation& at) {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "server/store/run_data.h"
+#include "server/rules/uses.h"
 
 namespace castscope::rules {
 
@@ -32,23 +32,16 @@ Spot spot_of(const store::RunData&, const store::OperatorUse&);
 bool is_module_call(const store::RunData&, const store::CodeLocation& frame);
 // The autograd engine called it for a node of PyTorch's own: no line of Python did.
 bool called_by_engine(const store::RunData&, const store::OperatorUse&);
-// The innermost open region of its device; nullptr where there is none.
-const store::Region* region_of_device(const store::RunData&, const store::OperatorUse&);
-// That is an enabled one.
+// An enabled autocast region of its device is in force.
 bool in_autocast(const store::RunData&, const store::OperatorUse&);
 // Some frame of PyTorch's own on this stack lies in this part of the package ("jit/").
 bool is_within_torch(const store::RunData&, std::uint32_t stack, std::string_view part);
 
-// "mm" of "aten::mm.out"; the namespace stays where it is not PyTorch's own.
-std::string operator_name(std::string_view op);
-bool is_half(std::uint8_t dtype);   // float16, bfloat16
-bool is_float(std::uint8_t dtype);  // float32
+std::string operator_name(std::string_view op);  // short_name
 // A product of matrices or a convolution: what autocast was made to speed up, on every device.
 bool is_product(std::string_view op);
 // Autocast made halves of float32 arguments: here, or inside (einsum).
 bool is_cast_down(const store::RunData&, const store::OperatorUse&);
-// Takes part in promotion: neither a number nor a tensor without dimensions.
-bool decides_dtype(const lanes::Operand&);
 
 // "train.py:12", relative to the run's folder.
 std::string place_text(const store::RunData&, const store::CodeLocation&);

@@ -25,10 +25,15 @@ bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+const store::Region* region_of_device(const store::RunData& data, const store::OperatorUse& use) {
+  for (std::uint32_t id = use.region; id != 0; id = data.region(id).parent)
+    if (data.region(id).device == use.device) return &data.region(id);
+  return nullptr;
+}
+
 const store::Region* enabled_region(const store::RunData& data, const store::OperatorUse& use) {
-  if (use.region == 0) return nullptr;
-  const store::Region& region = data.region(use.region);
-  return region.enabled && region.device == use.device ? &region : nullptr;
+  const store::Region* region = region_of_device(data, use);
+  return region != nullptr && region->enabled ? region : nullptr;
 }
 
 bool promotes_to_widest(const store::OperatorUse& use) {

@@ -31,7 +31,9 @@ std::string_view base_name(std::string_view op);
 std::string_view short_name(std::string_view op);
 bool is_one_of(std::string_view name, std::span<const std::string_view> names);
 
-// The region in force, when it is an enabled one; else nullptr.
+// The innermost open region of its device, nullptr when there is none. (Use::region is the innermost of any device.)
+const store::Region* region_of_device(const store::RunData&, const store::OperatorUse&);
+// That, when it is an enabled one; else nullptr.
 const store::Region* enabled_region(const store::RunData&, const store::OperatorUse&);
 // Autocast lets it compute in the widest dtype that it is given, as any operator does without autocast.
 bool promotes_to_widest(const store::OperatorUse&);

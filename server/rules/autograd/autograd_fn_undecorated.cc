@@ -24,7 +24,7 @@ InFloat in_float(const store::RunData& data, const OwnFunction& function) {
   InFloat found;
   for (const OwnFunction::BackwardUse& backward : function.backward) {
     const store::OperatorUse& use = *backward.use;
-    if (!is_float(use.computed) || in_autocast(data, use)) continue;
+    if (!use.computed == kFloat || in_autocast(data, use)) continue;
     if (found.first == nullptr) found.first = &use;
     found.times += backward.times;
     found.operators.insert(operator_name(use.op));

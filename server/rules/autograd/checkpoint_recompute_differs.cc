@@ -87,7 +87,7 @@ void judge_recompute(Inquiry& inquiry) {
       const std::uint64_t times = uses.again.at(dtype);
       const auto same = uses.forward.find(dtype);
       if (same != uses.forward.end() && times <= same->second) continue;
-      const bool lost = is_float(dtype) && !uses.cast_down.empty() && !in_autocast(data, *first);
+      const bool lost = dtype == kFloat && !uses.cast_down.empty() && !in_autocast(data, *first);
       const bool gained = is_cast_down(data, *first) && !uses.forward.empty() && !uses.cast_down.contains(dtype);
       if (!lost && !gained) continue;
       Recompute& found = by_owner[owner_of(data, *first)];

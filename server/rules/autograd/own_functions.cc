@@ -45,8 +45,8 @@ class Collector {
     return use.is(lanes::kUseGradMode) && forward_spots_.contains(spot_of(data_, use));
   }
   bool is_meant_in_float(const OperatorUse& use) const {
-    return is_float(use.computed) && std::all_of(use.operands.begin(), use.operands.end(), [&](const auto& operand) {
-             return !decides_dtype(operand) || converted_.contains({use.id, operand.argument});
+    return use.computed == kFloat && std::all_of(use.operands.begin(), use.operands.end(), [&](const auto& operand) {
+             return !has_dimensions(operand) || converted_.contains({use.id, operand.argument});
            });
   }
 
@@ -81,7 +81,7 @@ class Collector {
     const bool low = is_cast_down(data_, use);
     if (function->forward_stack == 0 || (low && function->forward_low.empty())) function->forward_stack = use.stack;
     if (low) function->forward_low.insert(use.computed);
-    if (is_float(use.computed) && is_low_by_policy(use) && !in_autocast(data_, use))
+    if (use.computed == kFloat && is_low_by_policy(use) && !in_autocast(data_, use))
       function->forward_float += times_[use.id];
   }
 

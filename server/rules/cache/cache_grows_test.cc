@@ -103,13 +103,15 @@ TEST_F(CacheGrowsTest, C06_ARolloutUnderNoGradGrowsOnce) {
 }
 
 TEST_F(CacheGrowsTest, S02_KeptInputsAreAnotherRulesAffair) {
-  expect_none(judged([](TestRun& run) {
+  const auto findings = judged([](TestRun& run) {
     const auto region = run.region("attack.py", 5);
     const auto input = run.input("attack.py", 8, "fc");
     run.enter(region);
     for (int i = 0; i < 50; ++i) run.cast(input, kWeight + i * 192, true);
     run.exit();
-  }));
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].rule, "cache-holds-input");
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ void judge_lost(Inquiry& inquiry) {
     }
     finding.fix =
         "Give the pass without gradients an autocast region of its own, or call torch.clear_autocast_cache() after it; "
-        "newer versions of PyTorch cast such a weight again.";
+        "newer versions of PyTorch give the copy its graph.";
   }
 }
 
@@ -37,8 +37,8 @@ const Rule cache_lost_grad = {
     .thresholds = {},
     .explanation = {.what = "A weight was first cast under `torch.no_grad()`, and then used with gradients in the same "
                             "autocast region: the cache served the copy that has no graph.",
-                    .why = "The weight gets no gradient from that use, and is not trained by it. PyTorch 2.13 casts "
-                           "such a weight again; older versions served the copy.",
+                    .why = "The weight gets no gradient from that use, and is not trained by it. PyTorch 2.13 gives "
+                           "the copy its graph; older versions did not.",
                     .example = R"(import torch
 
 layer = torch.nn.Linear(8, 1)

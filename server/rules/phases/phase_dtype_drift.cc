@@ -98,7 +98,7 @@ class Comparison {
                     [&](const OperatorUse* use) { return use->computed == evaluation.computed; }))
       return false;
     if (weights_of(evaluation) != weights_of(training)) return false;
-    const bool none = region_of_device(data_, evaluation) == nullptr && is_float(evaluation.computed);
+    const bool none = region_of_device(data_, evaluation) == nullptr && evaluation.computed == kFloat;
     if (!none && !is_cast_down(data_, evaluation)) return false;
     return evaluation.id > training.id || times_[evaluation.id] > 1;
   }

@@ -3,26 +3,30 @@
 //
 // Told once for a job, with all its operators. Left out: a loss. Its result is one number, everybody wants it in
 // float32, and it is where training ends: whatever gives one number in a process that trains, or without grad mode.
-// Arguments of both kinds are left out too: they may have been promoted.
+// Arguments of different dtypes are left out too: they may have been promoted; and an operator that the job registered
+// with autocast itself.
 #include <algorithm>
 #include <set>
 
 #include "server/rules/code_places.h"
 #include "server/rules/finding.h"
 #include "server/rules/policy/listed_operators.h"
+#include "server/rules/uses.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
 namespace {
 
 bool all_half(const store::OperatorUse& use) {
-  bool any = false;
+  std::uint8_t low = kNoDtype;
   for (const lanes::Operand& operand : use.operands) {
-    if (!decides_dtype(operand) || operand.role == lanes::Role::kWeight) continue;
-    if (is_half(operand.dtype)) any = true;
-    if (is_float(operand.dtype)) return false;
+    if (!has_dimensions(operand) || !is_floating(operand.dtype)) continue;
+    // A norm's weights are float32 whatever it computes in.
+    if (operand.role == lanes::Role::kWeight && !promotes_to_widest(use)) continue;
+    if (!is_low(operand.dtype) || (low != kNoDtype && operand.dtype != low)) return false;
+    low = operand.dtype;
   }
-  return any;
+  return low != kNoDtype;
 }
 
 void judge_fp32(Inquiry& inquiry) {
@@ -33,8 +37,9 @@ void judge_fp32(Inquiry& inquiry) {
   const auto is_one = [&](const store::OperatorUse& use, std::uint32_t process) {
     if (use.phase != lanes::Phase::kForward || !use.is(lanes::kUseEligible) || use.is(lanes::kUseConverts))
       return false;
+    if (!use.op.starts_with("aten::")) return false;
     const bool loss = use.is(lanes::kUseReduces) && (training.contains(process) || !use.is(lanes::kUseGradMode));
-    return is_float(use.computed) && in_autocast(data, use) && all_half(use) && !loss;
+    return use.computed == kFloat && in_autocast(data, use) && all_half(use) && !loss;
   };
   for (const ListedOperators& listed : listed_operators(data, is_one)) {
     Finding& finding = inquiry.add(listed.first->stack);

@@ -11,12 +11,13 @@
 
 #include "absl/strings/str_join.h"
 #include "server/rules/finding.h"
+#include "server/rules/uses.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
 namespace {
 
-constexpr std::uint8_t kCpu = 0, kCuda = 1, kHalf = 5;  // c10::DeviceType, c10::ScalarType
+constexpr std::uint8_t kCpu = 0, kCuda = 1;  // c10::DeviceType
 
 struct Place {
   std::uint32_t stack = 0;

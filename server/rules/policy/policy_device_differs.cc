@@ -30,14 +30,14 @@ bool is_low_everywhere(std::string_view op) {
 
 bool given_half(const store::OperatorUse& use) {
   return std::any_of(use.operands.begin(), use.operands.end(), [](const lanes::Operand& operand) {
-    return is_half(operand.dtype) && operand.role != lanes::Role::kWeight;
+    return is_low(operand.dtype) && operand.role != lanes::Role::kWeight;
   });
 }
 
 void judge_devices(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const auto is_one = [&](const store::OperatorUse& use, std::uint32_t) {
-    return use.phase == lanes::Phase::kForward && use.is(lanes::kUseElsewhere) && is_half(use.computed) &&
+    return use.phase == lanes::Phase::kForward && use.is(lanes::kUseElsewhere) && is_low(use.computed) &&
            in_autocast(data, use) && given_half(use) && !is_low_everywhere(use.op);
   };
   for (const ListedOperators& listed : listed_operators(data, is_one)) {

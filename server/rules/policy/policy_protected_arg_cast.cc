@@ -23,9 +23,6 @@ using store::OperatorUse;
 using store::RunData;
 using Place = std::pair<std::string, std::int64_t>;
 
-// From here on a dtype holds every second whole number, and no fractions: 2^8 in bfloat16, 2^11 in float16.
-double first_gap(std::uint8_t dtype) { return dtype == 5 ? 2048 : 256; }
-
 class Search {
  public:
   explicit Search(const RunData& data) : data_(data) {
@@ -38,7 +35,7 @@ class Search {
   std::set<const OperatorUse*> rounding(const OperatorUse& taker, const lanes::Operand& operand) {
     found_.clear();
     seen_.clear();
-    if (is_half(taker.computed) && is_float(operand.dtype) && is_rounding(taker)) found_.insert(&taker);
+    if (is_low(taker.computed) && operand.dtype == kFloat && is_rounding(taker)) found_.insert(&taker);
     follow(taker.id, operand.argument);
     return found_;
   }
@@ -59,7 +56,7 @@ class Search {
     known = std::max(known, most);
   }
   bool is_rounding(const OperatorUse& use) const {
-    return is_cast_down(data_, use) && most_at(use) >= first_gap(use.computed);
+    return is_cast_down(data_, use) && most_at(use) >= largest_exact_integer(use.computed);
   }
   void follow(std::uint32_t to, int argument) {
     for (const store::Flow* flow : into_[to])
@@ -69,7 +66,7 @@ class Search {
     if (!seen_.insert(use.id).second) return;
     if (is_rounding(use)) {
       found_.insert(&use);
-    } else if (use.is(lanes::kUseConverts) || is_half(use.computed)) {
+    } else if (use.is(lanes::kUseConverts) || is_low(use.computed)) {
       follow(use.id, -1);
     }
   }

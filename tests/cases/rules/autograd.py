@@ -70,7 +70,7 @@ def c49_backward_in_another_region():
     with region():
         y = Product.apply(rows(), weight())
     with region(torch.float16):
-        y.sum().backward()
+        y.sum().backward()  # finds: region-contains-backward
 
 
 def c49n_backward_in_the_same_region():
@@ -303,7 +303,7 @@ def c51():
     with region():
         y = checkpoint(block, rows().requires_grad_(), use_reentrant=False)
     with region(torch.float16):
-        y.float().sum().backward()
+        y.float().sum().backward()  # finds: region-contains-backward
 
 
 class Checkpoint(torch.autograd.Function):

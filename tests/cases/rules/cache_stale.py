@@ -90,7 +90,7 @@ def c02_swapped_averages():
 def c03():
     model, x, y = nn.Linear(32, 32), rows(), rows()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    with region():
+    with region():  # finds: region-spans-steps
         for _ in range(5):
             loss = F.mse_loss(model(x).float(), y)  # finds: cache-stale-weight
             optimizer.zero_grad()

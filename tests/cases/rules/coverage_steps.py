@@ -35,7 +35,7 @@ def s07():
     with region():  # finds: region-spans-steps
         for _ in range(4):
             optimizer.zero_grad()
-            loss_of(model(rows())).backward()
+            loss_of(model(rows())).backward()  # finds: cache-stale-weight
             optimizer.step()
 
 
@@ -46,7 +46,7 @@ def s07_decorated_epoch():
     def epoch():
         for _ in range(4):
             optimizer.zero_grad()
-            loss_of(model(rows())).backward()
+            loss_of(model(rows())).backward()  # finds: cache-stale-weight
             optimizer.step()
 
     epoch()  # finds: region-spans-steps
@@ -58,7 +58,7 @@ def s07_in_an_exit_stack():
         stack.enter_context(region())  # finds: region-spans-steps
         for _ in range(3):
             optimizer.zero_grad()
-            loss = loss_of(model(rows()))
+            loss = loss_of(model(rows()))  # finds: cache-stale-weight
             loss.backward()
             optimizer.step()
 

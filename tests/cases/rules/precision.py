@@ -443,7 +443,7 @@ def c35_timestamps_into_a_layer():
 def c35_float16():
     positions, frequencies = torch.arange(5000.0), torch.rand(1, 16)
     with region(torch.float16):
-        torch.einsum("i,j->ij", positions, frequencies[0])  # finds: dtype-position-loss
+        torch.einsum("ni,if->nf", positions[:, None], frequencies)  # finds: dtype-position-loss
 
 
 def c35n_small_ids():
@@ -464,6 +464,7 @@ def c35n_element_by_element():
     positions, frequencies = torch.arange(65536.0, 65600.0), torch.rand(1, 16)
     with region():
         nn.Linear(16, 16)((positions[:, None] * frequencies).sin())
+        torch.einsum("i,j->ij", positions, frequencies[0]).cos()  # a product of numbers, not of matrices
 
 
 def c35n_counts_of_words():
