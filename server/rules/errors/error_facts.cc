@@ -49,14 +49,21 @@ bool is_of_fsdp(const store::RunData& data, const std::set<std::uint8_t>& dtypes
   });
 }
 
+// An operator with a body in Python raises within it: what it got is the matter of its call.
+std::uint32_t place_of(const store::RunData& data, const store::Fact& error) {
+  if (error.subject == 0 || data.operator_use(error.subject).op.starts_with("aten::")) return error.stack;
+  return data.operator_use(error.subject).stack;
+}
+
 std::vector<ErrorAt> errors(const store::RunData& data, const std::function<bool(const store::Fact&)>& belongs) {
   std::vector<std::uint64_t> times(data.facts.size() + 1);
   for (const store::FactCount& count : data.fact_counts) times[count.fact] += count.times;
   std::map<Line, ErrorAt> places;
   for (const store::Fact& fact : data.facts) {
     if (fact.kind != lanes::FactKind::kError || times[fact.id] == 0 || !belongs(fact)) continue;
-    ErrorAt& at = places[line_of(data, fact.stack)];
-    if (at.times == 0) at.stack = fact.stack, at.text = fact.text;
+    const std::uint32_t stack = place_of(data, fact);
+    ErrorAt& at = places[line_of(data, stack)];
+    if (at.times == 0) at.stack = stack, at.text = fact.text;
     if (at.use == 0) at.use = fact.subject;
     at.times += times[fact.id];
   }
