@@ -83,8 +83,7 @@ void tell_origin(const store::RunData& data, const ErrorAt& at, Finding& finding
     if (!half || !place) continue;
     finding.evidence_text.emplace_back("half_made_by",
                                        std::string(short_name(from.op)) + " at " + place_text(data, *place));
-    if (place->file != finding.location.value_or(*place).file || place->line != finding.location->line)
-      finding.related.push_back(*place);
+    if (line_of(data, from.stack) != line_of(data, at.stack)) finding.related.push_back(*place);
     return;
   }
 }
