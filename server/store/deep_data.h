@@ -41,7 +41,7 @@ struct Fact {
 
 struct UseCount {  // (process, operator use)
   std::uint32_t process = 0, use = 0;
-  std::uint64_t times = 0, bytes = 0, ns = 0;  // ns: what it calls included
+  std::uint64_t times = 0, bytes = 0, ns = 0;  // ns: what it calls included; 0 when it was called once
 };
 struct FlowCount {  // (process, flow)
   std::uint32_t process = 0, flow = 0;

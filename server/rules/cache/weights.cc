@@ -11,7 +11,9 @@ std::string weight_name(const store::RunData& data, const store::Site& site) {
   std::string module = site.module ? data.modules[site.module - 1].path : "";
   if (module.empty() && site.module) module = data.modules[site.module - 1].type;  // the outermost module itself
   std::string argument = site.call_site ? data.call_sites[site.call_site - 1].argument_name : "";
-  if (argument.empty()) argument = store::name(site.role);
+  // "other" and "mat2" say nothing without a module.
+  const bool telling = argument.find("weight") != std::string::npos || argument.find("bias") != std::string::npos;
+  if (argument.empty() || (module.empty() && !telling)) argument = store::name(site.role);
   const bool one_of_several = site.module != 0 && data.modules[site.module - 1].root_number > 1;
   return (module.empty() ? argument : module + "." + argument) +
          (one_of_several ? " of " + data.modules[site.module - 1].model() : "");

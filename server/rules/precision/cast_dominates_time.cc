@@ -17,10 +17,10 @@ namespace {
 // memory, casts are up to three quarters of the whole. With more rows the product takes longer and the cast does not.
 // Below a fifth a kept copy gains less than that fifth of the operator.
 //
-// 100 µs is what some 400,000 weights take at 25 GB/s; smaller ones cost what the call costs, whatever their dtype.
+// 250,000 weights (500 × 500) take some 60 µs at 25 GB/s; smaller ones cost what the call costs, whatever their dtype.
 constexpr Threshold kThresholds[] = {
     {"share", 0.2, "of the operator's time that casting its weights takes; less is hardly worth a copy"},
-    {"us_per_call", 100, "microseconds of casting in one call; less is the cost of calls, not of casting"}};
+    {"copy_bytes", 500'000, "of the copies that one call has made; less is the cost of calls, not of casting"}};
 
 using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::string>;  // stack, module, region, operator
 
@@ -130,10 +130,11 @@ void judge_shares(Inquiry& inquiry) {
     const auto of = sites.find({use.stack, use.module, use.region, use.op});
     if (of == sites.end() || graph.total(use.id).ns == 0) continue;
     const Casting casting = casting_for(data, use, of->second, trains);
-    if (casting.casts == 0 || casting.most_calls() == 0) continue;
+    if (casting.casts == 0 || casting.most_calls() < 2) continue;  // once is no waste
     const double ns_per_call = casting.ns / static_cast<double>(casting.most_calls());
     const double share = std::min(1.0, ns_per_call / graph.total(use.id).ns_each());
-    if (share < inquiry.threshold("share") || ns_per_call < 1000 * inquiry.threshold("us_per_call")) continue;
+    if (share < inquiry.threshold("share")) continue;
+    if (static_cast<double>(casting.copy_bytes) < inquiry.threshold("copy_bytes")) continue;
     Worst& worst = lines[line_of(data, use.stack)];
     if (share > worst.share) worst = {use.id, casting, share, ns_per_call};
   }

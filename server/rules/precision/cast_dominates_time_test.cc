@@ -10,7 +10,8 @@ using CastDominatesTimeTest = RulesTest;
 constexpr std::uint64_t kUs = 1000;
 
 // One linear a step, at line 8: its weight is cast for so long, the whole takes so long.
-void steps(TestRun& run, WhyNotCached why, std::uint64_t cast_us, std::uint64_t operator_us, std::uint16_t flags = 0) {
+void steps(TestRun& run, WhyNotCached why, std::uint64_t cast_us, std::uint64_t operator_us, std::uint16_t flags = 0,
+           std::uint64_t bytes = 8'000'000) {
   const auto region = run.region("serve.py", 5);
   const auto weight = run.weight("serve.py", 8, "fc", why);
   // The stack of the cast is that of the operator.
@@ -23,7 +24,7 @@ void steps(TestRun& run, WhyNotCached why, std::uint64_t cast_us, std::uint64_t 
                             .file = "serve.py"});
   for (int i = 0; i < 10; ++i) {
     run.enter(region).deep();
-    run.cast(weight, kWeight, why == WhyNotCached::kNone, 8'000'000, static_cast<std::uint32_t>(cast_us * kUs));
+    run.cast(weight, kWeight, why == WhyNotCached::kNone, bytes, static_cast<std::uint32_t>(cast_us * kUs));
     run.called(use, 1, 4096, operator_us * kUs).exit().step();
   }
 }
@@ -58,7 +59,7 @@ TEST_F(CastDominatesTimeTest, AWeightThatIsTrainedChangesWithEachStep) {
 }
 
 TEST_F(CastDominatesTimeTest, SmallWeightsCostWhatTheCallCosts) {
-  expect_none(judged([](TestRun& run) { steps(run, WhyNotCached::kNoRequiresGrad, 3, 8); }));
+  expect_none(judged([](TestRun& run) { steps(run, WhyNotCached::kNoRequiresGrad, 300, 800, 0, 2048); }));
 }
 
 }  // namespace

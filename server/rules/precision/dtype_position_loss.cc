@@ -2,8 +2,8 @@
 // ids, timestamps. Above 2^8 bfloat16 has only even numbers (8 significant bits), above 2^11 float16 (11 bits); each
 // power of two further the distance doubles, so that 65,536 … 65,599 are a single bfloat16 number, or two.
 //
-// Not this: a tensor that is mostly zeros (counts of words, one-hot), and one whose largest number is exact in the low
-// precision (powers of two and their small multiples).
+// Not this: masks, whose largest number means "none of this"; a tensor that is mostly zeros (counts of words, one-hot),
+// and one whose largest number is exact in the low precision (powers of two and their small multiples).
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -22,10 +22,19 @@ double spacing(double value, std::uint8_t dtype) {
   return std::max(1.0, std::ldexp(1, std::ilogb(value) + 1 - bits));
 }
 
-bool loses_positions(const store::Site& site, const store::ValueRange& range) {
+// Whole numbers in the sense of counting: beyond, not even float64 knows its neighbours.
+constexpr double kMost = 9007199254740992;  // 2^53
+
+std::string argument_of(const store::RunData& data, const store::Site& site) {
+  const std::string name = site.call_site ? data.call_sites[site.call_site - 1].argument_name : "";
+  return name.empty() ? std::string(store::name(site.role)) : name;
+}
+
+bool loses_positions(const store::RunData& data, const store::Site& site, const store::ValueRange& range) {
   if (site.cause != lanes::Cause::kAutocast || site.phase != lanes::Phase::kForward || !is_low(site.to)) return false;
   if (site.role == lanes::Role::kGradient || is_low(site.from)) return false;
   if (range.integer_tensors == 0 || range.most_integer <= largest_exact_integer(site.to)) return false;
+  if (range.most_integer > kMost || argument_of(data, site).find("mask") != std::string::npos) return false;
   if (std::fmod(range.most_integer, spacing(range.most_integer, site.to)) == 0) return false;
   return range.zeros * 2 <= range.elements;
 }
@@ -66,12 +75,11 @@ void judge_positions(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   std::map<Line, Group> groups;
   for (const store::ValueRange& range : data.value_ranges) {
-    if (range.site == 0 || !loses_positions(data.site(range.site), range)) continue;
+    if (range.site == 0 || !loses_positions(data, data.site(range.site), range)) continue;
     const store::Site& site = data.site(range.site);
     Group& group = groups[line_of(data, site.stack)];
     if (group.stack == 0) group.stack = site.stack, group.to = site.to, group.op = site.op;
-    const std::string name = site.call_site ? data.call_sites[site.call_site - 1].argument_name : "";
-    group.arguments.insert(name.empty() ? std::string(store::name(site.role)) : name);
+    group.arguments.insert(argument_of(data, site));
     group.tensors += range.integer_tensors;
     group.elements += range.elements;
     group.most = std::max(group.most, range.most_integer);

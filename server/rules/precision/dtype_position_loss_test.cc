@@ -7,10 +7,10 @@ namespace {
 
 using DtypePositionLossTest = RulesTest;
 
-std::uint32_t positions(TestRun& run, std::uint8_t to = kBFloat16) {
+std::uint32_t positions(TestRun& run, std::uint8_t to = kBFloat16, const std::string& argument = "self") {
   store::SiteInfo info;
   info.stack = run.line("train.py", 8);
-  info.call_site = run.call_site("aten::matmul", 0, "self");
+  info.call_site = run.call_site("aten::matmul", 0, argument);
   info.region = 1;
   info.role = Role::kInput;
   info.cause = lanes::Cause::kAutocast;
@@ -47,6 +47,16 @@ TEST_F(DtypePositionLossTest, NumbersThatAreNotAllWholeAreNoPositions) {
 
 TEST_F(DtypePositionLossTest, NumbersThatLowPrecisionHoldsExactly) {
   expect_none(judged([](TestRun& run) { cast_of(run, {.most = 65536, .sampled = 64, .integers = 64}); }));
+}
+
+TEST_F(DtypePositionLossTest, MasksCountNothing) {
+  expect_none(
+      judged([](TestRun& run) { cast_of(run, {.most = 3.4028234663852886e38, .sampled = 64, .integers = 64}); }));
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto site = positions(run, kBFloat16, "attn_mask");
+    run.enter(region).deep().cast(site, 0x10).values(site, {.most = 10001, .sampled = 64, .integers = 64}).exit();
+  }));
 }
 
 TEST_F(DtypePositionLossTest, CountsThatAreMostlyZeros) {

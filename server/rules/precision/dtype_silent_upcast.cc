@@ -12,6 +12,8 @@
 // because of it.
 #include <algorithm>
 #include <map>
+#include <set>
+#include <vector>
 
 #include "server/rules/finding.h"
 #include "server/rules/precision/widened.h"
@@ -46,6 +48,23 @@ bool is_made_by(const UseGraph& graph, std::uint32_t use, std::uint8_t argument,
   });
 }
 
+// What it writes to began as zeros, or the like.
+bool adds_up(const UseGraph& graph, std::uint32_t id) {
+  std::set<std::uint32_t> seen = {id};
+  std::vector<std::uint32_t> open = {id};
+  while (!open.empty()) {
+    const std::uint32_t next = open.back();
+    open.pop_back();
+    for (const UseGraph::Edge& edge : graph.into(next)) {
+      const store::OperatorUse& from = graph.use(edge.flow->from);
+      if (edge.flow->argument != 0) continue;
+      if (is_one_of(base_name(from.op), kFills)) return true;
+      if (from.is(lanes::kUseWrites) && seen.insert(from.id).second) open.push_back(from.id);
+    }
+  }
+  return false;
+}
+
 // Its low-precision operand was computed in the region, not brought along; its float32 one is no statistic.
 bool promotes(const store::RunData& data, const UseGraph& graph, const store::OperatorUse& use) {
   if (!is_forward(use) || use.result != kFloat || use.computed != kFloat || use.is(lanes::kUseConverts)) return false;
@@ -56,33 +75,38 @@ bool promotes(const store::RunData& data, const UseGraph& graph, const store::Op
   if (!computed || scales_by_statistic(graph, use)) return false;
   if (!use.is(lanes::kUseWrites)) return true;
   // `sum += low`: to add up in float32 is good practice. Known to be a stream (x += block(x)) only by who made it.
-  const auto fills = [](const auto& from) { return is_one_of(base_name(from.op), kFills); };
   return is_made_by(graph, use.id, 0, [](const auto& from) { return from.result == kFloat; }) &&
-         !is_made_by(graph, use.id, 0, fills);
+         !adds_up(graph, use.id);
 }
 
-// q * cos + rotated(q) * sin: a rotation by position, whose tables have to be float32.
+// What a low-precision operand was computed from: by the operator of a matrix product, or as far as it is known.
+void find_low_sources(const UseGraph& graph, std::uint32_t id, std::set<std::uint32_t>& sources, int steps = 4) {
+  bool any = false;
+  for (const UseGraph::Edge& edge : graph.into(id)) {
+    const store::OperatorUse& from = graph.use(edge.flow->from);
+    if (!is_low(from.result) || steps == 0) continue;
+    any = true;
+    from.is(lanes::kUseEligible) && !promotes_to_widest(from) ? void(sources.insert(from.id))
+                                                              : find_low_sources(graph, from.id, sources, steps - 1);
+  }
+  if (!any) sources.insert(id);
+}
+
+// q * cos + rotated(q) * sin: a rotation by position, whose tables have to be float32. Both products may be one use:
+// they stand on one line.
 bool rotates(const UseGraph& graph, const store::OperatorUse& use) {
-  const auto low_source = [&](std::uint32_t id) {
-    for (int steps = 0; steps < 4; ++steps) {
-      const auto made_by = graph.into(id);
-      const auto next = std::find_if(made_by.begin(), made_by.end(),
-                                     [&](const UseGraph::Edge& e) { return is_low(graph.use(e.flow->from).result); });
-      if (next == made_by.end()) break;
-      id = next->flow->from;
-      if (graph.use(id).is(lanes::kUseEligible)) break;
-    }
-    return id;
-  };
   if (base_name(use.op) != "aten::mul") return false;
   for (const UseGraph::Edge& out : graph.out_of(use.id)) {
     const std::string_view joined = base_name(graph.use(out.flow->to).op);
     if (joined != "aten::add" && joined != "aten::sub" && joined != "aten::add_") continue;
     for (const UseGraph::Edge& in : graph.into(out.flow->to)) {
       const store::OperatorUse& other = graph.use(in.flow->from);
-      if (other.id != use.id && base_name(other.op) == "aten::mul" && low_operand(other) != nullptr &&
-          wide_operand(other) != nullptr && low_source(other.id) == low_source(use.id))
-        return true;
+      if (in.flow->argument == out.flow->argument || base_name(other.op) != "aten::mul") continue;
+      if (low_operand(other) == nullptr || wide_operand(other) == nullptr) continue;
+      std::set<std::uint32_t> sources;
+      find_low_sources(graph, use.id, sources);
+      find_low_sources(graph, other.id, sources);
+      if (sources.size() == 1) return true;
     }
   }
   return false;

@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+import weakref
 
 import torch
 from apart import in_threads, main, region, rows
@@ -86,6 +87,19 @@ def c11n_float32_inside():
         model(rows())
 
 
+def c12():
+    torch.set_autocast_enabled("cuda", True)  # as a region does where there is a GPU
+    with contextlib.suppress(RuntimeError):
+        torch.cuda.make_graphed_callables(nn.Linear(32, 32), (rows(),))  # finds: cache-in-cudagraph
+
+
+def c12n_cache_off():
+    torch.set_autocast_enabled("cuda", True)
+    torch.set_autocast_cache_enabled(False)
+    with contextlib.suppress(Exception):  # what follows needs a GPU
+        torch.cuda.make_graphed_callables(nn.Linear(32, 32), (rows(),))
+
+
 def x02():
     weight = nn.Parameter(torch.randn(32, 32))
     with region():
@@ -157,6 +171,49 @@ def x04n_one_after_the_other():
     in_threads(work, 1)
     with region():
         model(rows())
+
+
+def x05():
+    model = nn.Linear(32, 32)
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    with region():
+        model(rows())
+        with contextlib.suppress(RuntimeError):
+            model.to(torch.float64)  # finds: cache-blocks-swap
+
+
+def x05_swap_tensors():
+    one, other = nn.Parameter(torch.randn(32, 32)), nn.Parameter(torch.randn(32, 32))
+    with region():
+        rows() @ one
+        with contextlib.suppress(RuntimeError):
+            torch.utils.swap_tensors(one, other)  # finds: cache-blocks-swap
+
+
+def x05n_before_its_first_use():
+    model = nn.Linear(32, 32)
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    with region():
+        model.to(torch.float64).to(torch.float32)
+        model(rows())
+
+
+def x05n_cache_off():
+    model = nn.Linear(32, 32)
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    with region(cache_enabled=False), torch.no_grad():
+        model(rows())
+        model.to(torch.float64)
+
+
+def x05n_its_own_weak_reference():
+    one, other = nn.Parameter(torch.randn(32, 32)), nn.Parameter(torch.randn(32, 32))
+    kept = weakref.ref(other)
+    with region():
+        rows() @ one
+    with contextlib.suppress(RuntimeError):
+        torch.utils.swap_tensors(one, other)
+    del kept
 
 
 if __name__ == "__main__":

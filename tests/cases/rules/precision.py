@@ -109,7 +109,7 @@ def c28n_weighted_and_masked_losses():
     model, weights = nn.Linear(32, 8), torch.rand(2)
     with region():
         logits = model(rows())
-        each = F.cross_entropy(logits, torch.tensor([1, 2]), reduction="none")
+        each = F.cross_entropy(logits.float(), torch.tensor([1, 2]), reduction="none")
         loss = (each * weights).sum() / weights.sum()
         probabilities = logits.softmax(-1)
         dice = 1 - (probabilities * torch.rand(2, 8)).sum() / (probabilities + torch.rand(2, 8)).sum()
@@ -302,7 +302,8 @@ def c32n_float32_input():
 def c32n_a_loss_in_float32():
     model, target = nn.Linear(32, 32).bfloat16(), rows().bfloat16()
     with region():
-        F.mse_loss(model(rows().bfloat16()), target)
+        loss = F.mse_loss(model(rows().bfloat16()), target)
+    loss.backward()
 
 
 def c32n_products_of_a_nested_region():
@@ -443,7 +444,7 @@ def c35_timestamps_into_a_layer():
 def c35_float16():
     positions, frequencies = torch.arange(5000.0), torch.rand(1, 16)
     with region(torch.float16):
-        torch.einsum("ni,if->nf", positions[:, None], frequencies)  # finds: dtype-position-loss
+        positions[:, None] @ frequencies  # finds: dtype-position-loss
 
 
 def c35n_small_ids():
