@@ -47,8 +47,11 @@ def source_of(rule):
 
 
 def streams(rule):
-    test = source_of(rule).with_name(source_of(rule).stem + "_test.cc")
-    return len(re.findall(r"^TEST_F\(", test.read_text(), re.MULTILINE))
+    """Tests of the rule's own file; or, of rules that share one, of the file that names them."""
+    source = source_of(rule)
+    test = source.with_name(f"{source.stem}_test.cc")
+    tests = [test] if test.exists() else [path for path in source.parent.glob("*_test.cc") if rule in path.read_text()]
+    return sum(len(re.findall(r"^TEST_F\(", path.read_text(), re.MULTILINE)) for path in tests)
 
 
 class Count:

@@ -119,7 +119,7 @@ bool came_back(const store::RunData& data, const store::OperatorUse& raised) {
   };
   return std::any_of(data.use_counts.begin(), data.use_counts.end(), [&](const store::UseCount& count) {
     const store::OperatorUse& use = data.operator_use(count.use);
-    return count.times > 0 && use.stack == raised.stack && use.op == raised.op &&
+    return count.times > 0 && use.result != kNoDtype && use.stack == raised.stack && use.op == raised.op &&
            std::equal(use.operands.begin(), use.operands.end(), raised.operands.begin(), raised.operands.end(), same);
   });
 }

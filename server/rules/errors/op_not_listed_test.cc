@@ -48,11 +48,24 @@ TEST_F(OpNotListedTest, S38_ItsKernelRaises) {
   const auto findings = judged([](TestRun& run) {
     run.region("train.py", 5);
     const auto use = run.use(custom(kFloat32));
-    run.deep().called(use).seen(run.error(30, "a and b differ", use)).shallow();  // in its body
+    run.deep().seen(run.error(30, "a and b differ", use)).shallow();  // in its body
   });
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].severity, "error");
   EXPECT_EQ(findings[0].location->line, 9);
+}
+
+TEST_F(OpNotListedTest, S38_AnErrorThatItsBodyCatches) {
+  const auto findings = judged([](TestRun& run) {
+    run.region("train.py", 5);
+    const auto stack = run.line("train.py", 9);
+    store::TestUse call = custom(kFloat32);
+    call.stack = stack;
+    const auto raised = run.use(call), came_back = run.use(call);
+    run.deep().called(came_back).seen(run.error(9, "no signature found", raised)).shallow();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].severity, "warning") << "it took the mixture";
 }
 
 TEST_F(OpNotListedTest, S38_RegisteredOrOfOneDtypeOrOutside) {

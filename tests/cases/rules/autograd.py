@@ -414,6 +414,8 @@ def c51bn_region_entered_again():
 
 
 def c51bn_without_a_region():
+    with region():
+        nn.Linear(32, 8)(rows())
     layer = nn.Linear(32, 32)
     Checkpoint.apply(layer, rows().requires_grad_()).sum().backward()
 
