@@ -94,6 +94,9 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
   d.device = facts.device;
   const std::uint32_t site = r.definitions.site(d);
   const Counted counted = counter_of(r, t, site, facts.cause);
+  // FSDP casts what its modules are given, whatever it means; a job that leaves casting to it has no region, and so no
+  // deep step.
+  if (d.cause == lanes::Cause::kFsdp) operators::first_cast_of(t, tensor, facts.to, counted.site);
 
   // A first sight may teach which code calls modules: the key was made without that knowledge.
   if (key.module == nullptr) r.modules.give_back(std::exchange(module.weakref, nullptr));

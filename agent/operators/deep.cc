@@ -113,6 +113,10 @@ void cast_made(observe::ThreadState& t, const void* source, std::uint8_t to, std
   recording()->segment.header().deep_ticks.fetch_add(t.lane.now() - begin, std::memory_order_relaxed);
 }
 
+void first_cast_of(observe::ThreadState& t, const void* source, std::uint8_t to, std::uint32_t site) {
+  if (!deep() && g_mode.kind != Mode::kNever) cast_made(t, source, to, site);
+}
+
 std::uint32_t open_use(observe::ThreadState& t) try {
   if (!deep() || t.operators == nullptr || t.operators->enclosing < 0) return 0;
   ThreadOperators& o = *t.operators;

@@ -22,6 +22,9 @@ void child_begins();
 void region_begins(observe::ThreadState& t, bool new_step);
 // While deep: `source` (a TensorImpl*) was cast to `to` (a c10::ScalarType) at this site.
 void cast_made(observe::ThreadState& t, const void* source, std::uint8_t to, std::uint32_t site);
+// The same at the first sight of a site whose values alone say what is wrong with it, in a step that is not deep;
+// nothing where no step ever is.
+void first_cast_of(observe::ThreadState& t, const void* source, std::uint8_t to, std::uint32_t site);
 // The operator use that this thread is in the midst of, outermost, for a fact about it: defined at need. 0 = none.
 std::uint32_t open_use(observe::ThreadState& t);
 

@@ -21,7 +21,18 @@ TEST_F(FsdpAutocastConflictTest, C57_AnotherDtype) {
                   half.dtype = kFloat16;
                   const auto region = run.region("train.py", 5, half);
                   const auto input = fsdp_site(run, region, kBFloat16, Role::kInput);
-                  run.enter(region).cast(input, 0x10);
+                  // What comes of it: autocast casts FSDP's copies again, and a norm gets both.
+                  const auto again = run.site({.stack = run.line("train.py", 9, true),
+                                               .call_site = run.call_site("aten::linear", 1, "weight"),
+                                               .region = region,
+                                               .op = "",
+                                               .role = Role::kWeight,
+                                               .cause = lanes::Cause::kAutocast,
+                                               .why = WhyNotCached::kNotFp32,
+                                               .phase = lanes::Phase::kForward,
+                                               .from = kBFloat16,
+                                               .to = kFloat16});
+                  run.enter(region).cast(input, 0x10).cast(again, kWeight);
                   run.seen(run.error(9, "mixed dtype (CPU): expected BFloat16 but got Half type")).exit();
                 }));
 }

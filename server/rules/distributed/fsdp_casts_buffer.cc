@@ -50,7 +50,6 @@ void tell(Inquiry& inquiry, const Group& group) {
     finding.evidence_number.emplace_back("largest_integer", static_cast<std::int64_t>(group.position));
   finding.evidence_text = {{"from", from}, {"to", to}, {"argument", group.buffer ? "buffer" : "input"}};
   if (site.module != 0) finding.evidence_text.emplace_back("module", data.modules[site.module - 1].model());
-  finding.deep_only = !group.buffer;
   finding.fix =
       "Use MixedPrecisionPolicy(…, cast_forward_inputs=False) and cast the inputs that are meant to be cast yourself "
       "(x = x.to(torch." +

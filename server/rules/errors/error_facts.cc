@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "server/rules/distributed/fsdp_casts.h"
 #include "server/rules/uses.h"
 #include "server/store/names.h"
 
@@ -31,12 +32,6 @@ bool is_unlisted(const store::RunData& data, const store::OperatorUse& use) {
   return !use.is(kKnown | lanes::kUseWrites) && enabled_region(data, use) != nullptr;
 }
 
-bool was_seen(const store::RunData& data, std::uint32_t fact, std::uint32_t process) {
-  return std::any_of(data.fact_counts.begin(), data.fact_counts.end(), [&](const store::FactCount& count) {
-    return count.fact == fact && count.process == process && count.times > 0;
-  });
-}
-
 // The cache served a copy in another dtype than that of the region, at this line.
 bool got_wrong_copy(const store::RunData& data, const Line& line) {
   return std::any_of(data.site_uses.begin(), data.site_uses.end(), [&](const store::SiteUse& of) {
@@ -46,13 +41,9 @@ bool got_wrong_copy(const store::RunData& data, const Line& line) {
   });
 }
 
-// In a process that saw the error, FSDP casts to one dtype in a region of another: what meets there are their two.
 bool is_of_fsdp(const store::RunData& data, const store::Fact& error) {
-  return std::any_of(data.site_uses.begin(), data.site_uses.end(), [&](const store::SiteUse& of) {
-    const store::Site& site = data.site(of.site);
-    if (site.cause != lanes::Cause::kFsdp || site.region == 0) return false;
-    const store::Region& region = data.region(site.region);
-    return region.enabled && region.dtype != site.to && is_low(site.to) && was_seen(data, error.id, of.process);
+  return std::any_of(data.fact_counts.begin(), data.fact_counts.end(), [&](const store::FactCount& count) {
+    return count.fact == error.id && count.times > 0 && fsdp_and_autocast_differ(data, count.process);
   });
 }
 

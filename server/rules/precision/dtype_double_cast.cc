@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "server/rules/distributed/fsdp_casts.h"
 #include "server/rules/finding.h"
 #include "server/rules/uses.h"
 #include "server/store/names.h"
@@ -78,7 +79,7 @@ void judge_double_casts(Inquiry& inquiry) {
   std::map<std::pair<Line, std::uint8_t>, Group> groups;
   for (const store::SiteUse& use : data.site_uses) {
     const store::Site& site = data.site(use.site);
-    if (!is_double(site) || use.counts.casts == 0) continue;
+    if (!is_double(site) || use.counts.casts == 0 || fsdp_and_autocast_differ(data, use.process)) continue;
     const Line line = line_of(data, site.stack);
     Group& group = groups[{line, site.to}];
     if (group.stack == 0) group.stack = site.stack, group.from = site.from, group.to = site.to, group.op = site.op;
