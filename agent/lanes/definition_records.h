@@ -214,7 +214,7 @@ inline constexpr std::uint16_t kUseWrites = 8;           // it writes to an argu
 inline constexpr std::uint16_t kUseConverts = 16;        // it is a conversion: to, _to_copy, type_as, …
 inline constexpr std::uint16_t kUseReduces = 32;         // its result has one element, an argument has more
 inline constexpr std::uint16_t kUseGradMode = 64;        // grad mode was on
-inline constexpr std::uint16_t kUseOthersOpen = 128;     // no region here, but one is open in another thread
+inline constexpr std::uint16_t kUseOthersOpen = 128;     // no region here, but an enabled one is open in another thread
 inline constexpr std::uint16_t kUseElsewhere = 256;  // it has no Autocast kernel for its device, for another one it has
 // Of a thread's deep step: what `from` gave back was an argument of `to`.
 struct FlowDefinition {

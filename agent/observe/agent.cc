@@ -44,6 +44,8 @@ void thread_ends(void* state) {
   if (Recording* r = g_process.recording.load()) {
     try {
       regions_abandoned(*t, true);
+      for (const OpenRegion& region : t->open)
+        if (region.enabled) r->enabled_regions.fetch_sub(1, std::memory_order_relaxed);
       t->sites.for_each([&](const SiteEntry& row) { r->modules.give_back(row.module_weakref); });
     } catch (const std::exception&) {  // no memory to note them in: they stay
     }

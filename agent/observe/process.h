@@ -33,7 +33,8 @@ struct Recording {
   KeptSources kept_sources;
   ScriptWeights script_weights;
   std::atomic<std::uint32_t> region_serial{0};
-  std::atomic<std::uint32_t> errors{0};  // different ones that were told
+  std::atomic<std::int32_t> enabled_regions{0};    // open ones that have autocast on, of all threads
+  std::atomic<std::uint32_t> errors{0};            // different ones that were told
   std::atomic<std::int32_t> cache_off_regions{0};  // open, enabled and with the cache off, in all threads
 };
 

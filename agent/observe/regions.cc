@@ -239,6 +239,8 @@ void region_entered(ThreadState& t) {
   look_at_entry(t, region);
   region.serial = r.region_serial.fetch_add(1, std::memory_order_relaxed) + 1;
   region.device = t.entering_device;
+  region.enabled = t.enabled_by_raw[region.device % 32] == 1;
+  if (region.enabled) r.enabled_regions.fetch_add(1, std::memory_order_relaxed);
   t.open.push_back(region);
   t.region_serial = region.serial;
   t.region_known = false;
@@ -256,6 +258,7 @@ void regions_inherited(ThreadState& t, const ThreadState& parent) {
     if (region.cache_off) r.cache_off_regions.fetch_add(1, std::memory_order_relaxed);
     region.opener = region.owner = nullptr;  // whatever comes of it, the parent tells
     region.others = {};
+    if (region.enabled) r.enabled_regions.fetch_add(1, std::memory_order_relaxed);
     region.stack = inherited_stack(t, parent, known.stack_hash);
     region.serial = t.region_serial = r.region_serial.fetch_add(1, std::memory_order_relaxed) + 1;
     if (!known.announced) continue;  // it will be
@@ -309,6 +312,7 @@ void region_left(ThreadState& t) {
   if (!region.announced) announce(t, region);
   if (by_owner) tell_leak(t, region);
   mark(t, lanes::EventKind::kRegionExit, region.definition, region.flags);
+  if (region.enabled) r.enabled_regions.fetch_sub(1, std::memory_order_relaxed);
   forget_cache_setting(region);
   t.open.erase(t.open.begin() + static_cast<std::ptrdiff_t>(index));
   t.region_serial = t.open.empty() ? 0 : t.open.back().serial;

@@ -110,7 +110,8 @@ FactKind scaling_at(const Definitions::Place& innermost, std::string_view op, bo
   if (is_grad_scaler(innermost.file)) {
     if (op == "aten::mul" && innermost.function.starts_with("GradScaler.scale")) return FactKind::kScale;
     // update(new_scale=…)
-    if (writes && innermost.function == "GradScaler.update") return FactKind::kUpdate;
+    if (innermost.function == "GradScaler.update" && (op == "aten::fill_" || op == "aten::copy_"))
+      return FactKind::kUpdate;
   }
   return writes && clips_gradients(innermost.file, innermost.function) ? FactKind::kClip : FactKind::kUnknown;
 }

@@ -61,6 +61,7 @@ struct OpenRegion {
   std::uint32_t definition = 0;
   std::uint8_t device = 0;
   bool announced = false;             // its enter event was written
+  bool enabled = false;               // when it was entered: counted in Recording::enabled_regions
   std::uint8_t flags = 0;             // of its events: kFlagInherited
   std::uint64_t stack_hash = 0;       // in region_stacks
   lanes::RegionDefinition as_told{};  // when it has a definition

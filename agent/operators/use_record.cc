@@ -232,7 +232,8 @@ void begin_use(ThreadState& t, ThreadOperators& o, OpenUse& use, const OperatorI
   const bool autocast = observe::autocast_enabled(use.device);
   use.may_be_cast = autocast && use.keys.has_any(info.autocast);
   const PlaceKey key = key_of(t, o, use, autocast);
-  use.others_open = key.region == 0 && observe::g_process.recording.load()->steps.any_open();
+  const observe::Recording& r = *observe::g_process.recording.load();
+  use.others_open = key.region == 0 && r.steps.any_open() && r.enabled_regions.load(std::memory_order_relaxed) > 0;
   use.place = &o.places.find(t, key, use.given.data(), use.n);
   if (use.place->scaling != lanes::FactKind::kUnknown) observe::note_scaling(t, use.place->scaling);
   use.begin = t.lane.now();

@@ -55,6 +55,18 @@ double three_arguments(const at::Tensor& tensor, std::int64_t calls) {
          3;
 }
 
+// A fixed piece of work, in ns: how fast the machine is just now. Its other guests may take half of a core for seconds,
+// which is felt by what keeps all of its units busy.
+double pace() {
+  return ns_per_call(1, [] {
+    std::uint64_t a = 1, b = 2, c = 3, d = 4, e = 5, f = 6;
+    for (int i = 0; i < 50'000; ++i) {
+      a += 3, b ^= 5, c += 7, d ^= 11, e += 13, f ^= 17;
+      asm volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f));
+    }
+  });
+}
+
 // A single call, timed alone, clock included.
 double once(const at::Tensor& tensor, std::int64_t) {
   const auto begin = thread_ns();
@@ -73,6 +85,7 @@ TORCH_LIBRARY(castscope_bench, m) {
   m.def("one_argument(Tensor tensor, int calls) -> float", outside);
   m.def("three_arguments(Tensor tensor, int calls) -> float", outside);
   m.def("once(Tensor tensor, int calls) -> float", outside);
+  m.def("pace() -> float", pace);
 }
 
 TORCH_LIBRARY_IMPL(castscope_bench, AutocastCPU, m) {

@@ -1,4 +1,5 @@
 import pathlib
+import signal
 import subprocess
 import sys
 
@@ -6,6 +7,11 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from program import Castscope  # noqa: E402
+
+# A shell starts what it runs in the background with SIGINT ignored, nohup with SIGHUP; the jobs here would inherit it.
+for ignored in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(ignored) is signal.SIG_IGN:
+        signal.signal(ignored, signal.default_int_handler if ignored is signal.SIGINT else signal.SIG_DFL)
 
 
 @pytest.fixture

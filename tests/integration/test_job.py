@@ -207,16 +207,16 @@ def wait_until_forwarded(job, signals):
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGUSR1", "SIGHUP"])
 def test_signal_to_castscope_reaches_the_job(castscope, python, name):
-    code = ("import signal, sys\n"
-            "def handler(number, frame): print(signal.Signals(number).name, flush=True); sys.exit(7)\n"
+    code = ("import os, signal, sys\n"
+            "def handler(number, frame): os.write(1, signal.Signals(number).name.encode()); sys.exit(7)\n"
             f"signal.signal(signal.{name}, handler)\n"
-            "print('ready', flush=True)\n"
+            "os.write(1, b'ready\\n')\n"
             "while True: signal.pause()\n")
     job = castscope.start(python, "-c", code)
-    job.stdout.readline()
+    ready = job.stdout.readline()
     job.send_signal(getattr(signal, name))
-    out, _ = job.communicate(timeout=60)
-    assert (job.returncode, out.decode().strip()) == (7, name)
+    out, said = job.communicate(timeout=60)
+    assert (ready, job.returncode, out.decode()) == (b"ready\n", 7, name), said.decode()
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])

@@ -61,15 +61,20 @@ bool is_later_in(const store::RunData& data, const store::OperatorUse& use, cons
   });
 }
 
-std::vector<const store::OperatorUse*> missed_work(const store::RunData& data, const store::Region& region,
-                                                   const std::vector<bool>& working,
-                                                   const store::CodeLocation& function) {
+struct Known {
+  std::vector<bool> working;
+  std::vector<Processes> regions_processes, uses_processes;
+};
+
+std::vector<const store::OperatorUse*> missed_work(const store::RunData& data, const Known& known,
+                                                   const store::Region& region, const store::CodeLocation& function) {
   const bool runs_later = region.flags & lanes::kRegionRunsLater;
   std::vector<const store::OperatorUse*> missed;
-  if (!runs_later && function_has_working_region(data, working, function)) return missed;
+  if (!runs_later && function_has_working_region(data, known.working, function)) return missed;
   for (const store::OperatorUse& use : data.operator_uses) {
     const bool forward = use.phase != lanes::Phase::kBackward;
     if (use.region != 0 || !forward || !is_uncast_work(use)) continue;
+    if (!share_one(known.regions_processes[region.id], known.uses_processes[use.id])) continue;
     if (runs_later || is_later_in(data, use, function)) missed.push_back(&use);
   }
   return missed;
@@ -97,15 +102,15 @@ void tell(Inquiry& inquiry, const Place& place) {
 
 void judge_empty(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
-  const std::vector<bool> working = working_regions(data);
+  const Known known = {working_regions(data), processes_of_regions(data), processes_of_uses(data)};
   const std::vector<std::uint64_t> times = times_of_uses(data);
   std::map<FilePlace, Place> places;
   for (const store::Region& region : data.regions) {
-    if (region.kind != lanes::RegionKind::kContext || !region.enabled || working[region.id]) continue;
+    if (region.kind != lanes::RegionKind::kContext || !region.enabled || known.working[region.id]) continue;
     if (enabled_region(data, region.parent) != 0) continue;
     const auto function = opening_frame(data, region);
     if (!function) continue;
-    const auto missed = missed_work(data, region, working, *function);
+    const auto missed = missed_work(data, known, region, *function);
     if (missed.empty()) continue;
     Place& place = places[place_of(data, region.stack)];
     if (place.region == nullptr) place.region = &region;

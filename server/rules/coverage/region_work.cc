@@ -117,6 +117,28 @@ std::vector<std::uint64_t> times_of_facts(const store::RunData& data) {
   return times;
 }
 
+std::vector<Processes> processes_of_regions(const store::RunData& data) {
+  std::vector<Processes> processes(data.regions.size() + 1);
+  for (const store::RegionUse& use : data.region_uses) processes[use.region].push_back(use.process);
+  return processes;
+}
+
+std::vector<Processes> processes_of_uses(const store::RunData& data) {
+  std::vector<Processes> processes(data.operator_uses.size() + 1);
+  for (const store::UseCount& count : data.use_counts)
+    if (count.times > 0) processes[count.use].push_back(count.process);
+  return processes;
+}
+
+bool share_one(const Processes& left, const Processes& right) {
+  auto l = left.begin();
+  for (auto r = right.begin(); l != left.end() && r != right.end();) {
+    if (*l == *r) return true;
+    *l < *r ? ++l : ++r;
+  }
+  return false;
+}
+
 FilePlace place_of(const store::RunData& data, std::uint32_t stack) {
   const store::CodeLocation at = data.user_location(stack).value_or(store::CodeLocation());
   return {at.file, at.line};

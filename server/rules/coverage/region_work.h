@@ -47,6 +47,13 @@ bool spans_steps(const store::RunData&, const store::Region&, std::uint64_t step
 std::vector<std::uint64_t> times_of_uses(const store::RunData&);
 std::vector<std::uint64_t> times_of_facts(const store::RunData&);
 
+// The processes that each region was entered in, or each operator use seen in, by id and ascending. What stands in a
+// region, or beside it, does so in one process.
+using Processes = std::vector<std::uint32_t>;
+std::vector<Processes> processes_of_regions(const store::RunData&);
+std::vector<Processes> processes_of_uses(const store::RunData&);
+bool share_one(const Processes&, const Processes&);
+
 // What is at one place is one finding.
 using FilePlace = std::pair<std::string, std::int64_t>;
 FilePlace place_of(const store::RunData&, std::uint32_t stack);

@@ -36,67 +36,98 @@ struct Thread {
   std::uint64_t operators = 0;
 };
 
-bool is_enabled_somewhere(const store::RunData& data, std::uint8_t device) {
-  return std::any_of(data.regions.begin(), data.regions.end(), [&](const store::Region& region) {
-    return region.enabled && region.device == device && region.kind != lanes::RegionKind::kInherited;
-  });
+// At one place, of all processes.
+struct Lost {
+  std::uint32_t stack = 0;
+  const store::Region* region = nullptr;
+  std::vector<const store::OperatorUse*> uses;
+  std::uint64_t operators = 0;
+};
+
+// Regions of the thread's process that have autocast on for this device: one of them was open meanwhile.
+std::vector<const store::Region*> regions_of_others(const store::RunData& data, std::uint32_t process,
+                                                    std::uint8_t device) {
+  std::vector<const store::Region*> regions;
+  for (const store::RegionUse& use : data.region_uses) {
+    const store::Region& region = data.region(use.region);
+    if (use.process == process && region.enabled && region.device == device) regions.push_back(&region);
+  }
+  return regions;
 }
 
-// The region that was open meanwhile, where there was but one.
-const store::Region* open_region(const store::RunData& data, std::uint8_t device) {
+// Where it was opened, as far as there is but one place.
+const store::Region* open_region(const store::RunData& data, const std::vector<const store::Region*>& regions) {
   const store::Region* only = nullptr;
-  for (const store::Region& region : data.regions) {
-    if (!region.enabled || region.device != device || region.parent != 0) continue;
-    if (only != nullptr && place_of(data, only->stack) != place_of(data, region.stack)) return nullptr;
-    only = &region;
+  for (const store::Region* region : regions) {
+    if (region->parent != 0) continue;
+    if (only != nullptr && place_of(data, only->stack) != place_of(data, region->stack)) return nullptr;
+    only = region;
   }
   return only;
 }
 
-void tell(Inquiry& inquiry, const Thread& thread) {
+bool has_line(const store::RunData& data, std::uint32_t stack) {
+  const auto& frames = data.stacks[stack - 1].frames;
+  return std::any_of(frames.begin(), frames.end(),
+                     [&](const store::CodeLocation& frame) { return store::is_users_own(frame, data.torch_folders); });
+}
+
+void tell(Inquiry& inquiry, const Lost& lost) {
   const store::RunData& data = inquiry.data;
-  const store::OperatorUse& first = *thread.lost.front();
-  const store::Region* region = open_region(data, first.device);
-  const auto& frames = data.stacks[first.stack - 1].frames;
-  const bool has_line = std::any_of(frames.begin(), frames.end(), [&](const store::CodeLocation& frame) {
-    return store::is_users_own(frame, data.torch_folders);
-  });
-  // A thread that runs nothing of the user's own (target=model) is told where the region is.
-  Finding& finding = inquiry.add(!has_line && region != nullptr ? region->stack : first.stack);
+  const store::OperatorUse& first = *lost.uses.front();
+  const store::Region* region = lost.region;
+  Finding& finding = inquiry.add(lost.stack);
   finding.title =
       first.op + " runs in float32 in a thread that autocast does not reach" +
       (region == nullptr ? std::string()
                          : ": the region opened at " + place_text(data, region->stack) + " belongs to another thread");
-  finding.evidence_number = {{"operators_not_cast", thread.operators}};
-  finding.evidence_text = {{"first_operator", first.op}, {"operators", operators_text(thread.lost)}};
+  finding.evidence_number = {{"operators_not_cast", lost.operators}};
+  finding.evidence_text = {{"first_operator", first.op}, {"operators", operators_text(lost.uses)}};
   if (region != nullptr) {
     finding.evidence_text.emplace_back("region_of_the_other_thread", place_text(data, region->stack));
     if (const auto opened = data.user_location(region->stack)) finding.related.push_back(*opened);
   }
   finding.deep_only = true;
   finding.fix =
-      "Open the region inside the function that the thread runs (or decorate it with torch.autocast): the state "
-      "of autocast belongs to one thread. Where float32 is meant, say so by torch.autocast(…, enabled=False).";
+      "Open the region inside the function that the thread runs (or decorate it with torch.autocast): the state of "
+      "autocast belongs to one thread. Where float32 is meant, say so by torch.autocast(…, enabled=False).";
+}
+
+// Of each process: what its threads ran.
+using Threads = std::map<std::pair<std::uint32_t, FilePlace>, Thread>;
+Threads threads_without_region(const store::RunData& data) {
+  Threads threads;
+  for (const store::UseCount& count : data.use_counts) {
+    const store::OperatorUse& use = data.operator_use(count.use);
+    if (count.times == 0 || use.region != 0 || use.phase == lanes::Phase::kBackward || !is_uncast_work(use)) continue;
+    if (!is_started_thread(data, use.stack)) continue;
+    Thread& thread = threads[{count.process, thread_function(data, use.stack)}];
+    if (!use.is(lanes::kUseOthersOpen)) {
+      thread.on_its_own = true;
+      continue;
+    }
+    thread.lost.push_back(&use);
+    thread.operators += count.times;
+  }
+  return threads;
 }
 
 void judge_threads(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
-  const std::vector<std::uint64_t> times = times_of_uses(data);
-  std::map<FilePlace, Thread> threads;
-  for (const store::OperatorUse& use : data.operator_uses) {
-    if (use.region != 0 || use.phase == lanes::Phase::kBackward || !is_uncast_work(use)) continue;
-    if (!is_started_thread(data, use.stack)) continue;
-    Thread& thread = threads[thread_function(data, use.stack)];
-    if (use.is(lanes::kUseOthersOpen)) {
-      thread.lost.push_back(&use);
-      thread.operators += times[use.id];
-    } else {
-      thread.on_its_own = true;
-    }
+  std::map<FilePlace, Lost> places;
+  for (const auto& [key, thread] : threads_without_region(data)) {
+    if (thread.lost.empty() || thread.on_its_own) continue;
+    const store::OperatorUse& first = *thread.lost.front();
+    const auto regions = regions_of_others(data, key.first, first.device);
+    if (regions.empty()) continue;
+    // A thread that runs nothing of the user's own (target=model) is told where the region is.
+    const std::uint32_t stack = has_line(data, first.stack) ? first.stack : regions.front()->stack;
+    Lost& lost = places[place_of(data, stack)];
+    if (lost.stack == 0) lost.stack = stack, lost.region = open_region(data, regions);
+    lost.operators += thread.operators;
+    lost.uses.insert(lost.uses.end(), thread.lost.begin(), thread.lost.end());
   }
-  for (const auto& [at, thread] : threads)
-    if (!thread.lost.empty() && !thread.on_its_own && is_enabled_somewhere(data, thread.lost.front()->device))
-      tell(inquiry, thread);
+  for (const auto& [at, lost] : places) tell(inquiry, lost);
 }
 
 }  // namespace

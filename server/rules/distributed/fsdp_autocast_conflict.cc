@@ -57,12 +57,10 @@ void judge_conflicts(Inquiry& inquiry) {
     finding.evidence_number = {{"casts_by_fsdp", group.counts.casts}, {"bytes", group.counts.bytes}};
     finding.evidence_text = {{"policy_dtype", policy}, {"region_dtype", autocast}, {"module", module}};
     if (const auto opened = data.user_location(region.stack)) finding.related.push_back(*opened);
-    finding.fix = same
-                      ? "Leave one of the two out: with MixedPrecisionPolicy(param_dtype=…) call the module outside of "
-                        "autocast (it keeps only norms and losses in float32, which the policy does not); with "
-                        "autocast give fully_shard no param_dtype."
-                      : "Use one dtype and one policy: call the module outside of autocast, or give fully_shard no "
-                        "param_dtype and let autocast cast.";
+    finding.fix = same ? "Leave one of the two out: call the module outside of autocast, or give fully_shard no "
+                         "param_dtype and let autocast cast (which also holds norms and losses in float32 on a GPU)."
+                       : "Use one dtype and one policy: call the module outside of autocast, or give fully_shard no "
+                         "param_dtype and let autocast cast.";
   }
 }
 

@@ -2,6 +2,7 @@
 // of one of them, and did not make of the other.
 #include <algorithm>
 
+#include "server/rules/code_places.h"
 #include "server/rules/errors/error_facts.h"
 #include "server/rules/uses.h"
 #include "server/store/names.h"
@@ -80,10 +81,9 @@ void tell_origin(const store::RunData& data, const ErrorAt& at, Finding& finding
     });
     const auto place = data.user_location(from.stack);
     if (!half || !place) continue;
-    finding.evidence_text.emplace_back(
-        "half_made_by", std::string(short_name(from.op)) + " at " + place->file + ":" + std::to_string(place->line));
-    if (place->file != finding.location.value_or(*place).file || place->line != finding.location->line)
-      finding.related.push_back(*place);
+    finding.evidence_text.emplace_back("half_made_by",
+                                       std::string(short_name(from.op)) + " at " + place_text(data, *place));
+    if (line_of(data, from.stack) != line_of(data, at.stack)) finding.related.push_back(*place);
     return;
   }
 }

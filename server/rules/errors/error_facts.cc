@@ -31,6 +31,12 @@ bool is_unlisted(const store::RunData& data, const store::OperatorUse& use) {
   return !use.is(kKnown | lanes::kUseWrites) && enabled_region(data, use) != nullptr;
 }
 
+bool was_seen(const store::RunData& data, std::uint32_t fact, std::uint32_t process) {
+  return std::any_of(data.fact_counts.begin(), data.fact_counts.end(), [&](const store::FactCount& count) {
+    return count.fact == fact && count.process == process && count.times > 0;
+  });
+}
+
 // The cache served a copy in another dtype than that of the region, at this line.
 bool got_wrong_copy(const store::RunData& data, const Line& line) {
   return std::any_of(data.site_uses.begin(), data.site_uses.end(), [&](const store::SiteUse& of) {
@@ -40,13 +46,20 @@ bool got_wrong_copy(const store::RunData& data, const Line& line) {
   });
 }
 
-// FSDP casts to one of these dtypes in a region of another.
-bool is_of_fsdp(const store::RunData& data, const std::set<std::uint8_t>& dtypes) {
-  return std::any_of(data.sites.begin(), data.sites.end(), [&](const store::Site& site) {
+// In a process that saw the error, FSDP casts to one dtype in a region of another: what meets there are their two.
+bool is_of_fsdp(const store::RunData& data, const store::Fact& error) {
+  return std::any_of(data.site_uses.begin(), data.site_uses.end(), [&](const store::SiteUse& of) {
+    const store::Site& site = data.site(of.site);
     if (site.cause != lanes::Cause::kFsdp || site.region == 0) return false;
     const store::Region& region = data.region(site.region);
-    return region.enabled && region.dtype != site.to && dtypes.contains(region.dtype) != dtypes.contains(site.to);
+    return region.enabled && region.dtype != site.to && is_low(site.to) && was_seen(data, error.id, of.process);
   });
+}
+
+// An operator with a body in Python raises within it: what it got is the matter of its call.
+std::uint32_t place_of(const store::RunData& data, const store::Fact& error) {
+  if (error.subject == 0 || data.operator_use(error.subject).op.starts_with("aten::")) return error.stack;
+  return data.operator_use(error.subject).stack;
 }
 
 std::vector<ErrorAt> errors(const store::RunData& data, const std::function<bool(const store::Fact&)>& belongs) {
@@ -55,8 +68,9 @@ std::vector<ErrorAt> errors(const store::RunData& data, const std::function<bool
   std::map<Line, ErrorAt> places;
   for (const store::Fact& fact : data.facts) {
     if (fact.kind != lanes::FactKind::kError || times[fact.id] == 0 || !belongs(fact)) continue;
-    ErrorAt& at = places[line_of(data, fact.stack)];
-    if (at.times == 0) at.stack = fact.stack, at.text = fact.text;
+    const std::uint32_t stack = place_of(data, fact);
+    ErrorAt& at = places[line_of(data, stack)];
+    if (at.times == 0) at.stack = stack, at.text = fact.text;
     if (at.use == 0) at.use = fact.subject;
     at.times += times[fact.id];
   }
@@ -122,7 +136,7 @@ ErrorTopic topic_of(const store::RunData& data, const store::Fact& error) {
     return came_back(data, *use) ? ErrorTopic::kElsewhere : ErrorTopic::kNotListed;
   if (!is_about_dtypes(error.text, use)) return ErrorTopic::kOther;
   if (got_wrong_copy(data, line_of(data, error.stack))) return ErrorTopic::kElsewhere;
-  if (is_of_fsdp(data, dtypes_named(error.text))) return ErrorTopic::kElsewhere;
+  if (is_of_fsdp(data, error)) return ErrorTopic::kElsewhere;
   if (use == nullptr) return ErrorTopic::kMismatch;
   if (use->is(lanes::kUseSiblingEligible) && enabled_region(data, *use) != nullptr) return ErrorTopic::kElsewhere;
   return is_unlisted(data, *use) ? ErrorTopic::kNotListed : ErrorTopic::kMismatch;

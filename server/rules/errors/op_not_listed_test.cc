@@ -48,10 +48,11 @@ TEST_F(OpNotListedTest, S38_ItsKernelRaises) {
   const auto findings = judged([](TestRun& run) {
     run.region("train.py", 5);
     const auto use = run.use(custom(kFloat32));
-    run.deep().seen(run.error(9, "a and b differ", use)).shallow();
+    run.deep().seen(run.error(30, "a and b differ", use)).shallow();  // in its body
   });
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].severity, "error");
+  EXPECT_EQ(findings[0].location->line, 9);
 }
 
 TEST_F(OpNotListedTest, S38_AnErrorThatItsBodyCatches) {

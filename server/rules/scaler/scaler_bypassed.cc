@@ -9,9 +9,11 @@ namespace castscope::rules {
 namespace {
 
 // The job may divide gradients by the scale itself: in place, by its own code.
-bool may_unscale_by_hand(const store::RunData& data) {
+bool may_unscale_by_hand(const store::RunData& data, std::uint32_t process) {
   constexpr std::string_view kWriting[] = {"div_", "mul_", "copy_", "_foreach_div_", "_foreach_mul_", "_foreach_copy_"};
-  return std::any_of(data.operator_uses.begin(), data.operator_uses.end(), [&](const store::OperatorUse& use) {
+  return std::any_of(data.use_counts.begin(), data.use_counts.end(), [&](const store::UseCount& count) {
+    if (count.process != process || count.times == 0) return false;
+    const store::OperatorUse& use = data.operator_use(count.use);
     const bool writes = use.is(lanes::kUseWrites) && is_one_of(short_name(use.op), kWriting);
     return writes && use.phase != lanes::Phase::kForward && !is_inside_torch(data, use.stack);
   });
@@ -34,7 +36,7 @@ void tell_scale(const store::ScalerUse& use, Finding& finding) {
 
 void judge_step(Inquiry& inquiry, const store::ScalerUse& use, Places& places) {
   const store::RunData& data = inquiry.data;
-  if (use.step_past_scaler == 0 || (use.unscales == 0 && may_unscale_by_hand(data))) return;
+  if (use.step_past_scaler == 0 || (use.unscales == 0 && may_unscale_by_hand(data, use.process))) return;
   const store::Fact& step = data.fact(use.step_past_scaler);
   if (!places.is_new(step.stack)) return;
   Finding& finding = inquiry.add(step.stack);

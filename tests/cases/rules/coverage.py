@@ -44,8 +44,6 @@ def c44n_switched_off():
         model(rows())
     with torch.autocast("cuda", torch.float32, False):
         model(rows())
-    with torch.cuda.amp.autocast(enabled=0):
-        model(rows())
 
 
 def c44n_both_devices():
@@ -129,9 +127,9 @@ def c46b_others():
 
 def c46bn_right_device_in_it():
     model = nn.Linear(32, 32)
-    with torch.autocast("xpu"), region():
+    with torch.autocast("xpu", dtype=torch.bfloat16), region():
         model(rows())
-    with region(), torch.autocast("xpu"):
+    with region(), torch.autocast("xpu", dtype=torch.bfloat16):
         model(rows())
 
 

@@ -135,13 +135,22 @@ def c47n_a_thread_of_its_own():
     thread.join()
 
 
-def c47n_no_region_at_all():
+def c47n_nobody_has_one_on():
     model = nn.Linear(32, 32)
-    thread = threading.Thread(target=lambda: model(rows()))
+
+    def alone():
+        model(rows())
+
+    def beside_a_disabled_one():
+        model(rows())
+
+    thread = threading.Thread(target=alone)
     thread.start()
     thread.join()
+    with region():
+        model(rows())
     with region(enabled=False):
-        thread = threading.Thread(target=lambda: model(rows()))
+        thread = threading.Thread(target=beside_a_disabled_one)
         thread.start()
         thread.join()
 
