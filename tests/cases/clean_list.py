@@ -11,7 +11,11 @@ TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--np
 # Workload → {(rule, text of the line): why it is right}
 RIGHT = {
     "checkpointed": {("region-contains-backward", "loss.backward()"): "every second step calls it in the region"},
-    "backward_inside": {("region-contains-backward", "loss.backward()"): "that is what this workload does"},
+    "backward_inside": {
+        ("region-contains-backward", "loss.backward()"): "that is what this workload does",
+        ("region-contains-backward", "(gradient,) = torch.autograd.grad(values.float().square().sum(), batch[0], "
+                                     "create_graph=True)"): "autocast casts in that backward pass, too",
+    },
 }
 
 
