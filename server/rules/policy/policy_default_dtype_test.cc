@@ -38,11 +38,12 @@ TEST_F(PolicyDefaultDtypeTest, OneLineWithTwoDefaults) {
 }
 
 TEST_F(PolicyDefaultDtypeTest, ARegionOfTheWrongDevice) {
-  expect_none(judged([](TestRun& run) {
-    const auto region = region_on(run, kXpu, kFloat16);
-    const auto product = run.use({.op = "aten::mm", .operands = {operand(kFloat32)}, .flags = lanes::kUseEligible});
-    run.enter(region).deep().called(product).shallow().exit();
-  }));
+  expect_none_of("policy-default-dtype", judged([](TestRun& run) {
+                   const auto region = region_on(run, kXpu, kFloat16);
+                   const auto product =
+                       run.use({.op = "aten::mm", .operands = {operand(kFloat32)}, .flags = lanes::kUseEligible});
+                   run.enter(region).deep().called(product).shallow().exit();
+                 }));
 }
 
 }  // namespace

@@ -71,12 +71,12 @@ TEST_F(PolicyProtectedArgCastTest, S42_GivenToTheOperatorAsTheyAre) {
 
 TEST_F(PolicyProtectedArgCastTest, NormalisedOrWholeNumbers) {
   for (const auto& [most, integers] : {std::pair{1.0, 0u}, std::pair{513.0, 16u}}) {
-    expect_none(judged([&](TestRun& run) {
-      const auto region = run.region("train.py", 5);
-      run.enter(region).deep();
-      const auto scaled = product(run, most, integers), pooled = pooling(run, kBFloat16);
-      run.called(scaled).called(pooled).flowed(run.flow(scaled, pooled, 1)).shallow().exit();
-    }));
+    expect_none_of("policy-protected-arg-cast", judged([&](TestRun& run) {
+                     const auto region = run.region("train.py", 5);
+                     run.enter(region).deep();
+                     const auto scaled = product(run, most, integers), pooled = pooling(run, kBFloat16);
+                     run.called(scaled).called(pooled).flowed(run.flow(scaled, pooled, 1)).shallow().exit();
+                   }));
   }
 }
 

@@ -35,26 +35,27 @@ TEST_F(DtypePingPongTest, C31_BlocksOfNormAndLinearOnAGpu) {
 }
 
 TEST_F(DtypePingPongTest, C31_OneFloat32IslandBeforeTheLoss) {
-  expect_none(judged([](TestRun& run) {
-    const auto region = run.region("train.py", 5);
-    const auto layer = linear(run, kFloat32), between = norm(run);
-    const auto loss = run.use({.op = "aten::cross_entropy_loss",
-                               .line = 9,
-                               .operands = {operand(kFloat32)},
-                               .flags = lanes::kUseEligible | lanes::kUseReduces});
-    run.enter(region).deep().called(layer, 4).called(between, 1).called(loss);
-    run.flowed(run.flow(layer, between, 0, kFloat32)).flowed(run.flow(between, loss)).exit().step();
-  }));
+  expect_none_of("dtype-ping-pong", judged([](TestRun& run) {
+                   const auto region = run.region("train.py", 5);
+                   const auto layer = linear(run, kFloat32), between = norm(run);
+                   const auto loss = run.use({.op = "aten::cross_entropy_loss",
+                                              .line = 9,
+                                              .operands = {operand(kFloat32)},
+                                              .flags = lanes::kUseEligible | lanes::kUseReduces});
+                   run.enter(region).deep().called(layer, 4).called(between, 1).called(loss);
+                   run.flowed(run.flow(layer, between, 0, kFloat32)).flowed(run.flow(between, loss)).exit().step();
+                 }));
 }
 
 TEST_F(DtypePingPongTest, OnceInEachOfManySteps) {
-  expect_none(judged([](TestRun& run) {
-    const auto region = run.region("train.py", 5);
-    const auto layer = linear(run, kFloat32), between = norm(run);
-    const auto up = run.flow(layer, between, 0, kFloat32), down = run.flow(between, layer, 0, kFloat16);
-    for (int i = 0; i < 5; ++i)
-      run.enter(region).deep().called(layer).called(between).flowed(up).flowed(down).shallow().exit().step();
-  }));
+  expect_none_of(
+      "dtype-ping-pong", judged([](TestRun& run) {
+        const auto region = run.region("train.py", 5);
+        const auto layer = linear(run, kFloat32), between = norm(run);
+        const auto up = run.flow(layer, between, 0, kFloat32), down = run.flow(between, layer, 0, kFloat16);
+        for (int i = 0; i < 5; ++i)
+          run.enter(region).deep().called(layer).called(between).flowed(up).flowed(down).shallow().exit().step();
+      }));
 }
 
 TEST_F(DtypePingPongTest, ConversionsThatTheCodeAsksFor) {
