@@ -26,6 +26,10 @@ def rows(n=2):
     return torch.randn(n, 32)
 
 
+def blocks(n=3):
+    return torch.nn.ModuleList(torch.nn.Linear(32, 32) for _ in range(n))
+
+
 def trained(model=None):
     """A model and its optimizer."""
     model = model or torch.nn.Linear(32, 32)
