@@ -12,7 +12,7 @@ namespace castscope::report {
 namespace {
 
 // In the SVG's own units; the page scales it.
-constexpr double kWidth = 480, kHeight = 170, kLeft = 58, kRight = 10, kTop = 10, kBottom = 22;
+constexpr double kWidth = 480, kHeight = 170, kLeft = 80, kRight = 10, kTop = 10, kBottom = 22;
 constexpr std::size_t kColumns = 400;  // more points than that are not told apart
 
 std::string at(double value) {

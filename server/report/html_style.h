@@ -4,7 +4,7 @@
 
 namespace castscope::report {
 
-inline constexpr const char* kStyleDigest = "sha256-Hwx7VafNjICM9cwyDn8/h7aHvur+G8Lkek530mYqqp4=";
+inline constexpr const char* kStyleDigest = "sha256-2wthIDh1Ld4xqh42ppCLKqt7tUb5AHXOSC2tTy5doBA=";
 
 inline constexpr const char* kStyle = R"css(
 :root{color-scheme:light dark;--back:#fff;--card:#f6f7f9;--ink:#1b1f24;--soft:#57606a;--line:#d8dee4;--mark:#fff3c4;
@@ -60,7 +60,8 @@ svg .bar{fill:var(--bar)}
 svg .rest{fill:var(--line)}
 table{border-collapse:collapse;width:100%;font-size:.9rem}
 th{text-align:left;color:var(--soft);font-weight:500;border-bottom:1px solid var(--line);padding:.3rem .5rem .3rem 0}
-td{border-bottom:1px solid var(--line);padding:.3rem .5rem .3rem 0;vertical-align:top;overflow-wrap:anywhere}
+td{border-bottom:1px solid var(--line);padding:.3rem .5rem .3rem 0;vertical-align:top}
+td:nth-child(-n+3),.evidence td{overflow-wrap:anywhere}
 .number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 th.number,td.number{padding-right:.9rem}
 th.number:last-child,td.number:last-child{padding-right:0}
