@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "server/rules/code_places.h"
+#include "server/rules/operators.h"
 #include "server/store/names.h"
 
 namespace castscope::report {

@@ -4,22 +4,11 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <tuple>
-#include <vector>
 
-#include "server/rules/uses.h"
+#include "server/store/run_data.h"
 
 namespace castscope::rules {
-
-// What one process did, in the order of first calls. Code is known by its lines and modules, which other processes of
-// the run may use otherwise.
-struct CountedUse {
-  const store::OperatorUse* use = nullptr;
-  std::uint64_t times = 0;
-};
-using ProcessUses = std::vector<CountedUse>;
-std::vector<ProcessUses> uses_by_process(const store::RunData&);
 
 // A method of a torch.autograd.Function: of the innermost one on a stack.
 struct FunctionMethod {
@@ -27,33 +16,15 @@ struct FunctionMethod {
   Kind kind = Kind::kNone;
   // "make.<locals>.Product"; "" for a Function of PyTorch's own, or one whose methods are no methods of a class.
   std::string file, owner;
-  std::int64_t line = 0;  // that runs, in the method itself
 };
 FunctionMethod function_method(const store::RunData&, std::uint32_t stack);
-// "Product" of "make.<locals>.Product".
-std::string_view last_name(std::string_view qualified);
 
 // The code of an operator's call as far out as the call of the innermost module, or to the user's line where there is
 // none: equal for calls of the same code, whatever stands around it. (A module, the operator, lines.)
 using Spot = std::tuple<std::uint32_t, std::string, std::string>;
 Spot spot_of(const store::RunData&, const store::OperatorUse&);
 
-// Where PyTorch calls a module: its frame.
-bool is_module_call(const store::RunData&, const store::CodeLocation& frame);
 // The autograd engine called it for a node of PyTorch's own: no line of Python did.
 bool called_by_engine(const store::RunData&, const store::OperatorUse&);
-// An enabled autocast region of its device is in force.
-bool in_autocast(const store::RunData&, const store::OperatorUse&);
-// Some frame of PyTorch's own on this stack lies in this part of the package ("jit/").
-bool is_within_torch(const store::RunData&, std::uint32_t stack, std::string_view part);
-
-std::string operator_name(std::string_view op);  // short_name
-// A product of matrices or a convolution: what autocast was made to speed up, on every device.
-bool is_product(std::string_view op);
-// Autocast made halves of float32 arguments: here, or inside (einsum).
-bool is_cast_down(const store::RunData&, const store::OperatorUse&);
-
-// "train.py:12", relative to the run's folder.
-std::string place_text(const store::RunData&, const store::CodeLocation&);
 
 }  // namespace castscope::rules

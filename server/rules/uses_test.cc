@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "server/rules/dtypes.h"
+
 namespace castscope::rules {
 namespace {
 
@@ -11,13 +13,6 @@ store::OperatorUse use_of(std::string op, std::uint8_t computed, std::uint16_t f
   use.computed = computed;
   use.flags = flags;
   return use;
-}
-
-TEST(UsesTest, NamesOfOperators) {
-  EXPECT_EQ(base_name("aten::add.Tensor"), "aten::add");
-  EXPECT_EQ(base_name("aten::mm"), "aten::mm");
-  EXPECT_EQ(short_name("aten::add.Tensor"), "add");
-  EXPECT_EQ(short_name("mylib::fused.default"), "mylib::fused");  // whose it is matters
 }
 
 TEST(UsesTest, WhoPromotesAndWhoIsHeldInFloat32) {
@@ -36,17 +31,6 @@ TEST(UsesTest, OperandsOfAListShareTheirArgument) {
   ASSERT_NE(operand_at(cat, 0, kFloat), nullptr);
   EXPECT_EQ(operand_at(cat, 0, kFloat)->role, lanes::Role::kInput);
   EXPECT_EQ(operand_at(cat, 1, kFloat), nullptr);
-}
-
-TEST(UsesTest, WhatIsSavedIsSpreadOverAllSteps) {
-  store::RunData data;
-  EXPECT_FALSE(saved_per_step(data, 1000));
-  data.step_runs.push_back({.process = 1, .first = 0, .last = 9, .begin_ns = 0, .end_ns = 10'000});
-  const auto saved = saved_per_step(data, 1000);
-  ASSERT_TRUE(saved);
-  EXPECT_DOUBLE_EQ(saved->ns_per_step, 100);
-  EXPECT_DOUBLE_EQ(saved->share_of_step, 0.1);
-  EXPECT_FALSE(saved_per_step(data, 0));
 }
 
 }  // namespace

@@ -4,11 +4,11 @@
 //
 // Not this: a backward that converts all that it computes with to float32 itself, and code that backward recomputes
 // with a graph of its own (checkpoint-recompute-differs).
-#include <set>
-
 #include "absl/strings/str_join.h"
 #include "server/rules/autograd/own_functions.h"
+#include "server/rules/dtypes.h"
 #include "server/rules/finding.h"
+#include "server/rules/regions.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -33,7 +33,7 @@ void judge_undecorated(Inquiry& inquiry) {
                              {"forward_computed_in", low},
                              {"backward_computed_in", "float32"},
                              {"operators", absl::StrJoin(found.operators, ", ")}};
-    if (const auto forward = data.user_location(function.forward_stack)) finding.related.push_back(*forward);
+    add_related(finding, data, function.forward_stack);
     const std::string device(store::device_name(found.first->device));
     finding.fix =
         "Decorate both methods, so that backward runs under the autocast state of its forward: "

@@ -1,12 +1,11 @@
 // autograd-fn-wrong-dtype: an own autograd Function's backward ran under autocast, and in another dtype than its
 // forward: float16 for bfloat16 (backward was called in another region, or what brings the state back brought a wrong
 // one), or in low precision for a forward that ran in float32.
-#include <algorithm>
-#include <set>
-
 #include "absl/strings/str_join.h"
 #include "server/rules/autograd/own_functions.h"
 #include "server/rules/finding.h"
+#include "server/rules/regions.h"
+#include "server/rules/uses.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -37,9 +36,8 @@ void judge_wrong_dtype(Inquiry& inquiry) {
                              {"forward_computed_in", forward_dtype},
                              {"backward_computed_in", backward_dtype},
                              {"operators", absl::StrJoin(found.operators, ", ")}};
-    if (const auto forward = data.user_location(function.forward_stack)) finding.related.push_back(*forward);
-    if (const auto region = data.user_location(enabled_region(data, *found.first)->stack))
-      finding.related.push_back(*region);
+    add_related(finding, data, function.forward_stack);
+    add_related(finding, data, enabled_region(data, *found.first)->stack);
     const std::string device(store::device_name(found.first->device));
     finding.fix =
         "Call backward outside autocast regions, and decorate both methods (@torch.amp.custom_fwd(device_type=\"" +

@@ -3,13 +3,18 @@
 // belong to other values than those of forward.
 //
 // Not this: torch.utils.checkpoint, which restores autocast; a line that runs in both dtypes in forward too, as often.
-#include <algorithm>
 #include <map>
 #include <set>
 
 #include "absl/strings/str_join.h"
 #include "server/rules/code_places.h"
+#include "server/rules/counts.h"
+#include "server/rules/dtypes.h"
 #include "server/rules/finding.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
+#include "server/rules/regions.h"
+#include "server/rules/uses.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -63,14 +68,14 @@ std::pair<std::string, std::string> owner_of(const store::RunData& data, const O
 void tell(Inquiry& inquiry, const Recompute& found) {
   const store::RunData& data = inquiry.data;
   const std::string was(store::dtype_name(found.was)), is(store::dtype_name(found.first->computed));
-  const std::string name = operator_name(found.first->op);
+  const std::string name = short_name(found.first->op);
   Finding& finding = inquiry.add(found.first->stack);
   finding.title = "recomputed during backward, " + name + " computes in " + is + "; in forward it computed in " + was;
   finding.deep_only = true;
   finding.evidence_number = {{"recomputed_in_another_dtype", found.times}};
   finding.evidence_text = {
       {"forward_computed_in", was}, {"recomputed_in", is}, {"operators", absl::StrJoin(found.operators, ", ")}};
-  if (const auto forward = data.user_location(found.forward_stack)) finding.related.push_back(*forward);
+  add_related(finding, data, found.forward_stack);
   finding.fix = in_autocast(data, *found.first)
                     ? "Bring the autocast state of forward back around the recomputation, also where it was off "
                       "(torch.autocast(…, enabled=False)), or use torch.utils.checkpoint.checkpoint, which does."
@@ -92,7 +97,7 @@ std::map<std::pair<std::string, std::string>, Recompute> recomputes_of(const sto
       if (!lost && !gained) continue;
       Recompute& found = by_owner[owner_of(data, *first)];
       found.times += times;
-      found.operators.insert(operator_name(first->op));
+      found.operators.insert(short_name(first->op));
       if (found.first != nullptr && found.first->id < first->id) continue;
       found.first = first;
       found.forward_stack = uses.forward_stack;

@@ -4,6 +4,14 @@
 #include <map>
 #include <utility>
 
+#include "server/rules/code_places.h"
+#include "server/rules/counts.h"
+#include "server/rules/dtypes.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
+#include "server/rules/regions.h"
+#include "server/rules/uses.h"
+
 namespace castscope::rules {
 namespace {
 
@@ -25,7 +33,7 @@ class Collector {
       if (from.is(lanes::kUseConverts) && from.phase == Phase::kBackward) converted_.insert({flow.to, flow.argument});
     }
     for (const CountedUse& counted : uses) {
-      if (is_cast_down(data, *counted.use)) low_.insert(operator_name(counted.use->op));
+      if (is_cast_down(data, *counted.use)) low_.insert(short_name(counted.use->op));
       if (counted.use->phase != Phase::kBackward) forward_spots_.insert(spot_of(data, *counted.use));
     }
   }
@@ -42,7 +50,7 @@ class Collector {
  private:
   // On this device, or in this process: what autocast casts down.
   bool is_low_by_policy(const OperatorUse& use) const {
-    return is_product(use.op) || (use.is(lanes::kUseEligible) && low_.contains(operator_name(use.op)));
+    return is_product(use.op) || (use.is(lanes::kUseEligible) && low_.contains(short_name(use.op)));
   }
   bool is_recomputed(const OperatorUse& use) const {
     return use.is(lanes::kUseGradMode) && forward_spots_.contains(spot_of(data_, use));
@@ -111,7 +119,7 @@ void add_use(WrongBackward& found, const CountedUse& counted) {
   if (found.first == nullptr) found.first = counted.use;
   found.fewest = found.times == 0 ? counted.times : std::min(found.fewest, counted.times);
   found.times += counted.times;
-  found.operators.insert(operator_name(counted.use->op));
+  found.operators.insert(short_name(counted.use->op));
 }
 
 std::vector<WrongBackward> one_for_each_place(const RunData& data, std::vector<WrongBackward> all) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "server/rules/code_places.h"
+#include "server/rules/counts.h"
 
 namespace castscope::rules {
 

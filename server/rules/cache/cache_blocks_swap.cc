@@ -4,9 +4,8 @@
 //
 // PyTorch's sentence about weak references of C++ is the evidence, together with weights that went into the cache of
 // that process; its other sentence ("it has weakref associated with it") is about the job's own weakref.ref.
-#include <map>
-
-#include "server/rules/finding.h"
+#include "server/rules/errors/error_facts.h"
+#include "server/rules/rules.h"
 
 namespace castscope::rules {
 namespace {
@@ -21,27 +20,12 @@ bool has_kept(const store::RunData& data, std::uint32_t process) {
 
 void judge_swaps(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
-  struct Group {
-    std::uint32_t stack = 0;
-    std::uint64_t times = 0;
-    std::string message;
-  };
-  std::map<std::pair<std::string, std::int64_t>, Group> places;
-  for (const store::FactCount& count : data.fact_counts) {
-    const store::Fact& fact = data.fact(count.fact);
-    const bool refused = fact.kind == lanes::FactKind::kError && fact.text.find(kRefused) != std::string::npos;
-    if (!refused || count.times == 0 || !has_kept(data, count.process)) continue;
-    const store::CodeLocation at = data.user_location(fact.stack).value_or(store::CodeLocation());
-    Group& group = places[{at.file, at.line}];
-    if (group.stack == 0) group.stack = fact.stack;
-    group.times += count.times;
-    if (group.message.empty()) group.message = fact.text;
-  }
-  for (const auto& [place, group] : places) {
-    Finding& finding = inquiry.add(group.stack);
+  const auto has_kept_some = [&](std::uint32_t process) { return has_kept(data, process); };
+  for (const ErrorAt& at : errors_saying(data, kRefused, has_kept_some)) {
+    Finding& finding = inquiry.add(at.stack);
     finding.title = "a weight cannot be swapped here while the autocast cache holds a copy of it";
-    finding.evidence_number = {{"errors", group.times}};
-    finding.evidence_text = {{"error", group.message}};
+    finding.evidence_number = {{"errors", at.times}};
+    finding.evidence_text = {{"error", at.text}};
     finding.fix =
         "Convert or swap the weights outside of autocast regions, before they are first used in one; or call "
         "torch.clear_autocast_cache() just before.";

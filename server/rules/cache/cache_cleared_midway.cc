@@ -4,6 +4,7 @@
 #include <map>
 
 #include "server/rules/finding.h"
+#include "server/rules/places.h"
 
 namespace castscope::rules {
 namespace {
@@ -14,12 +15,11 @@ void judge_clears(Inquiry& inquiry) {
     std::uint32_t stack = 0;
     std::uint64_t times = 0, exited = 0;
   };
-  std::map<std::pair<std::string, std::int64_t>, Group> places;
+  std::map<Line, Group> places;
   for (const store::RegionUse& use : data.region_uses) {
     if (use.cleared_midway == 0) continue;
     const std::uint32_t stack = data.region(use.region).stack;
-    const store::CodeLocation at = data.user_location(stack).value_or(store::CodeLocation());
-    Group& group = places[{at.file, at.line}];
+    Group& group = places[line_of(data, stack)];
     group.stack = stack;
     group.times += use.cleared_midway;
     group.exited += use.exited;

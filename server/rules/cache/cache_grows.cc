@@ -4,10 +4,11 @@
 //
 // Not this: a big model, whose entries stop growing after the first pass (hits follow the last new entry), and a list
 // of weights that come back in the next region (their sources are alive).
-#include <algorithm>
 #include <map>
 
+#include "server/rules/cache/kept_entries.h"
 #include "server/rules/finding.h"
+#include "server/rules/places.h"
 
 namespace castscope::rules {
 namespace {
@@ -16,11 +17,6 @@ namespace {
 // for again are a loop that makes them.
 constexpr Threshold kThresholds[] = {
     {"entries", 16, "a line that puts fewer different weights into the cache in one region is ordinary code"}};
-
-bool keeps_growing(const store::Site& site, const store::SiteEvidence& e, std::uint64_t many) {
-  return site.role != lanes::Role::kInput && e.most_kept >= many && e.hits_after_growth < e.most_kept &&
-         e.returning < many / 2;
-}
 
 void judge_growth(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
@@ -32,7 +28,7 @@ void judge_growth(Inquiry& inquiry) {
   std::map<std::uint32_t, Group> by_region;  // outermost
   for (const store::SiteUse& use : data.site_uses) {
     const store::Site& site = data.site(use.site);
-    if (!keeps_growing(site, use.evidence, many)) continue;
+    if (site.role == lanes::Role::kInput || !keeps_growing(use.evidence, many)) continue;
     Group& group = by_region[data.outermost(site.region)];
     group.entries += use.evidence.most_kept;
     group.bytes += use.evidence.most_kept_bytes;
@@ -49,9 +45,8 @@ void judge_growth(Inquiry& inquiry) {
       finding.evidence_number.emplace_back("entries_in_region", use.most_entries);
       finding.evidence_number.emplace_back("bytes_in_region", use.most_bytes);
     }
-    if (const auto at = data.user_location(site.stack)) {
-      finding.evidence_text.emplace_back("put_in_at", at->file + ":" + std::to_string(at->line));
-    }
+    if (data.user_location(site.stack))
+      finding.evidence_text.emplace_back("put_in_at", line_of(data, site.stack).text());
     finding.fix =
         "Open the region inside the loop, around each use, so that its end clears the cache; or pass "
         "cache_enabled=False for weights that are used once.";

@@ -4,11 +4,13 @@
 // region ends.
 //
 // Not this: an input that several layers use as it is (the cache helps), and one input per region.
-#include <algorithm>
+#include <map>
 
+#include "server/rules/cache/kept_entries.h"
 #include "server/rules/cache/served_copies.h"
 #include "server/rules/cache/weights.h"
 #include "server/rules/finding.h"
+#include "server/rules/places.h"
 
 namespace castscope::rules {
 namespace {
@@ -28,26 +30,17 @@ struct Held {
   std::uint32_t stack = 0, region = 0;
   std::uint64_t entries = 0, bytes = 0;
 };
-std::map<std::pair<std::string, std::int64_t>, Held> held_inputs(const store::RunData& data, std::uint64_t many) {
-  std::map<std::pair<std::string, std::int64_t>, Held> places;
+std::map<Line, Held> held_inputs(const store::RunData& data, std::uint64_t many) {
+  std::map<Line, Held> places;
   for (const store::SiteUse& use : data.site_uses) {
     const store::Site& site = data.site(use.site);
     const store::SiteEvidence& e = use.evidence;
-    const bool grows = e.most_kept >= many && e.hits_after_growth < e.most_kept && e.returning < many / 2;
-    if (!is_input(site) || !grows) continue;
-    const store::CodeLocation at = data.user_location(site.stack).value_or(store::CodeLocation());
-    Held& held = places[{at.file, at.line}];
+    if (!is_input(site) || !keeps_growing(e, many)) continue;
+    Held& held = places[line_of(data, site.stack)];
     if (e.most_kept_bytes < held.bytes) continue;
     held = {site.stack, data.outermost(site.region), e.most_kept, e.most_kept_bytes};
   }
   return places;
-}
-
-void tell_opened(Finding& finding, const store::RunData& data, std::uint32_t region) {
-  const auto opened = opened_at(data, region);
-  if (!opened) return;
-  finding.evidence_text.emplace_back("region_opened_at", opened->file + ":" + std::to_string(opened->line));
-  finding.related.push_back(*opened);
 }
 
 void judge_inputs(Inquiry& inquiry) {
@@ -65,7 +58,7 @@ void judge_inputs(Inquiry& inquiry) {
       held.erase(also);
     }
     finding.evidence_text = {{"input", first_of(served.sources)}, {"changed_by", changes_text(served.changes)}};
-    tell_opened(finding, data, served.region);
+    tell_opened(data, served.region, finding);
     finding.fix = kFix;
   }
   for (const auto& [place, inputs] : held) {
@@ -73,7 +66,7 @@ void judge_inputs(Inquiry& inquiry) {
     finding.title = std::to_string(inputs.entries) + " inputs that require grad went into the autocast cache here (" +
                     readable_bytes(inputs.bytes) + " of copies), and stay in memory until the region ends";
     finding.evidence_number = {{"entries", inputs.entries}, {"bytes", inputs.bytes}};
-    tell_opened(finding, data, inputs.region);
+    tell_opened(data, inputs.region, finding);
     finding.fix = kFix;
   }
 }

@@ -1,8 +1,7 @@
 // cache-in-cudagraph: CUDA graphs were to be captured with autocast's cache on. A graph that is replayed would use the
 // copies of the weights as they were when it was captured: torch.cuda.make_graphed_callables refuses.
-#include <map>
-
-#include "server/rules/finding.h"
+#include "server/rules/errors/error_facts.h"
+#include "server/rules/rules.h"
 
 namespace castscope::rules {
 namespace {
@@ -10,28 +9,11 @@ namespace {
 constexpr std::string_view kRefused = "does not support the autocast caching";
 
 void judge_graphs(Inquiry& inquiry) {
-  const store::RunData& data = inquiry.data;
-  struct Group {
-    std::uint32_t stack = 0;
-    std::uint64_t times = 0;
-    std::string message;
-  };
-  std::map<std::pair<std::string, std::int64_t>, Group> places;
-  for (const store::FactCount& count : data.fact_counts) {
-    const store::Fact& fact = data.fact(count.fact);
-    if (fact.kind != lanes::FactKind::kError || fact.text.find(kRefused) == std::string::npos) continue;
-    const store::CodeLocation at = data.user_location(fact.stack).value_or(store::CodeLocation());
-    Group& group = places[{at.file, at.line}];
-    group.stack = fact.stack;
-    group.times += count.times;
-    group.message = fact.text;
-  }
-  for (const auto& [place, group] : places) {
-    if (group.times == 0) continue;
-    Finding& finding = inquiry.add(group.stack);
+  for (const ErrorAt& at : errors_saying(inquiry.data, kRefused)) {
+    Finding& finding = inquiry.add(at.stack);
     finding.title = "CUDA graphs cannot be captured here: the autocast cache is on";
-    finding.evidence_number = {{"errors", group.times}};
-    finding.evidence_text = {{"error", group.message}};
+    finding.evidence_number = {{"errors", at.times}};
+    finding.evidence_text = {{"error", at.text}};
     finding.fix =
         "Pass cache_enabled=False to the autocast region around the capture: a replayed graph would else use the "
         "weights as they were when it was captured.";

@@ -3,7 +3,7 @@
 // from there. PyTorch mended this; the rule judges what was served, so it is silent where it is mended.
 #include "server/rules/cache/served_copies.h"
 #include "server/rules/cache/weights.h"
-#include "server/rules/finding.h"
+#include "server/rules/rules.h"
 
 namespace castscope::rules {
 namespace {
@@ -17,10 +17,7 @@ void judge_lost(Inquiry& inquiry) {
                     " used here without a gradient: autocast serves the copy that it made while grad mode was off";
     finding.evidence_number = {{"uses_seen", served.times}, {"weights", served.sources.size()}};
     finding.evidence_text = {{"weight", first_of(served.sources)}};
-    if (const auto opened = opened_at(data, served.region)) {
-      finding.evidence_text.emplace_back("region_opened_at", opened->file + ":" + std::to_string(opened->line));
-      finding.related.push_back(*opened);
-    }
+    tell_opened(data, served.region, finding);
     finding.fix =
         "Give the pass without gradients an autocast region of its own, or call torch.clear_autocast_cache() after it; "
         "newer versions of PyTorch give the copy its graph.";

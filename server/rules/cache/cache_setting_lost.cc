@@ -2,8 +2,10 @@
 // was built elsewhere brings the setting of the time when it was built, and a new thread begins with the cache on.
 // Said only where something went into the cache then.
 #include <map>
+#include <utility>
 
 #include "server/rules/finding.h"
+#include "server/rules/places.h"
 
 namespace castscope::rules {
 namespace {
@@ -30,15 +32,14 @@ void judge_settings(Inquiry& inquiry) {
     const store::Region* around = nullptr;
     std::uint64_t kept = 0;
   };
-  std::map<std::tuple<std::string, std::int64_t, Lost>, Group> places;
+  std::map<std::pair<Line, Lost>, Group> places;
   for (const store::SiteUse& use : data.site_uses) {
     const store::Site& site = data.site(use.site);
     if (use.counts.kept == 0 || site.region == 0) continue;
     const store::Region& region = data.region(site.region);
     const Lost how = how_lost(data, region);
     if (how == Lost::kNo) continue;
-    const store::CodeLocation at = data.user_location(region.stack).value_or(store::CodeLocation());
-    Group& group = places[{at.file, at.line, how}];
+    Group& group = places[{line_of(data, region.stack), how}];
     group.stack = region.stack;
     group.around = how == Lost::kInside ? casting_parent(data, region) : nullptr;
     group.kept += use.counts.kept;
@@ -49,8 +50,7 @@ void judge_settings(Inquiry& inquiry) {
     finding.title = inside ? "this region switches autocast's cache on again, inside one that has it off"
                            : "this thread's region has autocast's cache on, while another thread's has it off";
     finding.evidence_number = {{"kept", group.kept}};
-    if (inside && group.around->stack != 0)
-      if (const auto opened = data.user_location(group.around->stack)) finding.related.push_back(*opened);
+    if (inside) add_related(finding, data, group.around->stack);
     finding.fix = inside ? "Build the context object where it is entered, so that it takes the setting of the region "
                            "around it, or pass cache_enabled=False to it too."
                          : "Pass cache_enabled=False to the thread's region too: a new thread begins with the cache "

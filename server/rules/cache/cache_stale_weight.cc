@@ -6,7 +6,7 @@
 // version counters do not tell of all that is written. An input that changes is cache-holds-input's affair.
 #include "server/rules/cache/served_copies.h"
 #include "server/rules/cache/weights.h"
-#include "server/rules/finding.h"
+#include "server/rules/rules.h"
 
 namespace castscope::rules {
 namespace {
@@ -20,10 +20,7 @@ void judge_stale(Inquiry& inquiry) {
         subject_of(served.sources) + " out of date here: autocast serves a copy that it made before the last change";
     finding.evidence_number = {{"stale_uses_seen", served.times}, {"weights", served.sources.size()}};
     finding.evidence_text = {{"weight", first_of(served.sources)}, {"changed_by", changes_text(served.changes)}};
-    if (const auto opened = opened_at(data, served.region)) {
-      finding.evidence_text.emplace_back("region_opened_at", opened->file + ":" + std::to_string(opened->line));
-      finding.related.push_back(*opened);
-    }
+    tell_opened(data, served.region, finding);
     finding.fix =
         "End the autocast region before the weights change: open it around each forward pass, not around the loop. "
         "Where it must stay open, call torch.clear_autocast_cache() after each change, or pass cache_enabled=False.";

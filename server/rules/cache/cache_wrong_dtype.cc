@@ -6,6 +6,7 @@
 #include "server/rules/cache/served_copies.h"
 #include "server/rules/cache/weights.h"
 #include "server/rules/finding.h"
+#include "server/rules/places.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -17,8 +18,7 @@ struct Group {
   std::set<std::string> weights;
 };
 struct Key {
-  std::string file;
-  std::int64_t line;
+  Line line;
   std::uint8_t got, asked;
   auto operator<=>(const Key&) const = default;
 };
@@ -31,8 +31,7 @@ void judge_dtypes(Inquiry& inquiry) {
     if (use.counts.hits == 0 || site.cause != lanes::Cause::kAutocast || site.region == 0) continue;
     const store::Region& region = data.region(site.region);
     if (region.device != site.device || region.dtype == site.to) continue;
-    const store::CodeLocation at = data.user_location(site.stack).value_or(store::CodeLocation());
-    Group& group = groups[{at.file, at.line, site.to, region.dtype}];
+    Group& group = groups[{line_of(data, site.stack), site.to, region.dtype}];
     if (group.stack == 0) group.stack = site.stack;
     group.region = site.region;
     group.hits += use.counts.hits;
@@ -49,9 +48,8 @@ void judge_dtypes(Inquiry& inquiry) {
     finding.evidence_text = {
         {"weight", first_of(group.weights)}, {"dtype_of_the_copy", got}, {"dtype_of_the_region", asked}};
     const std::uint32_t outermost = data.outermost(group.region);
-    if (const auto opened = opened_at(data, group.region)) finding.related.push_back(*opened);
-    if (const auto opened = opened_at(data, outermost); opened && outermost != group.region)
-      finding.related.push_back(*opened);
+    add_related(finding, data, data.region(group.region).stack);
+    if (outermost != group.region) add_related(finding, data, data.region(outermost).stack);
     finding.fix = "Use one dtype for all autocast regions that lie within each other and share weights, or end the " +
                   got + " region before the " + asked +
                   " one begins. Where they must be nested, pass cache_enabled=False to the outer one, or call "

@@ -1,6 +1,8 @@
 #include "server/rules/cache/served_copies.h"
 
 #include "server/rules/cache/weights.h"
+#include "server/rules/finding.h"
+#include "server/rules/places.h"
 
 namespace castscope::rules {
 
@@ -15,8 +17,7 @@ ServedByPlace served_copies(const store::RunData& data, lanes::FactKind kind, bo
     if (kind == lanes::FactKind::kStaleHit && (how == Staleness::kNone || how == Staleness::kSameValues)) continue;
     const store::Site& site = data.site(fact.subject);
     if (!wanted(site)) continue;
-    const store::CodeLocation at = data.user_location(fact.stack).value_or(store::CodeLocation());
-    ServedCopies& served = places[{at.file, at.line}];
+    ServedCopies& served = places[line_of(data, fact.stack)];
     if (served.stack == 0) {
       served.stack = fact.stack;
       served.region = data.outermost(site.region);
@@ -49,9 +50,11 @@ std::string changes_text(const std::set<Staleness>& changes) {
   return text;
 }
 
-std::optional<store::CodeLocation> opened_at(const store::RunData& data, std::uint32_t region) {
-  if (region == 0 || data.region(region).stack == 0) return std::nullopt;
-  return data.user_location(data.region(region).stack);
+void tell_opened(const store::RunData& data, std::uint32_t region, Finding& finding) {
+  const std::uint32_t stack = region == 0 ? 0 : data.region(region).stack;
+  if (!data.user_location(stack)) return;
+  finding.evidence_text.emplace_back("region_opened_at", line_of(data, stack).text());
+  add_related(finding, data, stack);
 }
 
 }  // namespace castscope::rules

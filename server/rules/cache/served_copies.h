@@ -5,9 +5,9 @@
 #include <map>
 #include <set>
 #include <string>
-#include <utility>
 
-#include "server/store/run_data.h"
+#include "server/rules/finding.h"
+#include "server/rules/places.h"
 
 namespace castscope::rules {
 
@@ -18,7 +18,7 @@ struct ServedCopies {
   std::set<std::string> sources;
   std::set<lanes::Staleness> changes;  // of kStaleHit
 };
-using ServedByPlace = std::map<std::pair<std::string, std::int64_t>, ServedCopies>;  // (file, line)
+using ServedByPlace = std::map<Line, ServedCopies>;
 
 // Facts of this kind whose site is wanted. Copies that were written to with the values that they had are none.
 ServedByPlace served_copies(const store::RunData&, lanes::FactKind, bool (*wanted)(const store::Site&));
@@ -26,7 +26,7 @@ ServedByPlace served_copies(const store::RunData&, lanes::FactKind, bool (*wante
 // "written to in place", …
 std::string changes_text(const std::set<lanes::Staleness>&);
 
-// Where a region was opened; nothing for 0, and where that is not known.
-std::optional<store::CodeLocation> opened_at(const store::RunData&, std::uint32_t region);
+// Where the region was opened, as evidence and as a related place; nothing for 0, and where that is not known.
+void tell_opened(const store::RunData&, std::uint32_t region, Finding&);
 
 }  // namespace castscope::rules

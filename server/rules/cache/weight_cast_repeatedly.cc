@@ -12,10 +12,12 @@
 #include <set>
 #include <tuple>
 
-#include "server/rules/cache/step_time.h"
 #include "server/rules/cache/weights.h"
-#include "server/rules/finding.h"
-#include "server/rules/uses.h"
+#include "server/rules/dtypes.h"
+#include "server/rules/places.h"
+#include "server/rules/rules.h"
+#include "server/rules/sites.h"
+#include "server/rules/step_time.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -42,8 +44,7 @@ bool is_computed(const store::Site& site, const store::SiteEvidence& evidence) {
 
 // Casts beyond the first one of a weight in a region, as far as events showed.
 std::uint64_t repeats_of(const store::Site& site, const store::SiteEvidence& evidence) {
-  const bool is_weight = site.role == lanes::Role::kWeight || site.role == lanes::Role::kBuffer;
-  if (!is_weight || site.why == WhyNotCached::kNone || (site.flags & lanes::kSiteNoCast)) return 0;
+  if (!is_of_model(site) || site.why == WhyNotCached::kNone || (site.flags & lanes::kSiteNoCast)) return 0;
   // A float16 weight in a bfloat16 region: dtype-double-cast tells of it, however often it is used.
   if (site.cause == lanes::Cause::kAutocast && is_low(site.from) && is_low(site.to)) return 0;
   return is_computed(site, evidence) ? evidence.repeats : evidence.same_source;
@@ -64,18 +65,15 @@ double needless_ns(const store::SiteUse& use, std::uint64_t repeats, bool frozen
 // A weight that is computed for each use may be another each time: nothing is promised.
 std::optional<store::Savings> savings_of(const Group& group, const std::map<std::uint32_t, StepTime>& times) {
   if (group.computed) return std::nullopt;
-  store::Savings savings;
   double ns = 0;
   StepTime time;
   for (const auto& [process, saved] : group.needless_ns) {
     const auto its = times.find(process);
     if (its == times.end()) continue;
     ns += saved;
-    time.steps += its->second.steps;
-    time.ns += its->second.ns;
+    time += its->second;
   }
-  if (time.steps > 0) savings.ns_per_step = ns / static_cast<double>(time.steps);
-  if (time.ns > 0) savings.share_of_step = std::min(1.0, ns / time.ns);
+  store::Savings savings = savings_over(ns, time);
   for (const auto& [weight, bytes] : group.bytes_of_one_copy) savings.held_bytes += bytes;
   return savings;
 }
@@ -133,15 +131,14 @@ void tell(Inquiry& inquiry, const Group& group, const std::map<std::uint32_t, St
 
 void judge_repeats(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
-  std::map<std::tuple<std::string, std::int64_t, WhyNotCached, bool, bool>, Group> groups;
+  std::map<std::tuple<Line, WhyNotCached, bool, bool>, Group> groups;
   for (const store::SiteUse& use : data.site_uses) {
     const store::Site& site = data.site(use.site);
     const std::uint64_t repeats = repeats_of(site, use.evidence);
     if (repeats == 0) continue;
-    const store::CodeLocation at = data.user_location(site.stack).value_or(store::CodeLocation());
     const bool computed = is_computed(site, use.evidence);
     const bool passed_in = site.role == lanes::Role::kWeight && !(site.flags & lanes::kSiteParameter);
-    Group& group = groups[{at.file, at.line, site.why, computed, passed_in}];
+    Group& group = groups[{line_of(data, site.stack), site.why, computed, passed_in}];
     if (group.stack == 0) group.stack = site.stack;
     group.why = site.why;
     group.computed = computed;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "server/rules/finding.h"
+#include "server/rules/sites.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -10,7 +11,7 @@ namespace castscope::rules {
 std::string weight_name(const store::RunData& data, const store::Site& site) {
   std::string module = site.module ? data.modules[site.module - 1].path : "";
   if (module.empty() && site.module) module = data.modules[site.module - 1].type;  // the outermost module itself
-  std::string argument = site.call_site ? data.call_sites[site.call_site - 1].argument_name : "";
+  std::string argument = argument_name(data, site);
   // "other" and "mat2" say nothing without a module.
   const bool telling = argument.find("weight") != std::string::npos || argument.find("bias") != std::string::npos;
   if (argument.empty() || (module.empty() && !telling)) argument = store::name(site.role);

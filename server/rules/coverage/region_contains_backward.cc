@@ -3,10 +3,14 @@
 //
 // autograd.grad inside a region may be part of a forward pass (forces, gradient penalties): it counts only where
 // autocast cast something in it. A region around a whole loop is told by region-spans-steps.
+#include <algorithm>
 #include <map>
 
+#include "server/rules/counts.h"
 #include "server/rules/coverage/region_work.h"
 #include "server/rules/finding.h"
+#include "server/rules/places.h"
+#include "server/rules/regions.h"
 
 namespace castscope::rules {
 namespace {
@@ -36,12 +40,11 @@ bool is_around_a_loop(const store::RunData& data, std::uint32_t region) {
 void tell(Inquiry& inquiry, const Place& place) {
   const store::RunData& data = inquiry.data;
   Finding& finding = inquiry.add(place.stack);
-  finding.title =
-      "backward runs under autocast: it is called inside the region opened at " + place_text(data, place.region->stack);
+  const std::string opened_at = line_of(data, place.region->stack).short_text();
+  finding.title = "backward runs under autocast: it is called inside the region opened at " + opened_at;
   finding.evidence_number = {{"calls", place.calls}, {"casts_in_backward", place.casts}};
-  finding.evidence_text = {{"region", region_text(*place.region)},
-                           {"region_opened_at", place_text(data, place.region->stack)}};
-  if (const auto opened = data.user_location(place.region->stack)) finding.related.push_back(*opened);
+  finding.evidence_text = {{"region", region_text(*place.region)}, {"region_opened_at", opened_at}};
+  add_related(finding, data, place.region->stack);
   finding.fix =
       "Let the region end after the loss and call backward() outside it: backward operators run in the dtype of "
       "their forward by themselves.";
@@ -51,17 +54,17 @@ void judge_backward(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   constexpr std::uint16_t kGradientsAskedFor = 1;  // FactKind::kBackward
   const std::vector<std::uint64_t> seen = times_of_facts(data);
-  std::map<FilePlace, Place> places;
+  std::map<Line, Place> places;
   for (const store::Fact& fact : data.facts) {
     if (fact.kind != lanes::FactKind::kBackward) continue;
-    const std::uint32_t region = enabled_region(data, fact.subject);
+    const store::Region* region = enabled_for_any_device(data, fact.subject);
     const std::uint64_t calls = seen[fact.id];
-    if (region == 0 || calls == 0 || is_around_a_loop(data, fact.subject)) continue;
-    const std::uint64_t casts = casts_in_backward(data, region);
+    if (region == nullptr || calls == 0 || is_around_a_loop(data, fact.subject)) continue;
+    const std::uint64_t casts = casts_in_backward(data, region->id);
     if (fact.detail == kGradientsAskedFor && casts == 0) continue;
-    Place& place = places[place_of(data, fact.stack)];
+    Place& place = places[line_of(data, fact.stack)];
     if (place.stack == 0) place.stack = fact.stack;
-    if (place.region == nullptr) place.region = &data.region(region);
+    if (place.region == nullptr) place.region = region;
     place.calls += calls;
     place.casts = std::max(place.casts, casts);
   }

@@ -2,10 +2,12 @@
 // there or the dtype is none that autocast knows. PyTorch says so once, in a warning; the job then runs in float32.
 // What the code itself switches off (enabled=False) is what it wants.
 #include <map>
-#include <set>
 
+#include "server/rules/counts.h"
 #include "server/rules/coverage/region_work.h"
-#include "server/rules/finding.h"
+#include "server/rules/places.h"
+#include "server/rules/regions.h"
+#include "server/rules/rules.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -48,11 +50,11 @@ void tell(Inquiry& inquiry, const Place& place) {
 void judge_disabled(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const std::vector<std::uint64_t> times = times_of_uses(data);
-  std::map<FilePlace, Place> places;
+  std::map<Line, Place> places;
   for (const store::Region& region : data.regions) {
     if (!(region.flags & lanes::kRegionAskedEnabled) || region.enabled) continue;
     if (has_enabled_beside(data, region)) continue;  // code that asks for several devices and gets one of them
-    Place& place = places[place_of(data, region.stack)];
+    Place& place = places[line_of(data, region.stack)];
     if (place.region == nullptr) place.region = &region;
     place.entered += stays_in(data, region.id).entered;
     count_work(data, region, times, place);

@@ -8,8 +8,10 @@
 #include <map>
 #include <set>
 
+#include "server/rules/counts.h"
 #include "server/rules/coverage/region_work.h"
 #include "server/rules/finding.h"
+#include "server/rules/places.h"
 
 namespace castscope::rules {
 namespace {
@@ -54,8 +56,7 @@ bool function_has_working_region(const store::RunData& data, const std::vector<b
 
 // It ran in a call that `function` made at this line or further on.
 bool is_later_in(const store::RunData& data, const store::OperatorUse& use, const store::CodeLocation& function) {
-  if (use.stack == 0) return false;
-  const auto& frames = data.stacks[use.stack - 1].frames;
+  const auto& frames = frames_of(data, use.stack);
   return std::any_of(frames.begin(), frames.end(), [&](const store::CodeLocation& frame) {
     return is_of_function(frame, function) && frame.line >= function.line;
   });
@@ -83,7 +84,7 @@ std::vector<const store::OperatorUse*> missed_work(const store::RunData& data, c
 void tell(Inquiry& inquiry, const Place& place) {
   const store::RunData& data = inquiry.data;
   const bool runs_later = place.region->flags & lanes::kRegionRunsLater;
-  const std::string first = place_text(data, place.missed.front()->stack);
+  const std::string first = line_of(data, place.missed.front()->stack).short_text();
   Finding& finding = inquiry.add(place.region->stack);
   finding.title = std::string("this autocast region does nothing: ") +
                   (runs_later ? "the decorated call only makes what runs later" : "it ends before the work begins") +
@@ -92,7 +93,7 @@ void tell(Inquiry& inquiry, const Place& place) {
   finding.evidence_text = {{"region", region_text(*place.region)},
                            {"operators", operators_text(place.missed)},
                            {"first_operator_at", first}};
-  if (const auto ran = data.user_location(place.missed.front()->stack)) finding.related.push_back(*ran);
+  add_related(finding, data, place.missed.front()->stack);
   finding.deep_only = true;
   finding.fix = runs_later
                     ? "Decorate what does the work: a class's forward instead of the class; in a generator or a "
@@ -104,15 +105,15 @@ void judge_empty(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const Known known = {working_regions(data), processes_of_regions(data), processes_of_uses(data)};
   const std::vector<std::uint64_t> times = times_of_uses(data);
-  std::map<FilePlace, Place> places;
+  std::map<Line, Place> places;
   for (const store::Region& region : data.regions) {
     if (region.kind != lanes::RegionKind::kContext || !region.enabled || known.working[region.id]) continue;
-    if (enabled_region(data, region.parent) != 0) continue;
+    if (enabled_for_any_device(data, region.parent) != nullptr) continue;
     const auto function = opening_frame(data, region);
     if (!function) continue;
     const auto missed = missed_work(data, known, region, *function);
     if (missed.empty()) continue;
-    Place& place = places[place_of(data, region.stack)];
+    Place& place = places[line_of(data, region.stack)];
     if (place.region == nullptr) place.region = &region;
     place.entered += stays_in(data, region.id).entered;
     for (const store::OperatorUse* use : missed) {

@@ -5,8 +5,10 @@
 // context manager or a class that enters in one method and leaves in another, is none.
 #include <map>
 
+#include "server/rules/counts.h"
 #include "server/rules/coverage/region_work.h"
 #include "server/rules/finding.h"
+#include "server/rules/places.h"
 
 namespace castscope::rules {
 namespace {
@@ -15,21 +17,20 @@ struct Place {
   const store::Region* region = nullptr;
   const store::Fact* first = nullptr;
   std::uint64_t operators = 0;
-  std::map<FilePlace, std::uint32_t> others;  // where they ran, one stack of each place
+  std::map<Line, std::uint32_t> others;  // where they ran, one stack of each place
 };
 
 void tell(Inquiry& inquiry, const Place& place) {
   const store::RunData& data = inquiry.data;
   Finding& finding = inquiry.add(place.region->stack);
-  finding.title = "this autocast region stays open across an await or yield: " + place.first->text + " at " +
-                  place_text(data, place.first->stack) + " ran in it, which is not part of it";
+  const std::string first_at = line_of(data, place.first->stack).short_text();
+  finding.title = "this autocast region stays open across an await or yield: " + place.first->text + " at " + first_at +
+                  " ran in it, which is not part of it";
   finding.evidence_number = {{"foreign_operators", place.operators},
                              {"entered", stays_in(data, place.region->id).entered}};
-  finding.evidence_text = {{"region", region_text(*place.region)},
-                           {"first_operator", place.first->text},
-                           {"first_operator_at", place_text(data, place.first->stack)}};
-  for (const auto& [at, stack] : place.others)
-    if (const auto location = data.user_location(stack)) finding.related.push_back(*location);
+  finding.evidence_text = {
+      {"region", region_text(*place.region)}, {"first_operator", place.first->text}, {"first_operator_at", first_at}};
+  for (const auto& [at, stack] : place.others) add_related(finding, data, stack);
   finding.deep_only = true;
   finding.fix =
       "Leave the region before the await or yield and enter it again after: autocast belongs to the thread, so "
@@ -39,17 +40,17 @@ void tell(Inquiry& inquiry, const Place& place) {
 void judge_leaks(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const std::vector<std::uint64_t> seen = times_of_facts(data);
-  std::map<FilePlace, Place> places;
+  std::map<Line, Place> places;
   for (const store::Fact& fact : data.facts) {
     if (fact.kind != lanes::FactKind::kRegionLeaked || fact.subject == 0) continue;
     const std::uint64_t times = seen[fact.id];
     if (times == 0) continue;
     const store::Region& region = data.region(fact.subject);
-    Place& place = places[place_of(data, region.stack)];
+    Place& place = places[line_of(data, region.stack)];
     if (place.region == nullptr) place.region = &region;
     if (place.first == nullptr) place.first = &fact;
     place.operators += times;
-    place.others.emplace(place_of(data, fact.stack), fact.stack);
+    place.others.emplace(line_of(data, fact.stack), fact.stack);
   }
   for (const auto& [at, place] : places) tell(inquiry, place);
 }

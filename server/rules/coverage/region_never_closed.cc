@@ -3,8 +3,10 @@
 // none.
 #include <map>
 
+#include "server/rules/counts.h"
 #include "server/rules/coverage/region_work.h"
-#include "server/rules/finding.h"
+#include "server/rules/places.h"
+#include "server/rules/rules.h"
 
 namespace castscope::rules {
 namespace {
@@ -27,13 +29,13 @@ void tell(Inquiry& inquiry, const Place& place) {
 void judge_closed(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const std::vector<std::uint64_t> seen = times_of_facts(data);
-  std::map<FilePlace, Place> places;
+  std::map<Line, Place> places;
   for (const store::Fact& fact : data.facts) {
     if (fact.kind != lanes::FactKind::kRegionNeverLeft || fact.subject == 0) continue;
     const store::Region& region = data.region(fact.subject);
     const std::uint64_t times = seen[fact.id];
     if (!region.enabled || times == 0) continue;
-    Place& place = places[place_of(data, region.stack)];
+    Place& place = places[line_of(data, region.stack)];
     if (place.region == nullptr) place.region = &region;
     place.left_open += times;
     const Stays stays = stays_in(data, region.id);

@@ -1,9 +1,12 @@
 // region-spans-steps: one stay in a region holds several optimizer steps. The copies of the weights that autocast keeps
 // live as long as the outermost region: after the first step they are of weights that are no more.
+#include <algorithm>
 #include <map>
 
 #include "server/rules/coverage/region_work.h"
 #include "server/rules/finding.h"
+#include "server/rules/places.h"
+#include "server/rules/regions.h"
 
 namespace castscope::rules {
 namespace {
@@ -48,11 +51,11 @@ bool has_backward(const store::RunData& data, const store::Region& region) {
 void judge_steps(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const auto least = static_cast<std::uint64_t>(inquiry.threshold("optimizer_steps"));
-  std::map<FilePlace, Place> places;
+  std::map<Line, Place> places;
   for (const store::Region& region : data.regions) {
     if (!spans_steps(data, region, least) || is_in_another(data, region, least)) continue;
     const Stays stays = stays_in(data, region.id);
-    Place& place = places[place_of(data, region.stack)];
+    Place& place = places[line_of(data, region.stack)];
     if (place.region == nullptr) place.region = &region;
     place.stays.entered += stays.entered;
     place.stays.most_optimizer_steps = std::max(place.stays.most_optimizer_steps, stays.most_optimizer_steps);

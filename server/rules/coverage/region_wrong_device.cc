@@ -3,8 +3,11 @@
 // device was there to cast.
 #include <map>
 
+#include "server/rules/counts.h"
 #include "server/rules/coverage/region_work.h"
-#include "server/rules/finding.h"
+#include "server/rules/places.h"
+#include "server/rules/regions.h"
+#include "server/rules/rules.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -24,7 +27,7 @@ struct Work {
 std::vector<Work> work_in_regions(const store::RunData& data) {
   std::vector<Work> work(data.regions.size() + 1);
   for (const store::OperatorUse& use : data.operator_uses) {
-    const bool stranger = is_uncast_work(use) && region_of_device(data, use.region, use.device) == 0;
+    const bool stranger = is_uncast_work(use) && region_of_device(data, use) == nullptr;
     for (std::uint32_t id = use.region; id != 0; id = data.region(id).parent) {
       if (data.region(id).device != use.device) {
         if (stranger) work[id].strangers.push_back(&use);
@@ -55,12 +58,12 @@ void judge_device(Inquiry& inquiry) {
   const std::vector<Work> work = work_in_regions(data);
   const std::vector<bool> with_casts = regions_with_casts(data);
   const std::vector<std::uint64_t> times = times_of_uses(data);
-  std::map<FilePlace, Place> places;
+  std::map<Line, Place> places;
   for (const store::Region& region : data.regions) {
     const auto& [own, strangers] = work[region.id];
     if (region.kind != lanes::RegionKind::kContext || !region.enabled) continue;
     if (own || strangers.empty() || with_casts[region.id]) continue;
-    Place& place = places[place_of(data, region.stack)];
+    Place& place = places[line_of(data, region.stack)];
     if (place.region == nullptr) place.region = &region;
     place.entered += stays_in(data, region.id).entered;
     for (const store::OperatorUse* use : strangers) place.operators += times[use->id];

@@ -9,18 +9,18 @@
 
 #include "server/rules/coverage/region_work.h"
 #include "server/rules/finding.h"
+#include "server/rules/places.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
 namespace {
 
 // What the thread runs: its outermost function that is the user's own, or its innermost frame at all.
-FilePlace thread_function(const store::RunData& data, std::uint32_t stack) {
-  if (stack == 0) return {};
-  const auto& frames = data.stacks[stack - 1].frames;
+Line thread_function(const store::RunData& data, std::uint32_t stack) {
+  const auto& frames = frames_of(data, stack);
   for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame)
     if (store::is_users_own(*frame, data.torch_folders)) return {frame->file + ":" + frame->function, 0};
-  return frames.empty() ? FilePlace() : FilePlace(frames.front().file, frames.front().line);
+  return frames.empty() ? Line() : Line{frames.front().file, frames.front().line};
 }
 
 // The program's first thread is nobody's: it begins with a module's code.
@@ -60,14 +60,14 @@ const store::Region* open_region(const store::RunData& data, const std::vector<c
   const store::Region* only = nullptr;
   for (const store::Region* region : regions) {
     if (region->parent != 0) continue;
-    if (only != nullptr && place_of(data, only->stack) != place_of(data, region->stack)) return nullptr;
+    if (only != nullptr && line_of(data, only->stack) != line_of(data, region->stack)) return nullptr;
     only = region;
   }
   return only;
 }
 
 bool has_line(const store::RunData& data, std::uint32_t stack) {
-  const auto& frames = data.stacks[stack - 1].frames;
+  const auto& frames = frames_of(data, stack);
   return std::any_of(frames.begin(), frames.end(),
                      [&](const store::CodeLocation& frame) { return store::is_users_own(frame, data.torch_folders); });
 }
@@ -77,15 +77,15 @@ void tell(Inquiry& inquiry, const Lost& lost) {
   const store::OperatorUse& first = *lost.uses.front();
   const store::Region* region = lost.region;
   Finding& finding = inquiry.add(lost.stack);
-  finding.title =
-      first.op + " runs in float32 in a thread that autocast does not reach" +
-      (region == nullptr ? std::string()
-                         : ": the region opened at " + place_text(data, region->stack) + " belongs to another thread");
+  finding.title = first.op + " runs in float32 in a thread that autocast does not reach" +
+                  (region == nullptr ? std::string()
+                                     : ": the region opened at " + line_of(data, region->stack).short_text() +
+                                           " belongs to another thread");
   finding.evidence_number = {{"operators_not_cast", lost.operators}};
   finding.evidence_text = {{"first_operator", first.op}, {"operators", operators_text(lost.uses)}};
   if (region != nullptr) {
-    finding.evidence_text.emplace_back("region_of_the_other_thread", place_text(data, region->stack));
-    if (const auto opened = data.user_location(region->stack)) finding.related.push_back(*opened);
+    finding.evidence_text.emplace_back("region_of_the_other_thread", line_of(data, region->stack).short_text());
+    add_related(finding, data, region->stack);
   }
   finding.deep_only = true;
   finding.fix =
@@ -94,7 +94,7 @@ void tell(Inquiry& inquiry, const Lost& lost) {
 }
 
 // Of each process: what its threads ran.
-using Threads = std::map<std::pair<std::uint32_t, FilePlace>, Thread>;
+using Threads = std::map<std::pair<std::uint32_t, Line>, Thread>;
 Threads threads_without_region(const store::RunData& data) {
   Threads threads;
   for (const store::UseCount& count : data.use_counts) {
@@ -114,7 +114,7 @@ Threads threads_without_region(const store::RunData& data) {
 
 void judge_threads(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
-  std::map<FilePlace, Lost> places;
+  std::map<Line, Lost> places;
   for (const auto& [key, thread] : threads_without_region(data)) {
     if (thread.lost.empty() || thread.on_its_own) continue;
     const store::OperatorUse& first = *thread.lost.front();
@@ -122,7 +122,7 @@ void judge_threads(Inquiry& inquiry) {
     if (regions.empty()) continue;
     // A thread that runs nothing of the user's own (target=model) is told where the region is.
     const std::uint32_t stack = has_line(data, first.stack) ? first.stack : regions.front()->stack;
-    Lost& lost = places[place_of(data, stack)];
+    Lost& lost = places[line_of(data, stack)];
     if (lost.stack == 0) lost.stack = stack, lost.region = open_region(data, regions);
     lost.operators += thread.operators;
     lost.uses.insert(lost.uses.end(), thread.lost.begin(), thread.lost.end());

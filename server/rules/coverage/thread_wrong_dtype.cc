@@ -1,16 +1,16 @@
 // thread-wrong-dtype: a backward thread that autocast was handed down to computes in another low dtype than the region
 // that it was handed down from casts to.
-#include <algorithm>
 #include <map>
 
-#include "server/rules/coverage/region_work.h"
-#include "server/rules/finding.h"
+#include "server/rules/counts.h"
+#include "server/rules/dtypes.h"
+#include "server/rules/places.h"
+#include "server/rules/regions.h"
+#include "server/rules/rules.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
 namespace {
-
-constexpr std::uint8_t kHalf = 5, kBFloat16 = 15;  // c10::ScalarType
 
 struct Place {
   std::uint32_t stack = 0;
@@ -28,8 +28,7 @@ std::vector<Called> backward_calls(const store::RunData& data, std::uint8_t devi
   std::vector<Called> calls;
   for (const store::Fact& fact : data.facts) {
     if (fact.kind != lanes::FactKind::kBackward) continue;
-    const std::uint32_t region = region_of_device(data, fact.subject, device);
-    calls.push_back({region != 0 && data.region(region).enabled ? &data.region(region) : nullptr, fact.stack});
+    calls.push_back({enabled_region(data, fact.subject, device), fact.stack});
   }
   return calls;
 }
@@ -38,7 +37,7 @@ bool is_handed_down(const store::RunData& data, const store::OperatorUse& use) {
   if (use.phase != lanes::Phase::kBackward || use.region == 0 || !use.is(lanes::kUseEligible)) return false;
   const store::Region& region = data.region(use.region);
   return region.kind == lanes::RegionKind::kInherited && region.enabled && use.computed == region.dtype &&
-         (use.computed == kHalf || use.computed == kBFloat16);
+         is_low(use.computed);
 }
 
 // All backward calls were made in regions of another dtype: none that it could have its own from.
@@ -61,7 +60,7 @@ void tell(Inquiry& inquiry, const Place& place) {
   finding.evidence_text = {{"first_operator", place.first->op},
                            {"computed_in", has},
                            {"region_dtype", should},
-                           {"region_opened_at", place_text(data, place.own->stack)}};
+                           {"region_opened_at", line_of(data, place.own->stack).short_text()}};
   finding.deep_only = true;
   finding.fix =
       "Call backward after the region, and decorate custom Functions with torch.amp.custom_fwd and custom_bwd: "
@@ -72,7 +71,7 @@ void judge_dtype(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const std::vector<std::uint64_t> times = times_of_uses(data);
   std::map<std::uint8_t, std::vector<Called>> calls_of_device;
-  std::map<FilePlace, Place> places;
+  std::map<Line, Place> places;
   for (const store::OperatorUse& use : data.operator_uses) {
     if (!is_handed_down(data, use)) continue;
     auto [calls, fresh] = calls_of_device.try_emplace(use.device);
@@ -81,7 +80,7 @@ void judge_dtype(Inquiry& inquiry) {
     if (call == nullptr) continue;
     // The engine's threads have no Python of their own: then it is where backward was called.
     const std::uint32_t stack = use.stack != 0 ? use.stack : call->stack;
-    Place& place = places[place_of(data, stack)];
+    Place& place = places[line_of(data, stack)];
     if (place.first == nullptr) place = {stack, &use, call->region, 0};
     place.operators += times[use.id];
   }

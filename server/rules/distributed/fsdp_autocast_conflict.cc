@@ -3,8 +3,8 @@
 #include <map>
 #include <tuple>
 
+#include "server/rules/dtypes.h"
 #include "server/rules/finding.h"
-#include "server/rules/uses.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -56,7 +56,7 @@ void judge_conflicts(Inquiry& inquiry) {
                     (same ? "the same dtype: two policies for one thing" : autocast);
     finding.evidence_number = {{"casts_by_fsdp", group.counts.casts}, {"bytes", group.counts.bytes}};
     finding.evidence_text = {{"policy_dtype", policy}, {"region_dtype", autocast}, {"module", module}};
-    if (const auto opened = data.user_location(region.stack)) finding.related.push_back(*opened);
+    add_related(finding, data, region.stack);
     finding.fix = same ? "Leave one of the two out: call the module outside of autocast, or give fully_shard no "
                          "param_dtype and let autocast cast (which also holds norms and losses in float32 on a GPU)."
                        : "Use one dtype and one policy: call the module outside of autocast, or give fully_shard no "

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "server/rules/uses.h"
+#include "server/rules/dtypes.h"
 
 namespace castscope::rules {
 

@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <map>
 
-#include "server/rules/finding.h"
-#include "server/rules/uses.h"
+#include "server/rules/dtypes.h"
+#include "server/rules/places.h"
+#include "server/rules/rules.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {

@@ -2,8 +2,13 @@
 // of one of them, and did not make of the other.
 #include <algorithm>
 
-#include "server/rules/code_places.h"
+#include "absl/strings/str_join.h"
+#include "server/rules/dtypes.h"
 #include "server/rules/errors/error_facts.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
+#include "server/rules/regions.h"
+#include "server/rules/rules.h"
 #include "server/rules/uses.h"
 #include "server/store/names.h"
 
@@ -14,9 +19,8 @@ enum class Why { kUnknown, kNoRegion, kDisabled, kDouble, kWrites, kOther };
 
 Why why_of(const store::RunData& data, const store::OperatorUse& use) {
   if (use.region == 0) return Why::kNoRegion;
-  if (enabled_region(data, use) == nullptr) return Why::kDisabled;
-  const auto is_double = [](const lanes::Operand& o) { return o.dtype == kDouble; };
-  if (std::any_of(use.operands.begin(), use.operands.end(), is_double)) return Why::kDouble;
+  if (!in_autocast(data, use)) return Why::kDisabled;
+  if (has_operand(use, kDouble)) return Why::kDouble;
   return use.is(lanes::kUseWrites) ? Why::kWrites : Why::kOther;
 }
 
@@ -27,10 +31,9 @@ std::string dtypes_that_met(const store::RunData& data, const ErrorAt& at) {
     for (const lanes::Operand& operand : data.operator_use(at.use).operands)
       if (is_floating(operand.dtype)) dtypes.insert(operand.dtype);
   if (dtypes.size() < 2) dtypes = dtypes_named(at.text);
-  std::string words;
-  for (const std::uint8_t dtype : dtypes)
-    words += (words.empty() ? "" : " and ") + std::string(store::dtype_name(dtype));
-  return words.empty() ? "different dtypes" : words;
+  if (dtypes.empty()) return "different dtypes";
+  return absl::StrJoin(dtypes, " and ",
+                       [](std::string* words, std::uint8_t dtype) { *words += store::dtype_name(dtype); });
 }
 
 std::string_view reason(Why why) {
@@ -81,8 +84,7 @@ void tell_origin(const store::RunData& data, const ErrorAt& at, Finding& finding
     });
     const auto place = data.user_location(from.stack);
     if (!half || !place) continue;
-    finding.evidence_text.emplace_back("half_made_by",
-                                       std::string(short_name(from.op)) + " at " + place_text(data, *place));
+    finding.evidence_text.emplace_back("half_made_by", short_name(from.op) + " at " + place_text(data, *place));
     if (line_of(data, from.stack) != line_of(data, at.stack)) finding.related.push_back(*place);
     return;
   }
@@ -93,7 +95,7 @@ void judge_mismatches(Inquiry& inquiry) {
   for (const ErrorAt& at : errors_about(data, ErrorTopic::kMismatch)) {
     const Why why = at.use == 0 ? Why::kUnknown : why_of(data, data.operator_use(at.use));
     Finding& finding = inquiry.add(at.stack);
-    const std::string op = at.use == 0 ? "an operator" : std::string(short_name(data.operator_use(at.use).op));
+    const std::string op = at.use == 0 ? "an operator" : short_name(data.operator_use(at.use).op);
     finding.title = op + " raised: it got " + dtypes_that_met(data, at) + std::string(reason(why));
     tell_error(data, at, finding);
     tell_origin(data, at, finding);

@@ -6,7 +6,13 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/str_join.h"
+#include "server/rules/counts.h"
 #include "server/rules/distributed/fsdp_casts.h"
+#include "server/rules/dtypes.h"
+#include "server/rules/places.h"
+#include "server/rules/regions.h"
+#include "server/rules/rules.h"
 #include "server/rules/uses.h"
 #include "server/store/names.h"
 
@@ -28,8 +34,7 @@ bool is_about_dtypes(std::string_view text, const store::OperatorUse* use) {
 }
 
 bool is_unlisted(const store::RunData& data, const store::OperatorUse& use) {
-  constexpr std::uint16_t kKnown = lanes::kUseEligible | lanes::kUseSiblingEligible | lanes::kUseElsewhere;
-  return !use.is(kKnown | lanes::kUseWrites) && enabled_region(data, use) != nullptr;
+  return is_on_no_list(use) && !use.is(lanes::kUseWrites) && in_autocast(data, use);
 }
 
 // The cache served a copy in another dtype than that of the region, at this line.
@@ -53,9 +58,9 @@ std::uint32_t place_of(const store::RunData& data, const store::Fact& error) {
   return data.operator_use(error.subject).stack;
 }
 
-std::vector<ErrorAt> errors(const store::RunData& data, const std::function<bool(const store::Fact&)>& belongs) {
-  std::vector<std::uint64_t> times(data.facts.size() + 1);
-  for (const store::FactCount& count : data.fact_counts) times[count.fact] += count.times;
+// `times`: how often each was seen, by id.
+std::vector<ErrorAt> errors(const store::RunData& data, const std::vector<std::uint64_t>& times,
+                            const std::function<bool(const store::Fact&)>& belongs) {
   std::map<Line, ErrorAt> places;
   for (const store::Fact& fact : data.facts) {
     if (fact.kind != lanes::FactKind::kError || times[fact.id] == 0 || !belongs(fact)) continue;
@@ -92,13 +97,15 @@ std::set<std::uint8_t> dtypes_named(std::string_view text) {
 bool mixes_halves(const store::OperatorUse& use) {
   std::set<std::uint8_t> dtypes;
   for (const lanes::Operand& operand : use.operands)
-    if (is_floating(operand.dtype) && (operand.flags & lanes::kOperandNumber) == 0) dtypes.insert(operand.dtype);
+    if (is_floating_tensor(operand)) dtypes.insert(operand.dtype);
   return dtypes.size() > 1 && std::any_of(dtypes.begin(), dtypes.end(), is_low);
 }
 
-std::string words_of(const lanes::Operand& operand) {
-  const std::string dtype(store::dtype_name(operand.dtype));
-  return operand.role == lanes::Role::kUnknown ? dtype : dtype + " " + std::string(store::name(operand.role));
+std::string words_of(const std::vector<lanes::Operand>& operands) {
+  return absl::StrJoin(operands, ", ", [](std::string* words, const lanes::Operand& operand) {
+    *words += store::dtype_name(operand.dtype);
+    if (operand.role != lanes::Role::kUnknown) (*words += " ") += store::name(operand.role);
+  });
 }
 
 namespace {
@@ -129,16 +136,20 @@ ErrorTopic topic_of(const store::RunData& data, const store::Fact& error) {
   if (got_wrong_copy(data, line_of(data, error.stack))) return ErrorTopic::kElsewhere;
   if (is_of_fsdp(data, error)) return ErrorTopic::kElsewhere;
   if (use == nullptr) return ErrorTopic::kMismatch;
-  if (use->is(lanes::kUseSiblingEligible) && enabled_region(data, *use) != nullptr) return ErrorTopic::kElsewhere;
+  if (use->is(lanes::kUseSiblingEligible) && in_autocast(data, *use)) return ErrorTopic::kElsewhere;
   return is_unlisted(data, *use) ? ErrorTopic::kNotListed : ErrorTopic::kMismatch;
 }
 
 std::vector<ErrorAt> errors_about(const store::RunData& data, ErrorTopic topic) {
-  return errors(data, [&](const store::Fact& fact) { return topic_of(data, fact) == topic; });
+  return errors(data, times_of_facts(data), [&](const store::Fact& fact) { return topic_of(data, fact) == topic; });
 }
 
-std::vector<ErrorAt> errors_saying(const store::RunData& data, std::string_view part) {
-  return errors(data, [&](const store::Fact& fact) { return says(fact.text, part); });
+std::vector<ErrorAt> errors_saying(const store::RunData& data, std::string_view part,
+                                   const std::function<bool(std::uint32_t process)>& counts) {
+  std::vector<std::uint64_t> times(data.facts.size() + 1);
+  for (const store::FactCount& count : data.fact_counts)
+    if (counts(count.process)) times[count.fact] += count.times;
+  return errors(data, times, [&](const store::Fact& fact) { return says(fact.text, part); });
 }
 
 void tell_error(const store::RunData& data, const ErrorAt& at, Finding& finding) {
@@ -147,9 +158,7 @@ void tell_error(const store::RunData& data, const ErrorAt& at, Finding& finding)
   if (at.use == 0) return;
   const store::OperatorUse& use = data.operator_use(at.use);
   finding.evidence_text.emplace_back("operator", use.op);
-  std::string arguments;
-  for (const lanes::Operand& operand : use.operands) arguments += (arguments.empty() ? "" : ", ") + words_of(operand);
-  finding.evidence_text.emplace_back("arguments", arguments);
+  finding.evidence_text.emplace_back("arguments", words_of(use.operands));
   const store::Region* region = use.region == 0 ? nullptr : &data.region(use.region);
   finding.evidence_text.emplace_back("autocast", region == nullptr ? "no region"
                                                  : region->enabled ? std::string(store::dtype_name(region->dtype))

@@ -5,12 +5,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "server/rules/finding.h"
+#include "server/rules/rules.h"
 
 namespace castscope::rules {
 
@@ -32,8 +33,10 @@ struct ErrorAt {
   std::string text;  // of the first
 };
 std::vector<ErrorAt> errors_about(const store::RunData&, ErrorTopic);
-// … that say this.
-std::vector<ErrorAt> errors_saying(const store::RunData&, std::string_view part);
+// … that say this; of the processes that are asked for.
+std::vector<ErrorAt> errors_saying(
+    const store::RunData&, std::string_view part,
+    const std::function<bool(std::uint32_t process)>& counts = [](std::uint32_t) { return true; });
 
 // Evidence: how often, the text, and where it is known the operator, its arguments and the region in force.
 void tell_error(const store::RunData&, const ErrorAt&, Finding&);
@@ -42,7 +45,7 @@ void tell_error(const store::RunData&, const ErrorAt&, Finding&);
 std::set<std::uint8_t> dtypes_named(std::string_view text);
 // Among its floating arguments are a half and another dtype.
 bool mixes_halves(const store::OperatorUse&);
-// "float32 weight", "bfloat16 activation"
-std::string words_of(const lanes::Operand&);
+// "float32 weight, bfloat16 activation"
+std::string words_of(const std::vector<lanes::Operand>&);
 
 }  // namespace castscope::rules

@@ -1,7 +1,8 @@
 // op-banned: an operator that autocast refuses in a region, since its result would be wrong in a half: binary_cross_
 // entropy on a GPU.
 #include "server/rules/errors/error_facts.h"
-#include "server/rules/uses.h"
+#include "server/rules/operators.h"
+#include "server/rules/rules.h"
 
 namespace castscope::rules {
 namespace {
@@ -12,7 +13,7 @@ void judge_bans(Inquiry& inquiry) {
     const bool entropy = at.text.find("binary_cross_entropy") != std::string::npos;
     const std::string op = entropy       ? "binary_cross_entropy"
                            : at.use == 0 ? "an operator"
-                                         : std::string(short_name(inquiry.data.operator_use(at.use).op));
+                                         : short_name(inquiry.data.operator_use(at.use).op);
     finding.title = op + " raised: autocast refuses it in a region, as unsafe in a half dtype";
     tell_error(inquiry.data, at, finding);
     finding.fix =

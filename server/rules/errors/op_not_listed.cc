@@ -1,11 +1,15 @@
 // op-not-listed: in a region an operator that autocast does not know on any device got arguments of different dtypes,
 // one of which autocast had made: nothing brings them to one dtype. An error when the operator raised; of operators
 // that a library brings, a warning when they took the mixture. (PyTorch's own then promote, which is another matter.)
-#include <algorithm>
-#include <array>
 #include <map>
 
+#include "server/rules/dtypes.h"
 #include "server/rules/errors/error_facts.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
+#include "server/rules/regions.h"
+#include "server/rules/rules.h"
+#include "server/rules/use_graph.h"
 #include "server/rules/uses.h"
 #include "server/store/names.h"
 
@@ -13,42 +17,37 @@ namespace castscope::rules {
 namespace {
 
 // Of PyTorch itself: parts of its machinery that take tensors of all dtypes side by side.
-constexpr std::array<std::string_view, 20> kMachinery = {"aten",
-                                                         "prims",
-                                                         "prim",
-                                                         "c10d",
-                                                         "_c10d_functional",
-                                                         "_c10d_functional_autograd",
-                                                         "c10d_functional",
-                                                         "fsdp",
-                                                         "symm_mem",
-                                                         "profiler",
-                                                         "inductor",
-                                                         "quantized",
-                                                         "_quantized",
-                                                         "quantized_decomposed",
-                                                         "mkldnn",
-                                                         "onednn",
-                                                         "_dtensor",
-                                                         "dtensor",
-                                                         "rngprims",
-                                                         "bucketing"};
+constexpr std::string_view kMachinery[] = {"aten",
+                                           "prims",
+                                           "prim",
+                                           "c10d",
+                                           "_c10d_functional",
+                                           "_c10d_functional_autograd",
+                                           "c10d_functional",
+                                           "fsdp",
+                                           "symm_mem",
+                                           "profiler",
+                                           "inductor",
+                                           "quantized",
+                                           "_quantized",
+                                           "quantized_decomposed",
+                                           "mkldnn",
+                                           "onednn",
+                                           "_dtensor",
+                                           "dtensor",
+                                           "rngprims",
+                                           "bucketing"};
 
-bool is_of_a_library(std::string_view op) {
-  const std::string_view space = op.substr(0, op.find(':'));
-  return std::find(kMachinery.begin(), kMachinery.end(), space) == kMachinery.end();
-}
+bool is_of_a_library(std::string_view op) { return !is_one_of(op.substr(0, op.find(':')), kMachinery); }
 
 bool is_unknown_to_autocast(const store::RunData& data, const store::OperatorUse& use) {
-  constexpr std::uint16_t kKnown = lanes::kUseEligible | lanes::kUseSiblingEligible | lanes::kUseElsewhere;
-  return !use.is(kKnown) && is_forward(use) && enabled_region(data, use) != nullptr;
+  return is_on_no_list(use) && is_forward(use) && in_autocast(data, use);
 }
 
 std::string arguments_of(const store::OperatorUse& use) {
-  std::string words;
-  for (const lanes::Operand& operand : use.operands)
-    if (is_floating(operand.dtype)) words += (words.empty() ? "" : ", ") + words_of(operand);
-  return words;
+  std::vector<lanes::Operand> floating = use.operands;
+  std::erase_if(floating, [](const lanes::Operand& operand) { return !is_floating(operand.dtype); });
+  return words_of(floating);
 }
 
 void judge_errors(Inquiry& inquiry, std::map<Line, bool>& told) {
@@ -56,7 +55,7 @@ void judge_errors(Inquiry& inquiry, std::map<Line, bool>& told) {
     const store::OperatorUse& use = inquiry.data.operator_use(at.use);
     told[line_of(inquiry.data, at.stack)] = true;
     Finding& finding = inquiry.add(at.stack, "error");
-    finding.title = std::string(short_name(use.op)) + " raised in a region: it is on none of autocast's lists, so " +
+    finding.title = short_name(use.op) + " raised in a region: it is on none of autocast's lists, so " +
                     arguments_of(use) + " reached it as they are";
     tell_error(inquiry.data, at, finding);
     finding.fix =
@@ -92,8 +91,8 @@ void judge_mixtures(Inquiry& inquiry, const std::map<Line, bool>& told) {
     const store::OperatorUse& use = data.operator_use(group.use);
     const std::string low(store::dtype_name(data.region(use.region).dtype));
     Finding& finding = inquiry.add(use.stack);
-    finding.title = std::string(short_name(use.op)) + " is on none of autocast's lists and got " + arguments_of(use) +
-                    " as they are";
+    finding.title =
+        short_name(use.op) + " is on none of autocast's lists and got " + arguments_of(use) + " as they are";
     finding.evidence_number = {{"times", group.times}};
     finding.evidence_text = {{"operator", use.op}, {"arguments", arguments_of(use)}, {"region_dtype", low}};
     finding.deep_only = true;

@@ -11,7 +11,13 @@
 
 #include "absl/strings/str_join.h"
 #include "server/rules/code_places.h"
-#include "server/rules/finding.h"
+#include "server/rules/counts.h"
+#include "server/rules/dtypes.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
+#include "server/rules/regions.h"
+#include "server/rules/rules.h"
+#include "server/rules/uses.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -110,7 +116,7 @@ class Comparison {
   }
   static void note(Drift& drift, const OperatorUse& training, const CountedUse& evaluation) {
     drift.times += evaluation.times;
-    drift.names.insert(operator_name(evaluation.use->op));
+    drift.names.insert(short_name(evaluation.use->op));
     if (drift.evaluation != nullptr && drift.evaluation->id < evaluation.use->id) return;
     drift.training = &training;
     drift.evaluation = evaluation.use;
@@ -139,9 +145,8 @@ void tell(Inquiry& inquiry, const Drift& drift) {
   const std::string model = training.module == 0 ? "" : data.modules[training.module - 1].model();
   Finding& finding = inquiry.add(evaluation.stack);
   const auto entered = entry_of(data, evaluation.stack), trained = entry_of(data, training.stack);
-  finding.title = (model.empty() ? operator_name(evaluation.op) : model) + " computes in " + other +
-                  " without grad mode" + (entered ? ", called at " + place_text(data, *entered) : "") + ", and in " +
-                  low + " in training";
+  finding.title = (model.empty() ? short_name(evaluation.op) : model) + " computes in " + other + " without grad mode" +
+                  (entered ? ", called at " + place_text(data, *entered) : "") + ", and in " + low + " in training";
   finding.deep_only = true;
   finding.evidence_number = {{"operators", drift.operators}, {"calls", drift.times}};
   finding.evidence_text = {{"training_computed_in", low},

@@ -1,22 +1,17 @@
 #include "server/rules/policy/listed_operators.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
-#include "server/rules/code_places.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
 
 namespace castscope::rules {
 namespace {
 
-using Place = std::pair<std::string, std::int64_t>;
-
 constexpr std::size_t kMostPlaces = 20;  // in a finding: who has more looks at the operators of the run file
-
-Place place_of(const store::RunData& data, std::uint32_t stack) {
-  const store::CodeLocation at = data.user_location(stack).value_or(store::CodeLocation());
-  return {at.file, at.line};
-}
 
 std::vector<std::pair<std::string, std::uint64_t>> by_frequency(const ListedOperators& listed) {
   std::vector<std::pair<std::string, std::uint64_t>> names(listed.names.begin(), listed.names.end());
@@ -30,14 +25,14 @@ void add_use(ListedOperators& listed, const store::OperatorUse& use, const store
   if (listed.first == nullptr || use.id < listed.first->id) listed.first = &use;
   listed.times += count.times;
   listed.ns += count.ns;
-  listed.names[operator_name(use.op)] += count.times;
+  listed.names[short_name(use.op)] += count.times;
   listed.stacks.push_back(use.stack);
 }
 
 std::vector<ListedOperators> merged_by_place(const store::RunData& data, const std::vector<ListedOperators>& all) {
-  std::map<Place, ListedOperators> merged;
+  std::map<Line, ListedOperators> merged;
   for (const ListedOperators& one : all) {
-    ListedOperators& into = merged[place_of(data, one.first->stack)];
+    ListedOperators& into = merged[line_of(data, one.first->stack)];
     if (into.first == nullptr || one.first->id < into.first->id) into.first = one.first;
     into.times += one.times;
     into.ns += one.ns;
@@ -65,11 +60,11 @@ std::string short_list(const ListedOperators& listed) {
 }
 
 std::vector<store::CodeLocation> other_places(const store::RunData& data, const ListedOperators& listed) {
-  std::set<Place> seen{place_of(data, listed.first->stack)};
+  std::set<Line> seen{line_of(data, listed.first->stack)};
   std::vector<store::CodeLocation> places;
   for (const std::uint32_t stack : listed.stacks) {
     if (places.size() == kMostPlaces) break;
-    if (!seen.insert(place_of(data, stack)).second) continue;
+    if (!seen.insert(line_of(data, stack)).second) continue;
     if (const auto at = data.user_location(stack)) places.push_back(*at);
   }
   return places;

@@ -5,12 +5,12 @@
 // float32, and it is where training ends: whatever gives one number in a process that trains, or without grad mode.
 // Arguments of different dtypes are left out too: they may have been promoted; and an operator that the job registered
 // with autocast itself.
-#include <algorithm>
 #include <set>
 
-#include "server/rules/code_places.h"
-#include "server/rules/finding.h"
+#include "server/rules/dtypes.h"
 #include "server/rules/policy/listed_operators.h"
+#include "server/rules/regions.h"
+#include "server/rules/rules.h"
 #include "server/rules/uses.h"
 #include "server/store/names.h"
 

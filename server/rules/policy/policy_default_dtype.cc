@@ -6,12 +6,11 @@
 // one device around the operators of another, where no dtype counts (region-wrong-device).
 #include <map>
 #include <set>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/str_join.h"
-#include "server/rules/finding.h"
-#include "server/rules/uses.h"
+#include "server/rules/dtypes.h"
+#include "server/rules/places.h"
+#include "server/rules/rules.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -44,12 +43,11 @@ void judge_defaults(Inquiry& inquiry) {
   std::set<std::uint32_t> of_wrong_device;
   for (const store::OperatorUse& use : data.operator_uses)
     if (use.region != 0 && data.region(use.region).device != use.device) of_wrong_device.insert(use.region);
-  std::map<std::pair<std::string, std::int64_t>, Place> places;
+  std::map<Line, Place> places;
   for (const store::Region& region : data.regions) {
     if ((region.flags & lanes::kRegionDefaultDtype) == 0 || !region.enabled) continue;
-    const auto at = data.user_location(region.stack);
-    if (!at) continue;
-    Place& place = places[{at->file, at->line}];
+    if (!data.user_location(region.stack)) continue;
+    Place& place = places[line_of(data, region.stack)];
     if (place.stack == 0) place.stack = region.stack;
     place.dtypes.emplace(store::dtype_name(region.dtype));
     place.devices.emplace(store::device_name(region.device));

@@ -5,11 +5,12 @@
 // like, which are cast down elsewhere, and what is only promoted there: those compute in low precision everywhere when
 // they are given it.
 #include <algorithm>
-#include <array>
 
-#include "server/rules/code_places.h"
-#include "server/rules/finding.h"
+#include "server/rules/dtypes.h"
+#include "server/rules/operators.h"
 #include "server/rules/policy/listed_operators.h"
+#include "server/rules/regions.h"
+#include "server/rules/rules.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -21,11 +22,11 @@ constexpr Threshold kThresholds[] = {
     {"operators", 5, "a job with fewer different operators of this kind is an ordinary model"}};
 
 bool is_low_everywhere(std::string_view op) {
-  constexpr std::array<std::string_view, 12> kNames = {"addcdiv",   "addcmul", "atan2",       "bilinear",
-                                                       "cross",     "dot",     "index_put",   "vdot",
-                                                       "tensordot", "prelu",   "scatter_add", "grid_sampler"};
-  const std::string name = operator_name(op);
-  return is_product(op) || name.ends_with("_cell") || std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+  constexpr std::string_view kNames[] = {"addcdiv",   "addcmul", "atan2",       "bilinear",
+                                         "cross",     "dot",     "index_put",   "vdot",
+                                         "tensordot", "prelu",   "scatter_add", "grid_sampler"};
+  const std::string name = short_name(op);
+  return is_product(op) || name.ends_with("_cell") || is_one_of(name, kNames);
 }
 
 bool given_half(const store::OperatorUse& use) {

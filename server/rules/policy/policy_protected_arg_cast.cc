@@ -6,14 +6,16 @@
 // back through conversions and what computed in low precision, to the operator whose argument autocast cast down. Told
 // only where that argument was seen to hold numbers that the dtype does not hold.
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <set>
 #include <utility>
 #include <vector>
 
-#include "server/rules/code_places.h"
+#include "server/rules/dtypes.h"
 #include "server/rules/finding.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
+#include "server/rules/uses.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -21,7 +23,6 @@ namespace {
 
 using store::OperatorUse;
 using store::RunData;
-using Place = std::pair<std::string, std::int64_t>;
 
 class Search {
  public:
@@ -45,11 +46,8 @@ class Search {
   }
 
  private:
-  using Key = std::pair<Place, std::string>;
-  Key key_of(std::uint32_t stack, const std::string& op) const {
-    const store::CodeLocation at = data_.user_location(stack).value_or(store::CodeLocation());
-    return {{at.file, at.line}, operator_name(op)};
-  }
+  using Key = std::pair<Line, std::string>;
+  Key key_of(std::uint32_t stack, const std::string& op) const { return {line_of(data_, stack), short_name(op)}; }
   void note(const store::Site& site, double most) {
     if (site.role == lanes::Role::kWeight) return;
     double& known = most_[key_of(site.stack, site.op)];
@@ -80,15 +78,13 @@ class Search {
 
 void tell(Inquiry& inquiry, const OperatorUse& rounds, const OperatorUse& taker, double most) {
   const RunData& data = inquiry.data;
-  const std::string low(store::dtype_name(rounds.computed)), name = operator_name(rounds.op);
+  const std::string low(store::dtype_name(rounds.computed)), name = short_name(rounds.op);
   Finding& finding = inquiry.add(rounds.stack);
   finding.title =
-      "autocast rounds boxes to " + low + " in " + name + ", before " + operator_name(taker.op) + " takes them";
+      "autocast rounds boxes to " + low + " in " + name + ", before " + short_name(taker.op) + " takes them";
   finding.deep_only = true;
-  char largest[32];
-  std::snprintf(largest, sizeof largest, "%.6g", most);
-  finding.evidence_text = {{"largest_value_cast", largest}, {"cast_to", low}, {"taken_by", taker.op}};
-  if (const auto at = data.user_location(taker.stack)) finding.related.push_back(*at);
+  finding.evidence_text = {{"largest_value_cast", readable_number(most)}, {"cast_to", low}, {"taken_by", taker.op}};
+  add_related(finding, data, taker.stack);
   finding.fix = "Compute boxes in float32: run this in a nested region with torch.autocast(\"" +
                 std::string(store::device_name(rounds.device)) +
                 "\", enabled=False), or give the boxes to the operator without it.";
@@ -102,11 +98,10 @@ void judge_boxes(Inquiry& inquiry) {
     for (const lanes::Operand& operand : use.operands)
       if (operand.flags & lanes::kOperandBoxes)
         for (const OperatorUse* rounds : search.rounding(use, operand)) found.try_emplace(rounds->id, use.id);
-  std::set<Place> told;
+  std::set<Line> told;
   for (const auto& [rounds, taker] : found) {
     const OperatorUse& use = data.operator_use(rounds);
-    const store::CodeLocation at = data.user_location(use.stack).value_or(store::CodeLocation());
-    if (told.insert({at.file, at.line}).second) tell(inquiry, use, data.operator_use(taker), search.most_at(use));
+    if (told.insert(line_of(data, use.stack)).second) tell(inquiry, use, data.operator_use(taker), search.most_at(use));
   }
 }
 

@@ -6,7 +6,14 @@
 #include <set>
 #include <tuple>
 
-#include "server/rules/finding.h"
+#include "absl/strings/str_join.h"
+#include "server/rules/dtypes.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
+#include "server/rules/rules.h"
+#include "server/rules/sites.h"
+#include "server/rules/step_time.h"
+#include "server/rules/use_graph.h"
 #include "server/rules/uses.h"
 #include "server/store/names.h"
 
@@ -36,10 +43,6 @@ struct Casting {
   }
 };
 
-bool is_weight(const store::Site& site) {
-  return site.role == lanes::Role::kWeight || site.role == lanes::Role::kBuffer;
-}
-
 // Processes in which something is trained: backward ran, or an optimizer.
 std::set<std::uint32_t> training(const store::RunData& data) {
   std::set<std::uint32_t> processes;
@@ -62,7 +65,7 @@ std::map<Key, std::vector<const store::SiteUse*>> weights_cast(const store::RunD
   std::map<Key, std::vector<const store::SiteUse*>> sites;
   for (const store::SiteUse& use : data.site_uses) {
     const store::Site& site = data.site(use.site);
-    if (site.cause == lanes::Cause::kAutocast && is_weight(site) && !(site.flags & lanes::kSiteNoCast))
+    if (site.cause == lanes::Cause::kAutocast && is_of_model(site) && !(site.flags & lanes::kSiteNoCast))
       sites[{site.stack, site.module, site.region, site.op}].push_back(&use);
   }
   return sites;
@@ -107,9 +110,7 @@ void tell(Inquiry& inquiry, const UseGraph& graph, const Worst& worst) {
                              {"operator_ns_per_call", static_cast<std::int64_t>(graph.total(use.id).ns_each())},
                              {"casts", worst.casting.casts},
                              {"bytes", worst.casting.bytes}};
-  std::string why;
-  for (const std::string& reason : worst.casting.why) why += (why.empty() ? "" : ", ") + reason;
-  finding.evidence_text = {{"operator", use.op}, {"why_not_cached", why}};
+  finding.evidence_text = {{"operator", use.op}, {"why_not_cached", absl::StrJoin(worst.casting.why, ", ")}};
   finding.deep_only = true;
   finding.savings = saved_per_step(data, worst.casting.ns);
   if (!finding.savings) finding.savings.emplace();

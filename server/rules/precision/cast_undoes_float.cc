@@ -3,11 +3,16 @@
 //
 // Not this: a value that an operator in float32 takes as well (a loss, a softmax), or one that was something other than
 // low precision before (pixels, a mask); and data that comes in as float16 and is brought up outside the region.
-#include <algorithm>
 #include <map>
 
+#include "server/rules/dtypes.h"
 #include "server/rules/finding.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
 #include "server/rules/precision/widened.h"
+#include "server/rules/step_time.h"
+#include "server/rules/use_graph.h"
+#include "server/rules/uses.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -48,8 +53,7 @@ void tell(Inquiry& inquiry, const UseGraph& graph, const Group& group) {
   finding.evidence_number = {{"casts_up", group.times}, {"casts_down", group.times}};
   const Line up = line_of(data, graph.use(group.up).stack);
   finding.evidence_text = {{"operator", to.op}, {"dtype", low}, {"brought_up_at", up.text()}};
-  if (const auto at = data.user_location(graph.use(group.up).stack); at && up != line_of(data, to.stack))
-    finding.related.push_back(*at);
+  if (up != line_of(data, to.stack)) add_related(finding, data, graph.use(group.up).stack);
   finding.deep_only = true;
   finding.savings = saved_per_step(data, casting_ns(data, graph, group.casts));
   finding.fix = "Leave .float() out: autocast decides what " + op +

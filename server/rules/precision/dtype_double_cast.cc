@@ -3,12 +3,18 @@
 //
 // Data that comes in as float16 is left alone: it has to be cast once anyway. What the code itself made float16 on the
 // way is not.
-#include <algorithm>
 #include <map>
 #include <set>
 
+#include "absl/strings/str_join.h"
 #include "server/rules/distributed/fsdp_casts.h"
+#include "server/rules/dtypes.h"
 #include "server/rules/finding.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
+#include "server/rules/sites.h"
+#include "server/rules/step_time.h"
+#include "server/rules/use_graph.h"
 #include "server/rules/uses.h"
 #include "server/store/names.h"
 
@@ -29,11 +35,6 @@ struct Group {
 bool is_double(const store::Site& site) {
   return site.cause == lanes::Cause::kAutocast && !(site.flags & lanes::kSiteNoCast) && is_low(site.from) &&
          is_low(site.to) && site.from != site.to;
-}
-
-std::string argument_of(const store::RunData& data, const store::Site& site) {
-  const std::string name = site.call_site ? data.call_sites[site.call_site - 1].argument_name : "";
-  return name.empty() ? std::string(store::name(site.role)) : name;
 }
 
 // What is cast at these lines came down from float32 in the code itself: use of the conversion, by line of the cast.
@@ -61,14 +62,12 @@ void tell(Inquiry& inquiry, const Group& group) {
   const store::RunData& data = inquiry.data;
   Finding& finding = inquiry.add(group.stack);
   const std::string from(store::dtype_name(group.from)), to(store::dtype_name(group.to));
-  std::string arguments;
-  for (const std::string& argument : group.arguments) arguments += (arguments.empty() ? "" : ", ") + argument;
-  finding.title = std::string(short_name(group.op)) + " casts its " + arguments + " from " + from + " to " + to;
+  const std::string arguments = absl::StrJoin(group.arguments, ", ");
+  finding.title = short_name(group.op) + " casts its " + arguments + " from " + from + " to " + to;
   finding.evidence_number = {
       {"casts", group.counts.casts}, {"bytes", group.counts.bytes}, {"cpu_ns", group.counts.cpu_ns}};
   finding.evidence_text = {{"operator", group.op}, {"from", from}, {"to", to}, {"arguments", arguments}};
-  if (group.converted_by != 0)
-    if (const auto at = data.user_location(data.operator_use(group.converted_by).stack)) finding.related.push_back(*at);
+  if (group.converted_by != 0) add_related(finding, data, data.operator_use(group.converted_by).stack);
   finding.savings = saved_per_step(data, static_cast<double>(group.counts.cpu_ns));
   finding.fix = fix_for(group);
 }
@@ -84,8 +83,8 @@ void judge_double_casts(Inquiry& inquiry) {
     Group& group = groups[{line, site.to}];
     if (group.stack == 0) group.stack = site.stack, group.from = site.from, group.to = site.to, group.op = site.op;
     group.counts += use.counts;
-    group.arguments.insert(argument_of(data, site));
-    group.weights |= site.role == lanes::Role::kWeight || site.role == lanes::Role::kBuffer;
+    group.arguments.insert(argument_text(data, site));
+    group.weights |= is_of_model(site);
     const auto by = converted.find(line);
     if (by != converted.end()) group.converted_by = by->second;
     group.avoidable |= group.weights || group.converted_by != 0 || site.role == lanes::Role::kActivation;

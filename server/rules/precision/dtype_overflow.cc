@@ -8,7 +8,11 @@
 #include <map>
 #include <optional>
 
-#include "server/rules/finding.h"
+#include "server/rules/dtypes.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
+#include "server/rules/rules.h"
+#include "server/rules/use_graph.h"
 #include "server/rules/uses.h"
 #include "server/store/names.h"
 
@@ -68,8 +72,7 @@ std::optional<double> went_in_not_finite(const UseGraph& graph, const Ranges& ra
   for (const store::ValueRange* cast : casts) share += share_not_finite(*cast);
   const auto made_by = graph.into(use.id);
   for (const lanes::Operand& operand : use.operands) {
-    if (!is_floating(operand.dtype) || (operand.flags & lanes::kOperandNumber)) continue;
-    if (operand.role == lanes::Role::kWeight) continue;
+    if (!is_floating_tensor(operand) || operand.role == lanes::Role::kWeight) continue;
     if (operand.dtype != kHalf) {  // it was cast, and what was cast looked at, or nothing is known
       if (casts.empty()) return std::nullopt;
       continue;

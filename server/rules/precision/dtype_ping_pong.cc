@@ -3,10 +3,18 @@
 // (norms between the layers, on a GPU).
 //
 // Once in a step is ordinary (one float32 island before the loss), and so are conversions that the code asks for.
+#include <algorithm>
 #include <map>
 
+#include "server/rules/dtypes.h"
 #include "server/rules/finding.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
 #include "server/rules/precision/widened.h"
+#include "server/rules/regions.h"
+#include "server/rules/step_time.h"
+#include "server/rules/use_graph.h"
+#include "server/rules/uses.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -45,14 +53,13 @@ void tell(Inquiry& inquiry, const UseGraph& graph, const Group& group, std::uint
   const std::string op(short_name(use.op)), low(store::dtype_name(group.low));
   const store::OperatorUse& down = graph.use(group.downs.front().use);
   Finding& finding = inquiry.add(use.stack);
-  finding.title = op + " takes " + low + " values up to float32, and " + std::string(short_name(down.op)) +
+  finding.title = op + " takes " + low + " values up to float32, and " + short_name(down.op) +
                   " casts them down again, " + counted(group.times / steps, "time") + " in a step";
   finding.evidence_number = {
       {"round_trips", group.times}, {"round_trips_per_step", group.times / steps}, {"deep_steps", steps}};
   finding.evidence_text = {
       {"operator", use.op}, {"dtype", low}, {"cast_down_at", line_of(data, down.stack).text() + " (" + down.op + ")"}};
-  if (const auto at = data.user_location(down.stack); at && line_of(data, down.stack) != line_of(data, use.stack))
-    finding.related.push_back(*at);
+  if (line_of(data, down.stack) != line_of(data, use.stack)) add_related(finding, data, down.stack);
   finding.deep_only = true;
   finding.savings = saved_per_step(data, casting_ns(data, graph, group.downs));
   finding.fix = "If " + op +
@@ -67,7 +74,7 @@ void judge_ping_pong(Inquiry& inquiry) {
   std::map<Line, Group> groups;
   for (const store::OperatorUse& use : data.operator_uses) {
     if (!is_forward(use) || !use.is(lanes::kUseEligible) || use.computed != kFloat || use.result != kFloat) continue;
-    if (use.is(lanes::kUseReduces | lanes::kUseConverts) || enabled_region(data, use) == nullptr) continue;
+    if (use.is(lanes::kUseReduces | lanes::kUseConverts) || !in_autocast(data, use)) continue;
     if (promotes_to_widest(use)) continue;
     Group one;
     const std::uint64_t up = brought_up(graph, use, one);

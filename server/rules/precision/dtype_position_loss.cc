@@ -9,8 +9,12 @@
 #include <map>
 #include <set>
 
-#include "server/rules/finding.h"
-#include "server/rules/uses.h"
+#include "absl/strings/str_join.h"
+#include "server/rules/dtypes.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
+#include "server/rules/rules.h"
+#include "server/rules/sites.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -18,23 +22,17 @@ namespace {
 
 // The distance between two neighbours at this size: 2^(exponent - significant bits + 1).
 double spacing(double value, std::uint8_t dtype) {
-  const int bits = dtype == kHalf ? 11 : 8;
-  return std::max(1.0, std::ldexp(1, std::ilogb(value) + 1 - bits));
+  return std::max(1.0, std::ldexp(1, std::ilogb(value) + 1 - significant_bits(dtype)));
 }
 
 // Whole numbers in the sense of counting: beyond, not even float64 knows its neighbours.
 constexpr double kMost = 9007199254740992;  // 2^53
 
-std::string argument_of(const store::RunData& data, const store::Site& site) {
-  const std::string name = site.call_site ? data.call_sites[site.call_site - 1].argument_name : "";
-  return name.empty() ? std::string(store::name(site.role)) : name;
-}
-
 bool loses_positions(const store::RunData& data, const store::Site& site, const store::ValueRange& range) {
   if (site.cause != lanes::Cause::kAutocast || site.phase != lanes::Phase::kForward || !is_low(site.to)) return false;
   if (site.role == lanes::Role::kGradient || is_low(site.from)) return false;
   if (range.integer_tensors == 0 || range.most_integer <= largest_exact_integer(site.to)) return false;
-  if (range.most_integer > kMost || argument_of(data, site).find("mask") != std::string::npos) return false;
+  if (range.most_integer > kMost || argument_text(data, site).find("mask") != std::string::npos) return false;
   if (std::fmod(range.most_integer, spacing(range.most_integer, site.to)) == 0) return false;
   return range.zeros * 2 <= range.elements;
 }
@@ -53,16 +51,14 @@ void tell(Inquiry& inquiry, const Group& group) {
   const std::string to(store::dtype_name(group.to));
   const auto most = static_cast<std::int64_t>(group.most);
   const auto apart = static_cast<std::int64_t>(spacing(group.most, group.to));
-  finding.title = std::string(short_name(group.op)) + " casts whole numbers up to " + std::to_string(most) + " to " +
-                  to + ", which cannot tell them apart";
+  finding.title = short_name(group.op) + " casts whole numbers up to " + std::to_string(most) + " to " + to +
+                  ", which cannot tell them apart";
   finding.evidence_number = {{"largest", most},
                              {"largest_exact", static_cast<std::int64_t>(largest_exact_integer(group.to))},
                              {"spacing_at_largest", apart},
                              {"tensors_looked_at", group.tensors},
                              {"elements_looked_at", group.elements}};
-  std::string arguments;
-  for (const std::string& argument : group.arguments) arguments += (arguments.empty() ? "" : ", ") + argument;
-  finding.evidence_text = {{"operator", group.op}, {"argument", arguments}, {"to", to}};
+  finding.evidence_text = {{"operator", group.op}, {"argument", absl::StrJoin(group.arguments, ", ")}, {"to", to}};
   finding.deep_only = true;
   finding.fix =
       "Compute with positions in float32: put the lines that do into `with torch.autocast(device, enabled=False):`, "
@@ -79,7 +75,7 @@ void judge_positions(Inquiry& inquiry) {
     const store::Site& site = data.site(range.site);
     Group& group = groups[line_of(data, site.stack)];
     if (group.stack == 0) group.stack = site.stack, group.to = site.to, group.op = site.op;
-    group.arguments.insert(argument_of(data, site));
+    group.arguments.insert(argument_text(data, site));
     group.tensors += range.integer_tensors;
     group.elements += range.elements;
     group.most = std::max(group.most, range.most_integer);

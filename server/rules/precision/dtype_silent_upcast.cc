@@ -15,8 +15,15 @@
 #include <set>
 #include <vector>
 
+#include "server/rules/dtypes.h"
 #include "server/rules/finding.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
 #include "server/rules/precision/widened.h"
+#include "server/rules/regions.h"
+#include "server/rules/step_time.h"
+#include "server/rules/use_graph.h"
+#include "server/rules/uses.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -29,6 +36,8 @@ constexpr std::string_view kJoins[] = {"aten::cat", "aten::stack", "aten::where"
 constexpr std::string_view kFills[] = {"aten::zeros",    "aten::zeros_like", "aten::new_zeros", "aten::full",
                                        "aten::new_full", "aten::full_like",  "aten::ones",      "aten::ones_like",
                                        "aten::zero_",    "aten::fill_",      "aten::new_ones"};
+
+constexpr std::size_t kMostRelated = 5;  // places along the way that a finding names
 
 const lanes::Operand* wide_operand(const store::OperatorUse& use) {
   for (const lanes::Operand& o : use.operands)
@@ -69,8 +78,7 @@ bool adds_up(const UseGraph& graph, std::uint32_t id) {
 bool promotes(const store::RunData& data, const UseGraph& graph, const store::OperatorUse& use) {
   if (!is_forward(use) || use.result != kFloat || use.computed != kFloat || use.is(lanes::kUseConverts)) return false;
   const lanes::Operand *low = low_operand(use), *wide = wide_operand(use);
-  if (low == nullptr || wide == nullptr || enabled_region(data, use) == nullptr || !promotes_to_widest(use))
-    return false;
+  if (low == nullptr || wide == nullptr || !in_autocast(data, use) || !promotes_to_widest(use)) return false;
   const bool computed = is_made_by(graph, use.id, low->argument, [](const auto& from) { return is_low(from.result); });
   if (!computed || scales_by_statistic(graph, use)) return false;
   if (!use.is(lanes::kUseWrites)) return true;
@@ -116,7 +124,7 @@ bool rotates(const UseGraph& graph, const store::OperatorUse& use) {
 // that PyTorch made, as none was given, is.
 bool makes_wide_state(const store::RunData& data, const UseGraph& graph, const store::OperatorUse& use) {
   if (!is_forward(use) || use.result != kFloat || use.is(lanes::kUseEligible | lanes::kUseConverts)) return false;
-  if (enabled_region(data, use) == nullptr || low_operand(use) != nullptr) return false;
+  if (!in_autocast(data, use) || low_operand(use) != nullptr) return false;
   const auto made_by = graph.into(use.id);
   const bool own_state = std::any_of(made_by.begin(), made_by.end(), [&](const UseGraph::Edge& e) {
     const store::OperatorUse& from = graph.use(e.flow->from);
@@ -256,8 +264,7 @@ void tell(Inquiry& inquiry, const UseGraph& graph, const Promotions& all, const 
   for (const CastDown& cast : way.casts_down) places.emplace(line_of(data, graph.use(cast.use).stack), cast.use);
   places.erase(line_of(data, use.stack));
   for (const auto& [line, id] : places)
-    if (const auto at = data.user_location(graph.use(id).stack); at && finding.related.size() < 5)
-      finding.related.push_back(*at);
+    if (finding.related.size() < kMostRelated) add_related(finding, data, graph.use(id).stack);
   finding.deep_only = true;
   finding.savings = saved_per_step(data, casting_ns(data, graph, way.casts_down));
   finding.fix = fix_for(use, promotion.state);

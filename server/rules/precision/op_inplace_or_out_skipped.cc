@@ -1,11 +1,14 @@
 // op-inplace-or-out-skipped: in an autocast region a matrix product is called in its in-place form (addmm_) or with
 // out=, for which autocast has no kernel: it runs in the dtype of its arguments, in float32, or raises when they
 // differ.
-#include <algorithm>
 #include <map>
-#include <set>
 
-#include "server/rules/finding.h"
+#include "server/rules/dtypes.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
+#include "server/rules/regions.h"
+#include "server/rules/rules.h"
+#include "server/rules/use_graph.h"
 #include "server/rules/uses.h"
 #include "server/store/names.h"
 
@@ -18,9 +21,10 @@ constexpr std::string_view kLowered[] = {"addbmm",        "addmm",  "addmv",  "a
                                          "chain_matmul",  "conv1d", "conv2d", "conv3d", "linear",  "linalg_multi_dot",
                                          "linalg_vecdot", "matmul", "mm",     "mv"};
 
-std::string_view functional(std::string_view op) {
-  op = short_name(op);
-  return op.ends_with('_') ? op.substr(0, op.size() - 1) : op;
+std::string functional(std::string_view op) {
+  std::string name = short_name(op);
+  if (name.ends_with('_')) name.pop_back();
+  return name;
 }
 
 struct Group {
@@ -29,17 +33,12 @@ struct Group {
   const store::Fact* error = nullptr;
 };
 
-bool has_float32(const store::OperatorUse& use) {
-  return std::any_of(use.operands.begin(), use.operands.end(),
-                     [](const lanes::Operand& o) { return o.dtype == kFloat; });
-}
-
 void tell(Inquiry& inquiry, const Group& group) {
   const store::RunData& data = inquiry.data;
   const store::OperatorUse& use = data.operator_use(group.use);
   const std::string low(store::dtype_name(data.region(use.region).dtype)), name(functional(use.op));
   const bool in_place = short_name(use.op).ends_with('_');
-  const std::string form = in_place ? std::string(short_name(use.op)) : name + "(…, out=…)";
+  const std::string form = in_place ? short_name(use.op) : name + "(…, out=…)";
   Finding& finding = inquiry.add(use.stack);
   // Where a rule's severity is set by the user, that stands.
   if (group.error != nullptr && finding.severity == "info") finding.severity = "warning";
@@ -69,7 +68,7 @@ void judge_skipped(Inquiry& inquiry) {
   std::map<Line, Group> groups;
   for (const store::OperatorUse& use : data.operator_uses) {
     if (!is_forward(use) || !use.is(lanes::kUseSiblingEligible) || !is_one_of(functional(use.op), kLowered)) continue;
-    if (enabled_region(data, use) == nullptr || !has_float32(use)) continue;
+    if (!in_autocast(data, use) || !has_operand(use, kFloat)) continue;
     const auto error = errors.find(use.id);
     if (error == errors.end() && graph.total(use.id).times == 0) continue;
     Group& group = groups[line_of(data, use.stack)];

@@ -3,10 +3,12 @@
 //
 // Not this: a region that casts anything at all (one float32 weight, a loss that it brings to float32), one whose
 // operators are none of a model's, and one that does nothing for another reason (region-empty, region-wrong-device).
-#include <algorithm>
 #include <map>
 
 #include "server/rules/finding.h"
+#include "server/rules/places.h"
+#include "server/rules/regions.h"
+#include "server/rules/use_graph.h"
 #include "server/rules/uses.h"
 #include "server/store/names.h"
 
@@ -28,7 +30,7 @@ bool is_autocasts(lanes::Cause cause) {
 bool is_low_already(const store::OperatorUse& use, std::uint8_t dtype) {
   bool weight = false;
   for (const lanes::Operand& operand : use.operands) {
-    if (!is_floating(operand.dtype) || (operand.flags & lanes::kOperandNumber)) continue;
+    if (!is_floating_tensor(operand)) continue;
     if (operand.dtype != dtype) return false;
     weight |= operand.role == lanes::Role::kWeight;
   }
@@ -76,7 +78,7 @@ void judge_redundant(Inquiry& inquiry) {
     finding.evidence_number = {
         {"casts", 0}, {"passed_through", stay.passes}, {"operators_in_low_precision", stay.products}};
     finding.evidence_text = {{"dtype", dtype}, {"first_operator", data.operator_use(stay.first_use).op}};
-    if (const auto at = data.user_location(data.operator_use(stay.first_use).stack)) finding.related.push_back(*at);
+    add_related(finding, data, data.operator_use(stay.first_use).stack);
     finding.fix = "Leave the region out; or keep the model in float32 (leave out .half() or .to(torch." + dtype +
                   ")) and let autocast choose the dtype of each operator.";
   }

@@ -3,6 +3,12 @@
 #include <algorithm>
 #include <tuple>
 
+#include "server/rules/dtypes.h"
+#include "server/rules/operators.h"
+#include "server/rules/regions.h"
+#include "server/rules/use_graph.h"
+#include "server/rules/uses.h"
+
 namespace castscope::rules {
 namespace {
 
@@ -68,8 +74,7 @@ Widened follow_widened(const store::RunData& data, const UseGraph& graph, std::u
       way.converted = true;
     else if (to.is(lanes::kUseReduces) || to.result != kFloat)
       return;  // a loss, an index: nothing that goes on
-    else if (enabled_region(data, to) == nullptr || is_held_in_float32(to) ||
-             scales_by_statistic(graph, to, edge.flow->from))
+    else if (!in_autocast(data, to) || is_held_in_float32(to) || scales_by_statistic(graph, to, edge.flow->from))
       way.held = true;
     else if (way.uses.insert(to.id).second)
       open.push_back(to.id);

@@ -3,11 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <set>
 #include <vector>
 
-#include "server/rules/uses.h"
+#include "server/rules/use_graph.h"
 
 namespace castscope::rules {
 

@@ -2,8 +2,10 @@
 // their norm was clipped before they were unscaled.
 #include <algorithm>
 
+#include "server/rules/finding.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
 #include "server/rules/scaler/scaler_facts.h"
-#include "server/rules/uses.h"
 
 namespace castscope::rules {
 namespace {
@@ -31,7 +33,7 @@ class Places {
 
 void tell_scale(const store::ScalerUse& use, Finding& finding) {
   finding.evidence_number = {{"scaled_losses_in_deep_steps", use.scales}, {"unscales", use.unscales}};
-  if (use.last_scale > 0) finding.evidence_text.emplace_back("last_scale", readable_scale(use.last_scale));
+  if (use.last_scale > 0) finding.evidence_text.emplace_back("last_scale", readable_number(use.last_scale));
 }
 
 void judge_step(Inquiry& inquiry, const store::ScalerUse& use, Places& places) {

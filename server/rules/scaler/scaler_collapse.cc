@@ -1,5 +1,7 @@
 // scaler-collapse: gradient after gradient is inf or NaN; GradScaler takes no step and halves its scale each time, far
 // below the one at which scaling could be what overflows.
+#include "server/rules/finding.h"
+#include "server/rules/places.h"
 #include "server/rules/scaler/scaler_facts.h"
 
 namespace castscope::rules {
@@ -15,24 +17,23 @@ constexpr Threshold kThresholds[] = {
 
 void judge_collapse(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
-  std::set<std::pair<std::string, std::int64_t>> told;
+  std::set<Line> told;
   for (const store::ScalerUse& use : data.scaler_uses) {
     const bool skipping = static_cast<double>(use.longest_skips) >= inquiry.threshold("skips");
     const bool small = use.least_scale > 0 && use.least_scale < inquiry.threshold("scale");
     if (!skipping || !small || use.last_update == 0) continue;
     const std::uint32_t stack = data.fact(use.last_update).stack;
-    const store::CodeLocation at = data.user_location(stack).value_or(store::CodeLocation());
-    if (!told.insert({at.file, at.line}).second) continue;  // the same in another rank
+    if (!told.insert(line_of(data, stack)).second) continue;  // the same in another rank
     Finding& finding = inquiry.add(stack);
     finding.title = counted(use.longest_skips, "optimizer step") + " in a row were skipped and the scale fell to " +
-                    readable_scale(use.least_scale) + ": the gradients are inf or NaN whatever the scale";
+                    readable_number(use.least_scale) + ": the gradients are inf or NaN whatever the scale";
     finding.evidence_number = {{"skipped_in_a_row", use.longest_skips},
                                {"unscales", use.unscales},
                                {"not_finite", use.not_finite},
                                {"updates", use.updates}};
-    finding.evidence_text = {{"first_scale", readable_scale(use.first_scale)},
-                             {"least_scale", readable_scale(use.least_scale)},
-                             {"last_scale", readable_scale(use.last_scale)}};
+    finding.evidence_text = {{"first_scale", readable_number(use.first_scale)},
+                             {"least_scale", readable_number(use.least_scale)},
+                             {"last_scale", readable_number(use.last_scale)}};
     finding.fix =
         "Look for what overflows before the loss is scaled: print the loss, and look for inf in the activations (sums "
         "and products in float16 beyond 65504, log(0), division by 0). Run that part in float32 (with "

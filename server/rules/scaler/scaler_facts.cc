@@ -1,7 +1,6 @@
 #include "server/rules/scaler/scaler_facts.h"
 
 #include <algorithm>
-#include <cstdio>
 
 namespace castscope::rules {
 
@@ -40,12 +39,6 @@ bool scales_gradients(const store::RunData& data, std::uint32_t process) {
   return std::any_of(data.scaler_uses.begin(), data.scaler_uses.end(), [&](const store::ScalerUse& use) {
     return use.process == process && (use.updates | use.unscales | use.scales) != 0;
   });
-}
-
-std::string readable_scale(double scale) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", scale);
-  return text;
 }
 
 }  // namespace castscope::rules

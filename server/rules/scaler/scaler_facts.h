@@ -5,7 +5,7 @@
 #include <functional>
 #include <set>
 
-#include "server/rules/finding.h"
+#include "server/store/run_data.h"
 
 namespace castscope::rules {
 
@@ -23,8 +23,5 @@ inline std::function<bool(const store::Fact&)> of_kind(lanes::FactKind kind) {
 std::set<std::uint8_t> region_dtypes(const store::RunData&, std::uint32_t process);
 // GradScaler scaled, unscaled or updated in this process.
 bool scales_gradients(const store::RunData&, std::uint32_t process);
-
-// "65536", "0.0625"
-std::string readable_scale(double scale);
 
 }  // namespace castscope::rules

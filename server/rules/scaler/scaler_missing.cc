@@ -3,10 +3,13 @@
 //
 // The values decide, not the absence of GradScaler: who scales the loss by hand, or has gradients that float16 holds,
 // is left alone. On a GPU values are not sampled, and nothing is said.
+#include <algorithm>
 #include <map>
 
+#include "server/rules/dtypes.h"
+#include "server/rules/finding.h"
+#include "server/rules/places.h"
 #include "server/rules/scaler/scaler_facts.h"
-#include "server/rules/uses.h"
 
 namespace castscope::rules {
 namespace {
@@ -30,10 +33,9 @@ struct Gradients {
 
 // The call of backward on whose stack these operators ran.
 const store::Fact* backward_of(const store::RunData& data, std::uint32_t process, const store::OperatorUse& use) {
-  const auto at = data.user_location(use.stack);
   return first_seen(data, process, [&](const store::Fact& fact) {
     if (fact.kind != lanes::FactKind::kBackward || fact.detail != 0) return false;
-    return !at || line_of(data, fact.stack) == Line{at->file, at->line};
+    return !data.user_location(use.stack) || line_of(data, fact.stack) == line_of(data, use.stack);
   });
 }
 
@@ -93,7 +95,7 @@ void judge_missing(Inquiry& inquiry) {
                     " % of the float16 gradients are 0: nothing scales the loss, and they "
                     "are smaller than float16 can hold";
     finding.evidence_number = {{"gradients_sampled", g.elements}, {"too_small", g.small}, {"zeros", g.zeros}};
-    finding.evidence_text = {{"largest_gradient", readable_scale(g.most)}};
+    finding.evidence_text = {{"largest_gradient", readable_number(g.most)}};
     finding.deep_only = true;
     finding.fix =
         "Scale the loss: scaler = torch.amp.GradScaler(device); scaler.scale(loss).backward(); "

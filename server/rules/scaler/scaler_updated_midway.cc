@@ -1,5 +1,7 @@
 // scaler-updated-midway: the scale was updated between backward passes whose gradients were added up before any
 // optimizer took them: gradients of two scales in one sum.
+#include "server/rules/finding.h"
+#include "server/rules/places.h"
 #include "server/rules/scaler/scaler_facts.h"
 
 namespace castscope::rules {
@@ -7,19 +9,18 @@ namespace {
 
 void judge_midway(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
-  std::set<std::pair<std::string, std::int64_t>> told;
+  std::set<Line> told;
   for (const store::ScalerUse& use : data.scaler_uses) {
     if (use.update_between_backwards == 0) continue;
     const std::uint32_t stack = data.fact(use.update_between_backwards).stack;
-    const store::CodeLocation at = data.user_location(stack).value_or(store::CodeLocation());
-    if (!told.insert({at.file, at.line}).second) continue;
+    if (!told.insert(line_of(data, stack)).second) continue;
     Finding& finding = inquiry.add(stack);
     finding.title = "the scale is updated between backward passes whose gradients are added up";
     finding.evidence_number = {{"updates", use.updates}, {"unscales", use.unscales}};
     if (use.first_scale > 0)
-      finding.evidence_text = {{"first_scale", readable_scale(use.first_scale)},
-                               {"least_scale", readable_scale(use.least_scale)},
-                               {"last_scale", readable_scale(use.last_scale)}};
+      finding.evidence_text = {{"first_scale", readable_number(use.first_scale)},
+                               {"least_scale", readable_number(use.least_scale)},
+                               {"last_scale", readable_number(use.last_scale)}};
     finding.fix =
         "Call scaler.update() once, after the optimizer step: with gradient accumulation inside the same `if` as "
         "scaler.step(optimizer), or take out the gradients (optimizer.zero_grad()) before the next backward.";

@@ -1,7 +1,9 @@
 // scaler-with-bf16: gradients are scaled although every region of the process is bfloat16, which has the range of
 // float32.
+#include "server/rules/dtypes.h"
+#include "server/rules/finding.h"
+#include "server/rules/places.h"
 #include "server/rules/scaler/scaler_facts.h"
-#include "server/rules/uses.h"
 
 namespace castscope::rules {
 namespace {
@@ -30,7 +32,7 @@ void judge_bf16(Inquiry& inquiry) {
     finding.title = "gradients are scaled for bfloat16, which needs no scaling";
     finding.evidence_number = {{"unscales", use.unscales}, {"updates", use.updates}};
     finding.evidence_text = {{"region_dtype", "bfloat16"}};
-    if (use.last_scale > 0) finding.evidence_text.emplace_back("last_scale", readable_scale(use.last_scale));
+    if (use.last_scale > 0) finding.evidence_text.emplace_back("last_scale", readable_number(use.last_scale));
     finding.fix =
         "Leave GradScaler out, or make it GradScaler(enabled=dtype == torch.float16): bfloat16 has the range of "
         "float32, and each step through the scaler checks all gradients and waits for the answer.";
