@@ -95,8 +95,7 @@ void judge_mismatches(Inquiry& inquiry) {
   for (const ErrorAt& at : errors_about(data, ErrorTopic::kMismatch)) {
     const Why why = at.use == 0 ? Why::kUnknown : why_of(data, data.operator_use(at.use));
     Finding& finding = inquiry.add(at.stack);
-    const std::string op = at.use == 0 ? "an operator" : short_name(data.operator_use(at.use).op);
-    finding.title = op + " raised: it got " + dtypes_that_met(data, at) + std::string(reason(why));
+    finding.title = operator_of(data, at) + " raised: it got " + dtypes_that_met(data, at) + std::string(reason(why));
     tell_error(data, at, finding);
     tell_origin(data, at, finding);
     finding.fix = fix_for(why);

@@ -1,7 +1,6 @@
 // dtype-mixed-halves: an operator for which autocast takes the widest dtype of the arguments got float16 and bfloat16,
 // of which neither is wider.
 #include "server/rules/errors/error_facts.h"
-#include "server/rules/operators.h"
 #include "server/rules/rules.h"
 
 namespace castscope::rules {
@@ -10,8 +9,8 @@ namespace {
 void judge_mixtures(Inquiry& inquiry) {
   for (const ErrorAt& at : errors_about(inquiry.data, ErrorTopic::kMixedHalves)) {
     Finding& finding = inquiry.add(at.stack);
-    const std::string op = at.use == 0 ? "an operator" : short_name(inquiry.data.operator_use(at.use).op);
-    finding.title = op + " raised: autocast found float16 and bfloat16 among its arguments, and neither is the wider";
+    finding.title = operator_of(inquiry.data, at) +
+                    " raised: autocast found float16 and bfloat16 among its arguments, and neither is the wider";
     tell_error(inquiry.data, at, finding);
     finding.fix =
         "Use one of the two throughout: the dtype of the region, and no .half() or .bfloat16() beside it; or bring the "

@@ -10,6 +10,7 @@
 #include "server/rules/counts.h"
 #include "server/rules/distributed/fsdp_casts.h"
 #include "server/rules/dtypes.h"
+#include "server/rules/operators.h"
 #include "server/rules/places.h"
 #include "server/rules/regions.h"
 #include "server/rules/rules.h"
@@ -150,6 +151,10 @@ std::vector<ErrorAt> errors_saying(const store::RunData& data, std::string_view 
   for (const store::FactCount& count : data.fact_counts)
     if (counts(count.process)) times[count.fact] += count.times;
   return errors(data, times, [&](const store::Fact& fact) { return says(fact.text, part); });
+}
+
+std::string operator_of(const store::RunData& data, const ErrorAt& at) {
+  return at.use == 0 ? "an operator" : short_name(data.operator_use(at.use).op);
 }
 
 void tell_error(const store::RunData& data, const ErrorAt& at, Finding& finding) {

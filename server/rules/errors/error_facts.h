@@ -38,6 +38,9 @@ std::vector<ErrorAt> errors_saying(
     const store::RunData&, std::string_view part,
     const std::function<bool(std::uint32_t process)>& counts = [](std::uint32_t) { return true; });
 
+// "cat"; "an operator" where it is not known.
+std::string operator_of(const store::RunData&, const ErrorAt&);
+
 // Evidence: how often, the text, and where it is known the operator, its arguments and the region in force.
 void tell_error(const store::RunData&, const ErrorAt&, Finding&);
 

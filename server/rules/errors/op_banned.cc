@@ -1,7 +1,6 @@
 // op-banned: an operator that autocast refuses in a region, since its result would be wrong in a half: binary_cross_
 // entropy on a GPU.
 #include "server/rules/errors/error_facts.h"
-#include "server/rules/operators.h"
 #include "server/rules/rules.h"
 
 namespace castscope::rules {
@@ -11,9 +10,7 @@ void judge_bans(Inquiry& inquiry) {
   for (const ErrorAt& at : errors_about(inquiry.data, ErrorTopic::kBanned)) {
     Finding& finding = inquiry.add(at.stack);
     const bool entropy = at.text.find("binary_cross_entropy") != std::string::npos;
-    const std::string op = entropy       ? "binary_cross_entropy"
-                           : at.use == 0 ? "an operator"
-                                         : short_name(inquiry.data.operator_use(at.use).op);
+    const std::string op = entropy ? "binary_cross_entropy" : operator_of(inquiry.data, at);
     finding.title = op + " raised: autocast refuses it in a region, as unsafe in a half dtype";
     tell_error(inquiry.data, at, finding);
     finding.fix =

@@ -1,6 +1,7 @@
 // scaler-bypassed: gradients of a scaled loss were used as they are: an optimizer stepped with them past the scaler, or
 // their norm was clipped before they were unscaled.
 #include <algorithm>
+#include <set>
 
 #include "server/rules/finding.h"
 #include "server/rules/operators.h"
@@ -21,26 +22,16 @@ bool may_unscale_by_hand(const store::RunData& data, std::uint32_t process) {
   });
 }
 
-class Places {
- public:
-  explicit Places(const store::RunData& data) : data_(data) {}
-  bool is_new(std::uint32_t stack) { return told_.insert(line_of(data_, stack)).second; }
-
- private:
-  const store::RunData& data_;
-  std::set<Line> told_;
-};
-
 void tell_scale(const store::ScalerUse& use, Finding& finding) {
   finding.evidence_number = {{"scaled_losses_in_deep_steps", use.scales}, {"unscales", use.unscales}};
   if (use.last_scale > 0) finding.evidence_text.emplace_back("last_scale", readable_number(use.last_scale));
 }
 
-void judge_step(Inquiry& inquiry, const store::ScalerUse& use, Places& places) {
+void judge_step(Inquiry& inquiry, const store::ScalerUse& use, std::set<Line>& told) {
   const store::RunData& data = inquiry.data;
   if (use.step_past_scaler == 0 || (use.unscales == 0 && may_unscale_by_hand(data, use.process))) return;
   const store::Fact& step = data.fact(use.step_past_scaler);
-  if (!places.is_new(step.stack)) return;
+  if (!told.insert(line_of(data, step.stack)).second) return;
   Finding& finding = inquiry.add(step.stack);
   const std::string optimizer = step.text.empty() ? "an optimizer" : step.text;
   finding.title = optimizer + " steps past the scaler, with gradients that are still multiplied by the scale";
@@ -52,11 +43,11 @@ void judge_step(Inquiry& inquiry, const store::ScalerUse& use, Places& places) {
       "one scaler.update().";
 }
 
-void judge_clip(Inquiry& inquiry, const store::ScalerUse& use, Places& places) {
+void judge_clip(Inquiry& inquiry, const store::ScalerUse& use, std::set<Line>& told) {
   const store::RunData& data = inquiry.data;
   if (use.clip_before_unscale == 0) return;
   const store::Fact& clip = data.fact(use.clip_before_unscale);
-  if (!places.is_new(clip.stack)) return;
+  if (!told.insert(line_of(data, clip.stack)).second) return;
   Finding& finding = inquiry.add(clip.stack);
   finding.title = "gradients are clipped before they are unscaled: the bound meets gradients times the scale";
   tell_scale(use, finding);
@@ -65,10 +56,10 @@ void judge_clip(Inquiry& inquiry, const store::ScalerUse& use, Places& places) {
 }
 
 void judge_bypassed(Inquiry& inquiry) {
-  Places places(inquiry.data);
+  std::set<Line> told;
   for (const store::ScalerUse& use : inquiry.data.scaler_uses) {
-    judge_step(inquiry, use, places);
-    judge_clip(inquiry, use, places);
+    judge_step(inquiry, use, told);
+    judge_clip(inquiry, use, told);
   }
 }
 
