@@ -5,6 +5,7 @@
 #include "server/rules/dtypes.h"
 #include "server/rules/finding.h"
 #include "server/rules/operators.h"
+#include "server/rules/places.h"
 #include "server/rules/regions.h"
 #include "server/rules/uses.h"
 #include "server/store/names.h"
@@ -51,8 +52,7 @@ std::vector<bool> regions_with_casts(const store::RunData& data) {
 }
 
 std::optional<store::CodeLocation> opening_frame(const store::RunData& data, const store::Region& region) {
-  if (region.stack == 0) return std::nullopt;
-  for (const store::CodeLocation& frame : data.stacks[region.stack - 1].frames) {
+  for (const store::CodeLocation& frame : frames_of(data, region.stack)) {
     if (is_autocasts_own(frame)) continue;
     if (store::is_standard_library(frame)) continue;  // contextlib
     if (!store::is_users_own(frame, data.torch_folders)) return std::nullopt;

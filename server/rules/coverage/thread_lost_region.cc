@@ -25,8 +25,9 @@ Line thread_function(const store::RunData& data, std::uint32_t stack) {
 
 // The program's first thread is nobody's: it begins with a module's code.
 bool is_started_thread(const store::RunData& data, std::uint32_t stack) {
-  if (stack == 0 || data.stacks[stack - 1].frames.empty() || data.stacks[stack - 1].truncated) return false;
-  const std::string& function = data.stacks[stack - 1].frames.back().function;
+  const auto& frames = frames_of(data, stack);
+  if (frames.empty() || data.stacks[stack - 1].truncated) return false;
+  const std::string& function = frames.back().function;
   return function != "<module>" && function != "_run_module_as_main";
 }
 

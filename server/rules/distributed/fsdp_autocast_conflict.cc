@@ -5,6 +5,7 @@
 
 #include "server/rules/dtypes.h"
 #include "server/rules/finding.h"
+#include "server/rules/places.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -21,7 +22,7 @@ struct Group {
 };
 
 bool is_outer(const store::RunData& data, std::uint32_t a, std::uint32_t b) {
-  return data.stacks[a - 1].frames.size() < data.stacks[b - 1].frames.size();
+  return frames_of(data, a).size() < frames_of(data, b).size();
 }
 
 std::map<Key, Group> find_groups(const store::RunData& data) {

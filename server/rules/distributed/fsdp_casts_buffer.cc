@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kAskedFor = "_cast_buffers_to_dtype_and_device";
 
 bool is_asked_for(const store::RunData& data, const store::Site& site) {
-  const auto& frames = data.stacks[site.stack - 1].frames;
+  const auto& frames = frames_of(data, site.stack);
   return std::any_of(frames.begin(), frames.end(),
                      [](const store::CodeLocation& frame) { return frame.function.ends_with(kAskedFor); });
 }

@@ -129,7 +129,7 @@ class Comparison {
 // The outermost line of the user's: where evaluation and training part.
 std::optional<store::CodeLocation> entry_of(const RunData& data, std::uint32_t stack) {
   std::optional<store::CodeLocation> entry;
-  for (const store::CodeLocation& frame : data.stacks[stack - 1].frames) {
+  for (const store::CodeLocation& frame : frames_of(data, stack)) {
     if (is_module_call(data, frame))
       entry.reset();
     else if (!entry && store::is_users_own(frame, data.torch_folders))

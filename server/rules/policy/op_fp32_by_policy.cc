@@ -35,8 +35,7 @@ void judge_fp32(Inquiry& inquiry) {
   for (const store::UseCount& count : data.use_counts)
     if (data.operator_use(count.use).phase == lanes::Phase::kBackward) training.insert(count.process);
   const auto is_one = [&](const store::OperatorUse& use, std::uint32_t process) {
-    if (use.phase != lanes::Phase::kForward || !use.is(lanes::kUseEligible) || use.is(lanes::kUseConverts))
-      return false;
+    if (!is_forward(use) || !use.is(lanes::kUseEligible) || use.is(lanes::kUseConverts)) return false;
     if (!use.op.starts_with("aten::")) return false;
     const bool loss = use.is(lanes::kUseReduces) && (training.contains(process) || !use.is(lanes::kUseGradMode));
     return use.computed == kFloat && in_autocast(data, use) && all_half(use) && !loss;

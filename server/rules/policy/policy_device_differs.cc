@@ -11,6 +11,7 @@
 #include "server/rules/policy/listed_operators.h"
 #include "server/rules/regions.h"
 #include "server/rules/rules.h"
+#include "server/rules/uses.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -38,8 +39,8 @@ bool given_half(const store::OperatorUse& use) {
 void judge_devices(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const auto is_one = [&](const store::OperatorUse& use, std::uint32_t) {
-    return use.phase == lanes::Phase::kForward && use.is(lanes::kUseElsewhere) && is_low(use.computed) &&
-           in_autocast(data, use) && given_half(use) && !is_low_everywhere(use.op);
+    return is_forward(use) && use.is(lanes::kUseElsewhere) && is_low(use.computed) && in_autocast(data, use) &&
+           given_half(use) && !is_low_everywhere(use.op);
   };
   for (const ListedOperators& listed : listed_operators(data, is_one)) {
     if (static_cast<double>(listed.names.size()) < inquiry.threshold("operators")) continue;
