@@ -53,8 +53,8 @@ using Shared = std::atomic<T>;  // lock-free and of T's size: asserted below
 // numbers from one series. Of the latter `casts` is how often it was seen in deep steps; of an operator use also
 // `bytes` of its results and `ticks` from begin to end, what it calls included. The other words are 0.
 struct alignas(64) Counter {
-  Shared<std::uint32_t> site;  // definition number; 0 = calls of cached_cast whose site has no counter
-  std::uint32_t version;       // the writer's own: version counter of the source that was last kept, or served, here
+  Shared<std::uint32_t> site;    // definition number; 0 = calls of cached_cast whose site has no counter
+  std::uint32_t version;         // the writer's own: version counter of the source that was last kept, or served, here
   Shared<std::uint64_t> casts;   // conversions made
   Shared<std::uint64_t> hits;    // served from the autocast cache
   Shared<std::uint64_t> passes;  // cached_cast returned its argument
@@ -73,8 +73,8 @@ enum class EventKind : std::uint8_t {
   kCacheClear = 5,   // bytes, entries: what the cache held
   kStep = 6,         // step = the number that begins here; flags = StepReason
   kOptimizer = 7,    // an optimizer step was taken; site = fact kOptimizerStep, 0 = not known
-  kScaler = 8,  // GradScaler acted, or gradients were clipped; site = fact kUnscale, kUpdate, kScale, kClip, 0 = not
-                // known. kUpdate: tensor, bytes = bits of the double scale before, after, where it is in CPU memory
+  kScaler = 8,     // GradScaler acted, or gradients were clipped; site = fact kUnscale, kUpdate, kScale, kClip, 0 = not
+                   // known. kUpdate: tensor, bytes = bits of the double scale before, after, where it is in CPU memory
   kThread = 9,     // site = thread definition: the lane belongs to this thread from here on
   kDeep = 10,      // flags: 1 = from here on every operator is looked at, 0 = no longer
   kValues = 11,    // a sample of a tensor's values: site = cast site (its source) or operator use (its result).

@@ -7,8 +7,7 @@
 namespace castscope::store {
 namespace {
 
-constexpr std::uint32_t kUnscaleStack = 10, kUpdateFact = 20, kStepFact = 30, kOtherStep = 31,
-                        kClipFact = 40;
+constexpr std::uint32_t kUnscaleStack = 10, kUpdateFact = 20, kStepFact = 30, kOtherStep = 31, kClipFact = 40;
 
 class ScalerTrackerTest : public testing::Test {
  protected:
