@@ -79,8 +79,10 @@ enum class EventKind : std::uint8_t {
   kDeep = 10,      // flags: 1 = from here on every operator is looked at, 0 = no longer
   kValues = 11,    // a sample of a tensor's values: site = cast site (its source) or operator use (its result).
                    // tensor = bits of the double max |x| of the finite ones; bytes = elements of the tensor;
-                   // dims = how many were sampled, are not finite, are 0, are integers;
-                   // entries = finite ones beyond the largest finite number of the dtype cast to (casts only)
+                   // dims = how many were sampled, are not finite, are 0, are integers (below 2^23: beyond, float32
+                   // has no others);
+                   // entries = finite ones beyond the largest finite number of the dtype cast to (casts only);
+                   // flags = kFlagDiffer
   kBackward = 12,  // backward was called; site = fact kBackward
 };
 
@@ -93,6 +95,9 @@ inline constexpr std::uint8_t kFlagData = 2;
 // kRegionEnter, kRegionExit: the region was open when this process was forked. Its parent entered it, and leaves it
 // too.
 inline constexpr std::uint8_t kFlagInherited = 4;
+
+// kValues: the finite ones that are not 0 are of different size.
+inline constexpr std::uint8_t kFlagDiffer = 8;
 
 struct alignas(64) Event {
   std::uint64_t time;      // segment clock at the begin of the call

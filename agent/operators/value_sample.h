@@ -16,7 +16,11 @@ struct ValueSample {
   std::uint32_t sampled = 0, not_finite = 0, zeros = 0, integers = 0;
   std::uint32_t beyond = 0;  // finite, and larger than the largest finite number of the dtype cast to
   double most = 0;           // largest finite |x|
+  double least = 0;          // smallest that is not 0; 0 = none
 };
+
+// From here on a float32 number is whole whether anyone counts or not (24 significant bits).
+inline constexpr double kNoFractions = 1 << 23;
 
 // `value_at(offset)` gives an element as a double. All elements where there are few, else evenly spread ones, the first
 // and the last among them: the largest of what counts upwards is its last.
@@ -35,9 +39,10 @@ ValueSample sample_values(ValueAt value_at, const std::int64_t* sizes, const std
       return;
     }
     s.zeros += x == 0;
-    s.integers += x == std::nearbyint(x);
+    s.integers += x == std::nearbyint(x) && x < kNoFractions;
     s.beyond += x > limit;
     s.most = std::max(s.most, x);
+    if (x != 0) s.least = s.least == 0 ? x : std::min(s.least, x);
   });
   return s;
 }

@@ -24,6 +24,11 @@ TEST(ValueSample, SaysWhatTheValuesAre) {
   EXPECT_EQ(s.integers, 4u) << "0, -3, 70000, -0";
   EXPECT_EQ(s.beyond, 1u);
   EXPECT_EQ(s.most, 70000);
+  EXPECT_EQ(s.least, 2.5);
+}
+
+TEST(ValueSample, WhatHasNoFractionsAnyhowIsNoInteger) {
+  EXPECT_EQ(sample({8388607, 8388608, -5e13}, {3}, {1}).integers, 1u);
 }
 
 TEST(ValueSample, OfManyTheFirstAndTheLastAreSeen) {

@@ -74,6 +74,7 @@ void note_values(observe::ThreadState& t, const TensorImpl* tensor, std::uint32_
   e->dims[2] = s.zeros;
   e->dims[3] = s.integers;
   e->entries = s.beyond;
+  e->flags = s.least < s.most ? lanes::kFlagDiffer : 0;
   e->kind = lanes::EventKind::kValues;
   t.lane.publish();
 }

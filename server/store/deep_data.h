@@ -64,6 +64,8 @@ struct ValueRange {  // (process, site or use)
   std::uint64_t not_finite_tensors = 0;  // with a sample that is not finite
   double most = 0;                       // largest finite |x|
   double most_integer = 0;               // of the tensors that hold integers only
+  bool integers_differ = false;          // … hold more than one size of number, zeros aside
+  std::uint64_t first_not_finite = 0;    // when the first such tensor was looked at; 0 = none was, or it is not known
 };
 
 // How a process went about gradient scaling: each thread by the order of its own events, which is not judged where some

@@ -75,13 +75,15 @@ absl::Status read_events_evidence(const Database& database, RunData& data) {
   CASTSCOPE_RETURN_IF_ERROR(each(
       database,
       "SELECT process, site, operator_use, tensors, elements, not_finite, zeros, integers, beyond, "
-      "integer_tensors, not_finite_tensors, most, most_integer FROM value_ranges ORDER BY process, site, operator_use",
+      "integer_tensors, not_finite_tensors, most, most_integer, integers_differ, first_not_finite FROM value_ranges "
+      "ORDER BY process, site, operator_use",
       [&](const Statement& row) {
         ValueRange& r = data.value_ranges.emplace_back();
         row.get(0, r.process), row.get(1, r.site), row.get(2, r.use), row.get(3, r.tensors);
         row.get(4, r.elements), row.get(5, r.not_finite), row.get(6, r.zeros), row.get(7, r.integers);
         row.get(8, r.beyond), row.get(9, r.integer_tensors), row.get(10, r.not_finite_tensors);
         r.most = row.real(11), r.most_integer = row.real(12);
+        row.get(13, r.integers_differ), row.get(14, r.first_not_finite);
       }));
   return each(
       database,

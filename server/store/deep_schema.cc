@@ -28,10 +28,12 @@ CREATE TABLE fact_counts (id INTEGER PRIMARY KEY, process INTEGER, lane INTEGER,
 
 -- From events: samples of what a site cast, or of what a use gave back (the other number is 0), all together. beyond:
 -- finite, and larger than the dtype cast to can hold. integer_tensors: all of whose samples were integers.
--- not_finite_tensors: with one that is not finite.
+-- not_finite_tensors: with one that is not finite; first_not_finite: the time of the first of them, 0 = none.
+-- integers_differ: tensors of integers held more than one size of number.
 CREATE TABLE value_ranges (process INTEGER, site INTEGER, operator_use INTEGER, tensors INTEGER, elements INTEGER,
   not_finite INTEGER, zeros INTEGER, integers INTEGER, beyond INTEGER, integer_tensors INTEGER,
-  not_finite_tensors INTEGER, most REAL, most_integer REAL, PRIMARY KEY (process, site, operator_use)) WITHOUT ROWID;
+  not_finite_tensors INTEGER, most REAL, most_integer REAL, integers_differ INTEGER,
+  first_not_finite INTEGER, PRIMARY KEY (process, site, operator_use)) WITHOUT ROWID;
 -- From events: how the process scaled gradients. The last four are facts; but for last_update they stand in a wrong
 -- place. scales: in deep steps.
 CREATE TABLE scaler_use (process INTEGER PRIMARY KEY, updates INTEGER, unscales INTEGER, not_finite INTEGER, scales INTEGER,
@@ -83,7 +85,8 @@ CREATE VIEW v_values AS
 SELECT p.pid, coalesce(s.file, u.file) AS file, coalesce(s.line, u.line) AS line,
   coalesce(s.operator, u.operator) AS operator, s.argument, coalesce(s.from_dtype, u.result) AS dtype, s.to_dtype,
   nullif(r.site, 0) AS site, nullif(r.operator_use, 0) AS operator_use, r.tensors, r.elements, r.not_finite, r.zeros,
-  r.integers, r.beyond, r.integer_tensors, r.not_finite_tensors, r.most, r.most_integer
+  r.integers, r.beyond, r.integer_tensors, r.not_finite_tensors, r.most, r.most_integer, r.integers_differ,
+  nullif(r.first_not_finite, 0) AS first_not_finite
 FROM value_ranges r JOIN processes p ON p.id = r.process LEFT JOIN v_site_names s ON s.site = r.site
   LEFT JOIN v_use_names u ON u.operator_use = r.operator_use
 ORDER BY r.process, r.site, r.operator_use;

@@ -184,8 +184,24 @@ TEST_F(DeepStoreTest, SamplesOfOnePlaceAreTakenTogether) {
   EXPECT_EQ(range.not_finite_tensors, 1u);
   EXPECT_EQ(range.most, 70'000.5);
   EXPECT_EQ(range.most_integer, 300);
+  EXPECT_TRUE(range.integers_differ);
+  EXPECT_EQ(of_use.first_not_finite, 0u);
+  EXPECT_EQ(range.first_not_finite, 2000u) << "when the second sample was taken";
   EXPECT_EQ(text("SELECT line || ' ' || argument || ' ' || dtype || ' ' || to_dtype FROM v_values WHERE site = 1"),
             "10 input float32 bfloat16");
+}
+
+TEST_F(DeepStoreTest, OneNumberInAllTensors) {
+  auto store = create();
+  TestRun run(*store);
+  const std::uint32_t same = run.input("train.py", 10, "fc"), other = run.input("train.py", 11, "fc");
+  for (const double most : {999, 0, 999}) run.values(same, {.most = most, .integers = 256, .even = true});
+  for (const double most : {999, 998}) run.values(other, {.most = most, .integers = 256, .even = true});
+  run.end();
+  close(*store);
+  const RunData data = read();
+  EXPECT_FALSE(data.value_ranges.at(0).integers_differ);
+  EXPECT_TRUE(data.value_ranges.at(1).integers_differ);
 }
 
 TEST_F(DeepStoreTest, ASampleThatCannotBeIsNotBelieved) {

@@ -28,7 +28,10 @@ void add(ValueRange& range, const lanes::Event& event) {
   range.integer_tensors += integer;
   range.not_finite_tensors += event.dims[1] > 0;
   if (is_number) range.most = std::max(range.most, most);
-  if (is_number && integer) range.most_integer = std::max(range.most_integer, most);
+  if (!is_number || !integer) return;
+  const bool differs_from_others = range.most_integer > 0 && most > 0 && most != range.most_integer;
+  range.integers_differ |= (event.flags & lanes::kFlagDiffer) != 0 || differs_from_others;
+  range.most_integer = std::max(range.most_integer, most);
 }
 
 }  // namespace
@@ -128,6 +131,8 @@ void DeepWriter::values(const lanes::Event& event) {
   if (range.use == 0 && range.site == 0) return;  // its definition had no room in the process
   Range& known = ranges_.try_emplace(key_of(range), Range{.range = range}).first->second;
   add(known.range, event);
+  std::uint64_t& first = known.range.first_not_finite;
+  if (!gap_ && event.dims[0] > 0 && event.dims[1] > 0 && (first == 0 || event.time < first)) first = event.time;
   known.changed = true;
 }
 
@@ -186,9 +191,9 @@ absl::Status DeepWriter::write_ranges() {
     if (!known.changed) continue;
     known.changed = false;
     const ValueRange& r = known.range;
-    CASTSCOPE_RETURN_IF_ERROR(tables_->put_value_range.run(process_, r.site, r.use, r.tensors, r.elements, r.not_finite,
-                                                           r.zeros, r.integers, r.beyond, r.integer_tensors,
-                                                           r.not_finite_tensors, r.most, r.most_integer));
+    CASTSCOPE_RETURN_IF_ERROR(tables_->put_value_range.run(
+        process_, r.site, r.use, r.tensors, r.elements, r.not_finite, r.zeros, r.integers, r.beyond, r.integer_tensors,
+        r.not_finite_tensors, r.most, r.most_integer, r.integers_differ, r.first_not_finite));
   }
   return absl::OkStatus();
 }

@@ -29,7 +29,10 @@ class DeepWriter {
   void event(std::uint32_t lane, const lanes::Event&);
   void thread_begins(std::uint32_t lane) { scaler_.thread_begins(lane); }
   // Some of the lane's events are missing.
-  void break_off(std::uint32_t lane) { scaler_.break_off(lane); }
+  void break_off(std::uint32_t lane) {
+    scaler_.break_off(lane);
+    gap_ = true;
+  }
   absl::Status write();
 
  private:
@@ -61,6 +64,7 @@ class DeepWriter {
   };
   absl::flat_hash_map<std::uint64_t, Range> ranges_;  // site, or 1 << 32 | use
   ScalerTracker scaler_;
+  bool gap_ = false;  // events are missing: from here on nothing is known to be the first
 };
 
 }  // namespace castscope::store

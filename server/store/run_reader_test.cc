@@ -74,8 +74,8 @@ TEST_F(RunReaderTest, TheTablesAreThoseOfTheFormatsNumber) {
   for (const char c : std::string(kTables) + kDeepTables) {
     hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   }
-  EXPECT_EQ(kFormat, 3);
-  EXPECT_EQ(hash, 6898368447466766920u);
+  EXPECT_EQ(kFormat, 4);
+  EXPECT_EQ(hash, 8839607497933222239u);
 }
 
 TEST_F(RunReaderTest, RowsThatDoNotFitTogetherAreDamage) {

@@ -44,7 +44,7 @@ absl::StatusOr<std::unique_ptr<RunTables>> RunTables::on(const Database& databas
       {&tables->put_use_count, "INSERT OR REPLACE INTO use_counts VALUES (?,?,?,?,?,?,?)"},
       {&tables->put_flow_count, "INSERT OR REPLACE INTO flow_counts VALUES (?,?,?,?,?)"},
       {&tables->put_fact_count, "INSERT OR REPLACE INTO fact_counts VALUES (?,?,?,?,?)"},
-      {&tables->put_value_range, "INSERT OR REPLACE INTO value_ranges VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"},
+      {&tables->put_value_range, "INSERT OR REPLACE INTO value_ranges VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
       {&tables->put_scaler_use, "INSERT OR REPLACE INTO scaler_use VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"},
       {&tables->add_attribute,
        "INSERT INTO attributes SELECT ?1, ?2, ?3 WHERE NOT EXISTS "

@@ -135,10 +135,12 @@ class TestRun : public TestDefinitions {
     counter(fact).casts += times;
     return *this;
   }
-  // A sample of the source of a cast, or of what an operator gave back: `most` is the largest magnitude.
+  // A sample of the source of a cast, or of what an operator gave back: `most` is the largest magnitude, `even`: all
+  // are of that size.
   struct Sample {
     double most = 1;
     std::uint32_t sampled = 256, not_finite = 0, zeros = 0, integers = 0, beyond = 0;
+    bool even = false;
   };
   TestRun& values(std::uint32_t site_or_use, const Sample& sample) {
     lanes::Event& event = emit(lanes::EventKind::kValues, site_or_use);
@@ -147,6 +149,7 @@ class TestRun : public TestDefinitions {
     event.dims[0] = sample.sampled, event.dims[1] = sample.not_finite;
     event.dims[2] = sample.zeros, event.dims[3] = sample.integers;
     event.entries = sample.beyond;
+    event.flags = sample.even ? 0 : lanes::kFlagDiffer;
     return *this;
   }
   // Each takes a fact of its kind, counts it and tells of it.
