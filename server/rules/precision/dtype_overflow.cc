@@ -1,8 +1,9 @@
 // dtype-overflow: the result of an operator in float16 has values that are not finite, and what it was given has none:
 // its numbers went beyond float16's largest, 65,504.
 //
-// Told only where it is known that what went in was finite more often: a result of another operator that was looked at,
-// a tensor whose cast was looked at, or a weight. (Later in such a run the weights are NaN, and everything is.)
+// Told only where it is known that what went in was finite until then, or more often: a result of another operator that
+// was looked at, a tensor whose cast was looked at, or a weight. (After the first optimizer step of such a run the
+// weights are NaN, and everything is: what counts is which was the first.)
 // Operators that put infinities where someone wants them (masks) are not asked.
 #include <algorithm>
 #include <map>
@@ -25,7 +26,7 @@ constexpr std::string_view kGrowing[] = {"aten::mul",  "aten::add",    "aten::su
                                          "aten::exp",  "aten::expm1",  "aten::sum", "aten::prod",    "aten::cumsum",
                                          "aten::norm", "aten::einsum", "aten::to",  "aten::_to_copy"};
 
-struct Ranges {
+struct Ranges {  // of one process: order in time means something in one only
   std::map<std::uint32_t, store::ValueRange> of_use, of_site;
   std::map<std::uint32_t, std::vector<std::uint32_t>> sites_on;  // stack → cast sites whose source was looked at
 };
@@ -37,15 +38,16 @@ void add(store::ValueRange& sum, const store::ValueRange& range) {
   sum.most = std::max(sum.most, range.most);
 }
 
-Ranges read(const store::RunData& data) {
-  Ranges ranges;
+std::map<std::uint32_t, Ranges> read(const store::RunData& data) {
+  std::map<std::uint32_t, Ranges> by_process;
   for (const store::ValueRange& range : data.value_ranges) {
-    if (range.use != 0) add(ranges.of_use[range.use], range);
+    Ranges& ranges = by_process[range.process];
+    if (range.use != 0) ranges.of_use[range.use] = range;
     if (range.site == 0) continue;
-    if (ranges.of_site[range.site].tensors == 0) ranges.sites_on[data.site(range.site).stack].push_back(range.site);
-    add(ranges.of_site[range.site], range);
+    ranges.of_site[range.site] = range;
+    ranges.sites_on[data.site(range.site).stack].push_back(range.site);
   }
-  return ranges;
+  return by_process;
 }
 
 // The casts of what this use was given.
@@ -65,11 +67,11 @@ double share_not_finite(const store::ValueRange& range) {
   return range.tensors == 0 ? 0 : static_cast<double>(range.not_finite_tensors) / static_cast<double>(range.tensors);
 }
 
-// How many of the tensors that went in were not finite, at most, as a share; nothing when it is not known.
-std::optional<double> went_in_not_finite(const UseGraph& graph, const Ranges& ranges, const store::OperatorUse& use,
-                                         const std::vector<const store::ValueRange*>& casts) {
-  double share = 0;
-  for (const store::ValueRange* cast : casts) share += share_not_finite(*cast);
+// What went in: samples of casts, and of results of other operators; nothing when not all of it is known.
+std::optional<std::vector<const store::ValueRange*>> given_to(const UseGraph& graph, const Ranges& ranges,
+                                                              const store::OperatorUse& use,
+                                                              const std::vector<const store::ValueRange*>& casts) {
+  std::vector<const store::ValueRange*> given = casts;
   const auto made_by = graph.into(use.id);
   for (const lanes::Operand& operand : use.operands) {
     if (!is_floating_tensor(operand) || operand.role == lanes::Role::kWeight) continue;
@@ -82,12 +84,23 @@ std::optional<double> went_in_not_finite(const UseGraph& graph, const Ranges& ra
       if (edge.flow->argument != operand.argument) continue;
       const auto range = ranges.of_use.find(edge.flow->from);
       if (range == ranges.of_use.end()) return std::nullopt;
-      share += share_not_finite(range->second);
+      given.push_back(&range->second);
       known = true;
     }
     if (!known) return std::nullopt;
   }
-  return share;
+  return given;
+}
+
+// Once this gave something that is not finite where nothing that went in had ever been so, or it did more often.
+bool makes_infinite(const store::ValueRange& result, const std::vector<const store::ValueRange*>& given) {
+  const auto finite_until_then = [&](const store::ValueRange* one) {
+    return one->not_finite == 0 || (one->first_not_finite != 0 && one->first_not_finite >= result.first_not_finite);
+  };
+  if (result.first_not_finite != 0 && std::all_of(given.begin(), given.end(), finite_until_then)) return true;
+  double share = 0;
+  for (const store::ValueRange* one : given) share += share_not_finite(*one);
+  return share_not_finite(result) > share;
 }
 
 constexpr double kAsGoodAsInfinite = 1e30;
@@ -128,18 +141,15 @@ void tell(Inquiry& inquiry, const Group& group) {
       "enabled=False)`.";
 }
 
-void judge_overflow(Inquiry& inquiry) {
-  const store::RunData& data = inquiry.data;
-  const Ranges ranges = read(data);
-  const UseGraph graph(data);
-  std::map<Line, Group> groups;
+void judge_process(const store::RunData& data, const UseGraph& graph, const Ranges& ranges,
+                   std::map<Line, Group>& groups) {
   for (const auto& [id, result] : ranges.of_use) {
     const store::OperatorUse& use = data.operator_use(id);
     if (result.not_finite == 0 || use.result != kHalf || !is_forward(use) || use.is(lanes::kUseWrites)) continue;
     if (!use.is(lanes::kUseEligible) && !is_one_of(base_name(use.op), kGrowing)) continue;
     const auto casts = casts_for(data, ranges, use);
-    const std::optional<double> given = went_in_not_finite(graph, ranges, use, casts);
-    if (is_mask(result, casts) || !given || share_not_finite(result) <= *given) continue;
+    const auto given = given_to(graph, ranges, use, casts);
+    if (is_mask(result, casts) || !given || !makes_infinite(result, *given)) continue;
     Group& group = groups[line_of(data, use.stack)];
     if (group.use == 0) group.use = id;
     add(group.result, result);
@@ -148,6 +158,12 @@ void judge_overflow(Inquiry& inquiry) {
       group.too_large += cast->beyond;
     }
   }
+}
+
+void judge_overflow(Inquiry& inquiry) {
+  const UseGraph graph(inquiry.data);
+  std::map<Line, Group> groups;
+  for (const auto& [process, ranges] : read(inquiry.data)) judge_process(inquiry.data, graph, ranges, groups);
   for (const auto& [line, group] : groups) tell(inquiry, group);
 }
 

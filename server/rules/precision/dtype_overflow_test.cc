@@ -78,6 +78,43 @@ TEST_F(DtypeOverflowTest, AfterTheFirstStepTheWeightsAreNotFiniteEither) {
   EXPECT_EQ(findings[0].rule, "dtype-overflow");
 }
 
+TEST_F(DtypeOverflowTest, AfterTheFirstStepAllThatGoesInIsNotFinite) {
+  const auto findings = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto site = cast_site(run, 8), weight = cast_site(run, 8, "other"), bias = cast_site(run, 8, "third");
+    const auto scores = product(run, 8, {operand(kFloat32), operand(kFloat32, Role::kWeight)});
+    run.enter(region).deep();
+    for (std::uint32_t step = 0; step < 9; ++step) {
+      const TestRun::Sample updated = {.not_finite = step == 0 ? 0u : 256u};
+      run.cast(site, 0x10).values(site, {.most = 90000, .beyond = 100});
+      run.cast(weight, kWeight).values(weight, updated).cast(bias, kOther).values(bias, updated);
+      run.called(scores).values(scores, {.most = 0, .not_finite = 256});
+    }
+    run.exit();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_THAT(findings[0].title, testing::StartsWith("values of up to 90000 become infinite"));
+}
+
+TEST_F(DtypeOverflowTest, AProductWithItselfAndWhatCameOfIt) {
+  const auto findings = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto site = cast_site(run, 8), weight = cast_site(run, 8, "other");
+    const auto hidden = product(run, 8, {operand(kFloat32), operand(kFloat32, Role::kWeight)});
+    const auto scores = product(run, 9, {operand(kFloat16), operand(kFloat16)});
+    run.enter(region).deep();
+    for (std::uint32_t step = 0; step < 9; ++step) {
+      run.cast(site, 0x10).values(site, {.most = 900});
+      run.cast(weight, kWeight).values(weight, {.not_finite = step < 2 ? 0u : 256u});
+      run.called(hidden).values(hidden, {.not_finite = step < 2 ? 0u : 256u});
+      run.called(scores).values(scores, {.not_finite = step < 1 ? 0u : 256u});
+    }
+    run.flowed(run.flow(hidden, scores)).flowed(run.flow(hidden, scores, 1)).exit();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].location->line, 9);
+}
+
 TEST_F(DtypeOverflowTest, WhatWentInIsNotKnown) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);

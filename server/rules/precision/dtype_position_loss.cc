@@ -1,9 +1,11 @@
 // dtype-position-loss: autocast casts whole numbers that are too large for the low precision to tell apart: positions,
-// ids, timestamps. Above 2^8 bfloat16 has only even numbers (8 significant bits), above 2^11 float16 (11 bits); each
-// power of two further the distance doubles, so that 65,536 … 65,599 are a single bfloat16 number, or two.
+// ids, timestamps, samples of sound. Above 2^8 bfloat16 has only even numbers (8 significant bits), above 2^11 float16
+// (11 bits); each power of two further the distance doubles, so that 65,536 … 65,599 are a single bfloat16 number, or
+// two.
 //
 // Not this: masks, whose largest number means "none of this"; a tensor that is mostly zeros (counts of words, one-hot),
-// and one whose largest number is exact in the low precision (powers of two and their small multiples).
+// and one whose largest number is exact in the low precision (powers of two and their small multiples). Nor weights,
+// numbers that lie beyond the low precision's range (dtype-overflow), and one and the same number everywhere.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -25,14 +27,15 @@ double spacing(double value, std::uint8_t dtype) {
   return std::max(1.0, std::ldexp(1, std::ilogb(value) + 1 - significant_bits(dtype)));
 }
 
-// Whole numbers in the sense of counting: beyond, not even float64 knows its neighbours.
-constexpr double kMost = 9007199254740992;  // 2^53
+// Whole numbers in the sense of counting: from here on float32 has no others (24 significant bits).
+constexpr double kNoFractions = 8388608;  // 2^23
 
 bool loses_positions(const store::RunData& data, const store::Site& site, const store::ValueRange& range) {
   if (site.cause != lanes::Cause::kAutocast || site.phase != lanes::Phase::kForward || !is_low(site.to)) return false;
-  if (site.role == lanes::Role::kGradient || is_low(site.from)) return false;
+  if (site.role == lanes::Role::kGradient || site.role == lanes::Role::kWeight || is_low(site.from)) return false;
   if (range.integer_tensors == 0 || range.most_integer <= largest_exact_integer(site.to)) return false;
-  if (range.most_integer > kMost || argument_text(data, site).find("mask") != std::string::npos) return false;
+  if (!range.integers_differ || range.beyond > 0) return false;
+  if (range.most_integer >= kNoFractions || argument_text(data, site).find("mask") != std::string::npos) return false;
   if (std::fmod(range.most_integer, spacing(range.most_integer, site.to)) == 0) return false;
   return range.zeros * 2 <= range.elements;
 }
@@ -50,21 +53,22 @@ void tell(Inquiry& inquiry, const Group& group) {
   Finding& finding = inquiry.add(group.stack);
   const std::string to(store::dtype_name(group.to));
   const auto most = static_cast<std::int64_t>(group.most);
+  const auto exact = static_cast<std::int64_t>(largest_exact_integer(group.to));
   const auto apart = static_cast<std::int64_t>(spacing(group.most, group.to));
   finding.title = short_name(group.op) + " casts whole numbers up to " + std::to_string(most) + " to " + to +
-                  ", which cannot tell them apart";
+                  ", which does not tell those above " + std::to_string(exact) + " apart";
   finding.evidence_number = {{"largest", most},
-                             {"largest_exact", static_cast<std::int64_t>(largest_exact_integer(group.to))},
+                             {"largest_exact", exact},
                              {"spacing_at_largest", apart},
                              {"tensors_looked_at", group.tensors},
                              {"elements_looked_at", group.elements}};
   finding.evidence_text = {{"operator", group.op}, {"argument", absl::StrJoin(group.arguments, ", ")}, {"to", to}};
   finding.deep_only = true;
   finding.fix =
-      "Compute with positions in float32: put the lines that do into `with torch.autocast(device, enabled=False):`, "
-      "and "
-      "cast what comes out of them (angles, embeddings); or multiply element by element (positions[:, None] * "
-      "frequencies), which autocast leaves in float32.";
+      "Where these measure something (samples of sound, prices), normalise them to about 1 before. Where they are "
+      "positions or times, compute with them in float32: in `with torch.autocast(device, enabled=False):`, and cast "
+      "what comes out (angles, embeddings); or multiply element by element (positions[:, None] * frequencies), which "
+      "autocast leaves in float32.";
 }
 
 void judge_positions(Inquiry& inquiry) {
@@ -89,22 +93,24 @@ extern const Rule dtype_position_loss;
 const Rule dtype_position_loss = {
     .name = "dtype-position-loss",
     .severity = "warning",
-    .summary = "whole numbers too large for low precision are cast to it: positions fall together",
+    .summary = "whole numbers too large for low precision are cast to it: neighbours fall together",
     .thresholds = {},
-    .explanation = {.what = "A tensor of whole numbers (positions, ids, times) is cast to bfloat16 or float16 for an "
-                            "operator, and its largest are beyond what that dtype can tell apart.",
-                    .why = "bfloat16 has 8 significant bits: above 256 neighbouring numbers fall together, at 65,536 "
-                           "512 of them at a time. float16 has 11 bits: above 2048. Rotary or sinusoidal embeddings "
-                           "made from such positions are the same for many of them, and no error is raised.",
-                    .example = R"(import torch
+    .explanation =
+        {.what = "A tensor of whole numbers (positions, times, samples of sound) is cast to bfloat16 or float16 for an "
+                 "operator, and its largest are beyond what that dtype can tell apart.",
+         .why = "bfloat16 has 8 significant bits: above 256 neighbouring numbers fall together, at 65,536 "
+                "512 of them at a time. float16 has 11 bits: above 2048. Rotary or sinusoidal embeddings "
+                "made from such positions are the same for many of them, and no error is raised. Samples of "
+                "sound or prices lose what is beyond two or three digits.",
+         .example = R"(import torch
 
 positions = torch.arange(65536.0, 65600.0)
 frequencies = torch.rand(1, 16)
 with torch.autocast("cpu", dtype=torch.bfloat16):
     angles = positions[:, None] @ frequencies  # 64 positions, one row over and over)",
-                    .fix = "Compute what depends on positions in float32: `with torch.autocast(device, "
-                           "enabled=False):`, or element by element.",
-                    .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
+         .fix = "Normalise what measures something. Compute what depends on positions in float32: `with "
+                "torch.autocast(device, enabled=False):`, or element by element.",
+         .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_positions,
 };
 

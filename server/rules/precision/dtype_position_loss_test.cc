@@ -7,12 +7,13 @@ namespace {
 
 using DtypePositionLossTest = RulesTest;
 
-std::uint32_t positions(TestRun& run, std::uint8_t to = kBFloat16, const std::string& argument = "self") {
+std::uint32_t positions(TestRun& run, std::uint8_t to = kBFloat16, const std::string& argument = "self",
+                        Role role = Role::kInput) {
   store::SiteInfo info;
   info.stack = run.line("train.py", 8);
   info.call_site = run.call_site("aten::matmul", 0, argument);
   info.region = 1;
-  info.role = Role::kInput;
+  info.role = role;
   info.cause = lanes::Cause::kAutocast;
   info.why = WhyNotCached::kNoRequiresGrad;
   info.phase = lanes::Phase::kForward;
@@ -61,6 +62,27 @@ TEST_F(DtypePositionLossTest, MasksCountNothing) {
 
 TEST_F(DtypePositionLossTest, CountsThatAreMostlyZeros) {
   expect_none(judged([](TestRun& run) { cast_of(run, {.most = 301, .sampled = 64, .zeros = 60, .integers = 64}); }));
+}
+
+TEST_F(DtypePositionLossTest, NumbersThatHaveNoFractionsAnyhow) {
+  expect_none(judged([](TestRun& run) { cast_of(run, {.most = 53519386148865, .sampled = 64, .integers = 64}); }));
+}
+
+TEST_F(DtypePositionLossTest, OneAndTheSameNumberEverywhere) {
+  expect_none(judged([](TestRun& run) { cast_of(run, {.most = 999, .sampled = 64, .integers = 64, .even = true}); }));
+}
+
+TEST_F(DtypePositionLossTest, BesideAnOverflowOfTheSameValue) {
+  const TestRun::Sample sample = {.most = 70001, .sampled = 64, .integers = 64, .beyond = 60};
+  expect_none(judged([&](TestRun& run) { cast_of(run, sample, kFloat16); }));
+}
+
+TEST_F(DtypePositionLossTest, AWeightCountsNothing) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto site = positions(run, kBFloat16, "weight", Role::kWeight);
+    run.enter(region).deep().cast(site, 0x10).values(site, {.most = 301, .sampled = 64, .integers = 64}).exit();
+  }));
 }
 
 }  // namespace
