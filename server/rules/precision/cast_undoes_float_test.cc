@@ -87,5 +87,17 @@ TEST_F(CastUndoesFloatTest, DataBroughtUpOutsideTheRegion) {
   }));
 }
 
+TEST_F(CastUndoesFloatTest, TheRegionIsOpenOnlyBecauseItLeaked) {
+  expect_none_of("cast-undoes-float", judged([](TestRun& run) {
+                   const auto region = run.region("train.py", 5);
+                   run.enter(region).deep();
+                   const Uses uses = brought_up(run, 8);
+                   const auto head = linear(run, 20);
+                   const auto leaked =
+                       run.fact(FactKind::kRegionLeaked, 20, {.subject = region, .text = "aten::linear"});
+                   run.called(head, 3).flowed(run.flow(uses.up, head, 0, kBFloat16), 3).exit().seen(leaked);
+                 }));
+}
+
 }  // namespace
 }  // namespace castscope::rules

@@ -72,7 +72,7 @@ def s11_generator():
                 yield model(rows())
 
     for y in outputs(3):
-        other(y.float())  # finds: cast-undoes-float
+        other(y.float())
 
 
 def s11n_no_await_inside():
