@@ -4,6 +4,7 @@
 #include <map>
 
 #include "server/rules/dtypes.h"
+#include "server/rules/errors/error_facts.h"
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
 #include "server/rules/regions.h"
@@ -36,7 +37,7 @@ struct Group {
 void tell(Inquiry& inquiry, const Group& group) {
   const store::RunData& data = inquiry.data;
   const store::OperatorUse& use = data.operator_use(group.use);
-  const std::string low(store::dtype_name(data.region(use.region).dtype)), name(functional(use.op));
+  const std::string low(store::dtype_name(enabled_region(data, use)->dtype)), name(functional(use.op));
   const bool in_place = short_name(use.op).ends_with('_');
   const std::string form = in_place ? short_name(use.op) : name + "(…, out=…)";
   Finding& finding = inquiry.add(use.stack);
@@ -64,7 +65,7 @@ void judge_skipped(Inquiry& inquiry) {
   const UseGraph graph(data);
   std::map<std::uint32_t, const store::Fact*> errors;
   for (const store::Fact& fact : data.facts)
-    if (fact.kind == lanes::FactKind::kError && fact.subject != 0) errors.emplace(fact.subject, &fact);
+    if (topic_of(data, fact) != ErrorTopic::kOther && fact.subject != 0) errors.emplace(fact.subject, &fact);
   std::map<Line, Group> groups;
   for (const store::OperatorUse& use : data.operator_uses) {
     if (!is_forward(use) || !use.is(lanes::kUseSiblingEligible) || !is_one_of(functional(use.op), kLowered)) continue;

@@ -67,5 +67,32 @@ TEST_F(OpInplaceOrOutSkippedTest, WhereAutocastIsOffAndWhereAllIsLow) {
   }));
 }
 
+TEST_F(OpInplaceOrOutSkippedTest, AnErrorOfShapesIsNoneOfDtypes) {
+  const auto findings = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto in_place = addmm(run, kFloat32);
+    const auto error = run.error(8, "mat1 and mat2 shapes cannot be multiplied (32x32 and 31x32)", in_place);
+    run.enter(region).deep().called(in_place).seen(error).exit();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].severity, "info");
+  EXPECT_THAT(findings[0].title, testing::HasSubstr("runs in float32"));
+}
+
+TEST_F(OpInplaceOrOutSkippedTest, ARegionOfAnotherDeviceLiesBetween) {
+  const auto findings = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    auto other = TestRun::default_region();
+    other.device = 1, other.dtype = kFloat16, other.parent = region;
+    const auto inner = run.region("train.py", 6, other);
+    const auto in_place = addmm(run, kFloat32);
+    run.enter(region).enter(inner).deep().called(in_place).exit().exit();
+  });
+  const auto found = std::find_if(findings.begin(), findings.end(),
+                                  [](const Finding& f) { return f.rule == "op-inplace-or-out-skipped"; });
+  ASSERT_NE(found, findings.end());
+  EXPECT_THAT(found->title, testing::HasSubstr("in a region of bfloat16"));
+}
+
 }  // namespace
 }  // namespace castscope::rules

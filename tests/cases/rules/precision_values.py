@@ -33,6 +33,12 @@ def c35_float16():
         positions[:, None] @ frequencies  # finds: dtype-position-loss
 
 
+def c35_sound():
+    conv = nn.Conv1d(1, 4, 9)
+    with region():
+        conv(torch.randint(-32000, 32000, (2, 1, 400)).float())  # finds: dtype-position-loss
+
+
 def c35n_small_ids():
     positions, frequencies = torch.arange(200.0), torch.rand(1, 16)
     with region():
@@ -68,6 +74,27 @@ def c35n_token_ids_and_pixels():
         conv(torch.randint(0, 256, (2, 3, 8, 8)).float())
 
 
+def c35n_numbers_that_have_no_fractions():
+    layer, x = nn.Linear(64, 64), 1e12 * torch.randn(8, 64)
+    with region():
+        layer(torch.cdist(x, x.repeat(8, 1)))
+
+
+def c35n_one_number():
+    layer = nn.Linear(1, 32)
+    with region():
+        for _ in range(3):
+            layer(torch.full((8, 1), 999.0))
+
+
+def c35n_weights():
+    layer = nn.Linear(8, 32)
+    with torch.no_grad():
+        layer.weight.random_(1000, 4000)
+    with region():
+        layer(torch.randn(2, 8))
+
+
 def c36():
     layers = blocks(2)
     with region():
@@ -85,6 +112,13 @@ def c36_on_a_line_of_its_own():
             out = layers[1](h)  # finds: cast-undoes-float
         out.float().sum().backward()
         optimizer.step()
+
+
+def c36_to_the_dtype_of_a_weight():
+    layers = blocks(2)
+    with region():
+        h = F.gelu(layers[0](rows()))
+        layers[1](h.to(layers[1].weight.dtype))  # finds: cast-undoes-float
 
 
 def c36n_then_float32_operators():
@@ -135,6 +169,15 @@ def c37_raises():
             pass
 
 
+def c37_of_other_shapes():
+    b, total = rows(32), torch.zeros(32, 32)
+    with region():
+        try:
+            total.addmm_(rows(31), b)  # finds: op-inplace-or-out-skipped
+        except RuntimeError:
+            pass
+
+
 def c37n_out_of_place():
     a, b, total = rows(32), rows(32), torch.zeros(32, 32)
     with region():
@@ -170,6 +213,34 @@ def c52_element_by_element():
     with region(torch.float16):
         h = layer(1000 * rows())
         h * h  # finds: dtype-overflow
+
+
+def steps_in_float16(model, inputs, after=lambda h: h, steps=20):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(steps):
+        with region(torch.float16):
+            loss = after(model(inputs(step))).float().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def c52_in_training():
+    def scores(h):
+        return h @ h.t()  # finds: dtype-overflow
+
+    steps_in_float16(nn.Linear(32, 32), lambda step: rows() * (3e3 if step >= 1 else 1), scores)
+
+
+def c52_too_large_to_cast_from_the_first_step_on():
+    def inputs(_):
+        return 3e4 * torch.linspace(-4, 4, 64).view(2, 32)
+
+    class Model(nn.Linear):
+        def forward(self, x):
+            return F.linear(x, self.weight, self.bias)  # finds: dtype-overflow
+
+    steps_in_float16(Model(32, 32), inputs)
 
 
 def c52n_bfloat16():
