@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <tuple>
 
 #include "server/rules/judgement.h"
 #include "server/rules/list.h"
+#include "server/rules/places.h"
 
 namespace castscope::rules {
 
@@ -18,6 +20,18 @@ namespace {
 #define ADDRESS(rule) &rule,
 constexpr std::array kRules = {CASTSCOPE_RULES(ADDRESS)};
 #undef ADDRESS
+
+// Of an installed package, which the user may have chosen but did not write.
+bool is_in_package(const store::CodeLocation& frame) { return frame.file.find("-packages/") != std::string::npos; }
+
+// The innermost line that is the user's own and in no package; nothing when there is none.
+std::optional<store::CodeLocation> line_outside_packages(const store::RunData& data, std::uint32_t stack) {
+  const auto& frames = frames_of(data, stack);
+  const auto found = std::find_if(frames.begin(), frames.end(), [&](const store::CodeLocation& frame) {
+    return store::is_users_own(frame, data.torch_folders) && !is_in_package(frame);
+  });
+  return found == frames.end() ? std::nullopt : std::optional(*found);
+}
 
 int rank(std::string_view severity) {
   constexpr std::array<std::string_view, 4> kOrder = {"error", "warning", "performance", "info"};
@@ -40,6 +54,8 @@ Finding& Inquiry::add(std::uint32_t stack, std::string_view severity) {
   const auto set = settings_.severity.find(rule_.name);
   finding.severity = set != settings_.severity.end() ? std::string_view(set->second) : severity;
   finding.location = data.user_location(stack);
+  if (finding.location && is_in_package(*finding.location))
+    if (const auto caller = line_outside_packages(data, stack)) finding.related.push_back(*caller);
   return finding;
 }
 

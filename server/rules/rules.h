@@ -56,7 +56,8 @@ class Inquiry {
   const store::RunData& data;
   double threshold(std::string_view name) const;
   // A finding at the innermost line of the user's own on this stack (0 = none), with rule and severity; title, evidence
-  // and fix are the rule's to fill in. The reference holds until the next one is added.
+  // and fix are the rule's to fill in; where that line is in an installed package, the line that calls it is related.
+  // The reference holds until the next one is added.
   Finding& add(std::uint32_t stack) { return add(stack, rule_.severity); }
   // … where this one is more, or less, than the rule is at large. What the settings say of the rule stands.
   Finding& add(std::uint32_t stack, std::string_view severity);
