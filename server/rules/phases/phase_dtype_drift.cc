@@ -3,7 +3,9 @@
 //
 // What is compared is the same code of the same module (Spot). Not compared: what runs without grad mode as a part of
 // training (forward of an own Function, of a checkpoint), what tracers and exporters run, a weight that was converted,
-// and an explicit enabled=False, which says what is meant. A single call before training is a dry run.
+// and an explicit enabled=False, which says what is meant. A single call before training is a dry run. Another object
+// of the same class is another model, though it may be an average of this one's weights (EMA): a teacher, or a frozen
+// backbone, may well be in float32.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -203,7 +205,9 @@ for _ in range(2):
 with torch.no_grad():
     model(torch.randn(4, 8)))",
          .fix = "Open the same region around the evaluation. If it is meant to be in float32, say so: "
-                "`with torch.autocast(…, enabled=False)`. Across two runs, `castscope diff` lists the operators that "
+                "`with torch.autocast(…, enabled=False)`. An EMA copy is another model for this rule, which compares a "
+                "model "
+                "with itself: mind its region, too. Across two runs, `castscope diff` lists the operators that "
                 "compute in another dtype.",
          .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_drift,

@@ -47,6 +47,18 @@ std::uint64_t brought_up(const UseGraph& graph, const store::OperatorUse& use, G
   return std::min(times, graph.total(use.id).times);
 }
 
+// How often what the operator gave was cast down: at the line where it was so most often. (The layers of a loop are
+// modules, and uses, of their own at one line; a value that several lines take went down once.)
+std::uint64_t brought_down(const store::RunData& data, const UseGraph& graph, const std::vector<CastDown>& casts) {
+  std::map<Line, std::uint64_t> by_line;
+  std::uint64_t most = 0;
+  for (const CastDown& cast : casts) {
+    std::uint64_t& times = by_line[line_of(data, graph.use(cast.use).stack)];
+    most = std::max(most, times += cast.times);
+  }
+  return most;
+}
+
 void tell(Inquiry& inquiry, const UseGraph& graph, const Group& group, std::uint64_t steps) {
   const store::RunData& data = inquiry.data;
   const store::OperatorUse& use = graph.use(group.use);
@@ -81,11 +93,9 @@ void judge_ping_pong(Inquiry& inquiry) {
     if (up == 0) continue;
     one.downs = follow_widened(data, graph, use.id).casts_down;
     if (one.downs.empty()) continue;
-    std::uint64_t down = 0;
-    for (const CastDown& cast : one.downs) down = std::max(down, cast.times);
     Group& group = groups[line_of(data, use.stack)];
     if (group.use == 0) group.use = use.id, group.low = one.low;
-    group.times += std::min(up, down);
+    group.times += std::min(up, brought_down(data, graph, one.downs));
     group.downs.insert(group.downs.end(), one.downs.begin(), one.downs.end());
   }
   const std::uint64_t steps = std::max<std::uint64_t>(1, deep_steps(data));

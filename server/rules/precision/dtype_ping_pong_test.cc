@@ -34,6 +34,27 @@ TEST_F(DtypePingPongTest, C31_BlocksOfNormAndLinearOnAGpu) {
                 }));
 }
 
+TEST_F(DtypePingPongTest, LayersOfALoopAreModulesOfTheirOwn) {
+  auto findings = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto between = norm(run);
+    run.enter(region).deep().called(between, 4);
+    for (const char* path : {"0", "1", "2", "3"}) {
+      const auto layer = run.use({.op = "aten::linear",
+                                  .line = 8,
+                                  .operands = {operand(kFloat32), operand(kFloat32, Role::kWeight)},
+                                  .computed = kFloat16,
+                                  .flags = lanes::kUseEligible,
+                                  .module = path});
+      run.called(layer).flowed(run.flow(layer, between, 0, kFloat32)).flowed(run.flow(between, layer, 0, kFloat16));
+    }
+    run.exit().step();
+  });
+  std::erase_if(findings, [](const Finding& finding) { return finding.rule != "dtype-ping-pong"; });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].evidence_number[0], std::pair(std::string("round_trips"), std::int64_t{4}));
+}
+
 TEST_F(DtypePingPongTest, C31_OneFloat32IslandBeforeTheLoss) {
   expect_none_of("dtype-ping-pong", judged([](TestRun& run) {
                    const auto region = run.region("train.py", 5);
