@@ -36,7 +36,8 @@ const Rule cache_lost_grad = {
                             "autocast region: the cache served the copy that has no graph.",
                     .why = "The weight gets no gradient from that use, and is not trained by it. PyTorch 2.13 gives "
                            "the copy its graph; older versions did not.",
-                    .example = R"(import torch
+                    .example = R"(# PyTorch 2.13 serves no such copy any more: nothing is found with it.
+import torch
 
 layer = torch.nn.Linear(8, 1)
 with torch.autocast("cpu", dtype=torch.bfloat16):

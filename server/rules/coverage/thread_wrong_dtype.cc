@@ -101,9 +101,9 @@ const Rule thread_wrong_dtype = {
          .why = "The engine hands the state of autocast down to its threads. Where the dtype is lost on the way "
                 "they use the device's default: gradients of a float16 pass are computed in bfloat16, or the "
                 "other way round.",
-         .example = R"(import torch
+         .example = R"(# PyTorch 2.13 hands the dtype down, so that both are float16 and nothing is found.
+import torch
 
-# With the dtype handed down, as it should be, both are float16.
 class Double(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):

@@ -33,7 +33,8 @@ const Rule op_banned = {
                             "autocast raised.",
                     .why = "Its backward computes values that float16 cannot hold, whatever loss scaling does. On a "
                            "CPU it runs in float32, so that the error appears only when the job moves to a GPU.",
-                    .example = R"(import torch  # needs a GPU to raise
+                    .example = R"(# Autocast refuses it on a GPU only: on a CPU nothing is found.
+import torch
 
 device = "cuda" if torch.cuda.is_available() else "cpu"
 layer = torch.nn.Linear(8, 1).to(device)

@@ -80,7 +80,7 @@ const Rule scaler_bypassed = {
 body, head = torch.nn.Linear(8, 8), torch.nn.Linear(8, 1)
 first = torch.optim.SGD(body.parameters(), lr=0.1)
 second = torch.optim.SGD(head.parameters(), lr=0.1)
-scaler = torch.amp.GradScaler("cpu")
+scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
 with torch.autocast("cpu", dtype=torch.float16):
     loss = head(body(torch.randn(4, 8))).sum()
 scaler.scale(loss).backward()
