@@ -9,8 +9,10 @@
 // cat or where to what then goes on, and a recurrent cell that makes its own float32 state.
 //
 // Of operators that promote one after the other (a residual stream) only the first is told: the others get float32
-// because of it.
+// because of it. Of those that promote side by side with one and the same float32 value (queries and keys turned by one
+// table) the first is told, and the others are related.
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <set>
 #include <vector>
@@ -38,6 +40,7 @@ constexpr std::string_view kFills[] = {"aten::zeros",    "aten::zeros_like", "at
                                        "aten::zero_",    "aten::fill_",      "aten::new_ones"};
 
 constexpr std::size_t kMostRelated = 5;  // places along the way that a finding names
+constexpr std::int64_t kNextLines = 2;   // cos and sin of one value may lie between
 
 const lanes::Operand* wide_operand(const store::OperatorUse& use) {
   for (const lanes::Operand& o : use.operands)
@@ -270,14 +273,57 @@ void tell(Inquiry& inquiry, const UseGraph& graph, const Promotions& all, const 
   finding.fix = fix_for(use, promotion.state);
 }
 
+// The uses that the float32 operand comes from in the end, through operators in float32.
+std::set<std::uint32_t> wide_roots(const UseGraph& graph, const store::OperatorUse& use) {
+  std::set<std::uint32_t> roots, seen;
+  std::vector<std::uint32_t> open = {use.id};
+  while (!open.empty()) {
+    const std::uint32_t next = open.back();
+    open.pop_back();
+    if (!seen.insert(next).second) continue;
+    bool any = false;
+    for (const UseGraph::Edge& edge : graph.into(next)) {
+      if (graph.use(edge.flow->from).result != kFloat) continue;
+      any = true;
+      open.push_back(edge.flow->from);
+    }
+    if (!any && next != use.id) roots.insert(next);
+  }
+  return roots;
+}
+
+// Two of the same function, with the same float32 value; where it is not known who made it, those of the next lines are
+// taken for the same, unless they are parameters.
+bool have_one_cause(const store::RunData& data, const UseGraph& graph, const Promotion& a, const Promotion& b) {
+  if (a.state || b.state) return false;
+  const store::OperatorUse &first = graph.use(a.uses.front()), &other = graph.use(b.uses.front());
+  const auto at = data.user_location(first.stack), next = data.user_location(other.stack);
+  if (!at || !next || at->file != next->file || at->function != next->function) return false;
+  if (base_name(first.op) != base_name(other.op) || wide_operand(first)->role != wide_operand(other)->role)
+    return false;
+  const std::set<std::uint32_t> roots = wide_roots(graph, first);
+  if (!roots.empty()) return roots == wide_roots(graph, other);
+  return wide_operand(first)->role != lanes::Role::kWeight && std::abs(at->line - next->line) <= kNextLines;
+}
+
 void judge_upcasts(Inquiry& inquiry) {
   const UseGraph graph(inquiry.data);
+  std::vector<Promotion> told;
   const Promotions promotions = find(inquiry.data, graph);
   for (const auto& [line, promotion] : promotions) {
     if (promotion.way.casts_down.empty() && !is_meant_by_nobody(graph, promotion)) continue;
     if (!promotion.state && times_of_its_own(graph, promotion, promotions) == 0) continue;
-    tell(inquiry, graph, promotions, promotion);
+    const auto same = std::find_if(told.begin(), told.end(), [&](const Promotion& one) {
+      return have_one_cause(inquiry.data, graph, one, promotion);
+    });
+    if (same == told.end()) {
+      told.push_back(promotion);
+    } else {
+      same->uses.insert(same->uses.end(), promotion.uses.begin(), promotion.uses.end());
+      merge(same->way, promotion.way);
+    }
   }
+  for (const Promotion& promotion : told) tell(inquiry, graph, promotions, promotion);
 }
 
 }  // namespace

@@ -75,6 +75,36 @@ TEST_F(DtypeSilentUpcastTest, C29_AFloat32ResidualStreamIsOneFinding) {
   EXPECT_TRUE(findings[0].deep_only);
 }
 
+// Queries and keys, each promoted on a line of its own (8, 9), which go on into other matrix products.
+std::vector<Finding> two_promoted(
+    const std::function<std::vector<Finding>(const std::function<void(TestRun&)>&)>& judged, Role of_float32,
+    bool from_one_table) {
+  return judged([&](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto product = linear(run, 7, kFloat32), head = linear(run, 10, kFloat32);
+    const auto table = on_float32(run, 6, "aten::tanh");
+    run.enter(region).deep().called(product, 2).called(head, 2).called(table);
+    for (const std::int64_t line : {8, 9}) {
+      const auto turned = add(run, line, of_float32, "aten::mul.Tensor");
+      run.called(turned).flowed(run.flow(product, turned)).flowed(run.flow(turned, head, 0, kBFloat16));
+      if (from_one_table) run.flowed(run.flow(table, turned, 1));
+    }
+    run.exit().step();
+  });
+}
+
+TEST_F(DtypeSilentUpcastTest, SideBySideWithOneFloat32ValueIsOneFinding) {
+  const auto judge = [this](const auto& act) { return judged(act); };
+  for (const auto& findings :
+       {two_promoted(judge, Role::kActivation, true), two_promoted(judge, Role::kBuffer, false)}) {
+    ASSERT_EQ(findings.size(), 1u);
+    EXPECT_EQ(findings[0].location->line, 8);
+    EXPECT_EQ(findings[0].evidence_number[0], std::pair(std::string("times"), std::int64_t{2}));
+    EXPECT_THAT(findings[0].related, testing::Contains(testing::Field(&store::CodeLocation::line, 9)));
+  }
+  EXPECT_EQ(two_promoted(judge, Role::kWeight, false).size(), 2u) << "each has its parameter";
+}
+
 TEST_F(DtypeSilentUpcastTest, C29_AResidualStreamInLowPrecision) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);

@@ -63,6 +63,16 @@ def c28_noise():
         decoder(z)
 
 
+def c28_one_table_for_queries_and_keys():
+    query, key, score = blocks(3)
+    table = torch.linspace(0, 1, 32).cos()
+    with region():
+        q, k = query(rows()), key(rows())
+        q = q * table  # finds: dtype-silent-upcast
+        k = k * table
+        score(q), score(k)
+
+
 def c28n_linear():
     layers = blocks(2)
     with region():
