@@ -116,6 +116,14 @@ FactKind scaling_at(const Definitions::Place& innermost, std::string_view op, bo
   return writes && clips_gradients(innermost.file, innermost.function) ? FactKind::kClip : FactKind::kUnknown;
 }
 
+bool is_infinite_number(const TensorImpl* t) {
+  if (!t->is_cpu() || t->key_set().has_any(kOddKeys) || !t->has_storage()) return false;
+  if (dtype_of(t) != ScalarType::Double || !has_plain_sizes(t) || t->numel_default() != 1) return false;
+  const c10::StorageImpl* storage = t->unsafe_storage().unsafeGetStorageImpl();
+  const void* data = const_cast<c10::StorageImpl*>(storage)->_mutable_data_ptr_no_checks().get();
+  return data != nullptr && std::isinf(static_cast<const double*>(data)[t->storage_offset()]);
+}
+
 void note_scaling(ThreadState& t, FactKind kind) { tell(t, lanes::EventKind::kScaler, note_fact(t, {.kind = kind})); }
 
 void* scaling_hook(castscope_hook hook) {

@@ -6,6 +6,10 @@
 #include "agent/observe/definitions.h"
 #include "agent/preload/interface.h"
 
+namespace c10 {
+struct TensorImpl;
+}
+
 namespace castscope::observe {
 
 struct ThreadState;
@@ -22,6 +26,8 @@ bool in_optimizer_step();
 // What an operator called at this place does to the scale or to gradients: kScale, kUpdate, kClip, or kUnknown.
 // `op`: "aten::mul".
 lanes::FactKind scaling_at(const Definitions::Place& innermost, std::string_view op, bool writes);
+// A Python number, as a tensor that operators are given, that is infinite.
+bool is_infinite_number(const c10::TensorImpl*);
 // That it does so now.
 void note_scaling(ThreadState& t, lanes::FactKind kind);
 

@@ -48,6 +48,7 @@ class ThreadOperators {
   std::uint32_t node = 0;                   // string: the backward node that runs
   std::uint64_t stretch = 0, session = 0;   // the deep step that this thread looks at, since which switching on
   std::uint64_t looked = 0, operators = 0;  // not yet added to the segment's
+  bool infinite = false;                    // the last number that stood beside a single tensor, as in max_norm / norm
   Places places;
   Producers producers;
   std::unordered_map<const c10::FunctionSchema*, const OperatorInfo*> infos;

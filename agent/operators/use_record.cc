@@ -199,6 +199,21 @@ void note_foreign_region(ThreadState& t, const OpenUse& use) {
   }
 }
 
+// clip_grad_norm_ multiplies the gradients by max_norm / norm, which is 1 at most. With a bound of infinity, as people
+// measure the norm, they stay as they are. The bound is a number, which is in plain memory whatever device the norm is
+// on: the last one that was beside a tensor (max_norm * norm.reciprocal()).
+void note_number(ThreadOperators& o, const OpenUse& use, Values inputs) {
+  if (use.n != 2 || (use.given[1].flags & lanes::kOperandNumber) == 0) return;
+  each_tensor(inputs, [&](const TensorImpl* tensor, std::uint8_t position) {
+    if (position == use.given[1].argument) o.infinite = observe::is_infinite_number(tensor);
+    return true;
+  });
+}
+
+bool leaves_gradients(const ThreadOperators& o, const OperatorInfo& info) {
+  return o.infinite && info.base.ends_with("mul_");
+}
+
 }  // namespace
 
 void begin_use(ThreadState& t, ThreadOperators& o, OpenUse& use, const OperatorInfo& info, Values inputs) {
@@ -228,6 +243,7 @@ void begin_use(ThreadState& t, ThreadOperators& o, OpenUse& use, const OperatorI
                          ? nullptr
                          : observe::PythonStack::top(observe::g_process.python, t.python_thread);
   if (traced || most == 1 || info.kind == Kind::kIgnored) return;
+  note_number(o, use, inputs);
   use.grad_mode = static_cast<const c10::AutogradState*>(t.autograd)->get_grad_mode();
   const bool autocast = observe::autocast_enabled(use.device);
   use.may_be_cast = autocast && use.keys.has_any(info.autocast);
@@ -235,7 +251,9 @@ void begin_use(ThreadState& t, ThreadOperators& o, OpenUse& use, const OperatorI
   const observe::Recording& r = *observe::g_process.recording.load();
   use.others_open = key.region == 0 && r.steps.any_open() && r.enabled_regions.load(std::memory_order_relaxed) > 0;
   use.place = &o.places.find(t, key, use.given.data(), use.n);
-  if (use.place->scaling != lanes::FactKind::kUnknown) observe::note_scaling(t, use.place->scaling);
+  const lanes::FactKind scaling = use.place->scaling;
+  const bool nothing = scaling == lanes::FactKind::kClip && leaves_gradients(o, info);
+  if (scaling != lanes::FactKind::kUnknown && !nothing) observe::note_scaling(t, scaling);
   use.begin = t.lane.now();
 }
 

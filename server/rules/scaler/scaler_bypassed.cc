@@ -12,10 +12,11 @@ namespace castscope::rules {
 namespace {
 
 // The job may divide gradients by the scale itself: in place, by its own code.
-bool may_unscale_by_hand(const store::RunData& data, std::uint32_t process) {
+bool may_unscale_by_hand(const store::RunData& data, const store::ScalerUse& scaler) {
+  if (scaler.unscales != 0) return false;
   constexpr std::string_view kWriting[] = {"div_", "mul_", "copy_", "_foreach_div_", "_foreach_mul_", "_foreach_copy_"};
   return std::any_of(data.use_counts.begin(), data.use_counts.end(), [&](const store::UseCount& count) {
-    if (count.process != process || count.times == 0) return false;
+    if (count.process != scaler.process || count.times == 0) return false;
     const store::OperatorUse& use = data.operator_use(count.use);
     const bool writes = use.is(lanes::kUseWrites) && is_one_of(short_name(use.op), kWriting);
     return writes && use.phase != lanes::Phase::kForward && !is_inside_torch(data, use.stack);
@@ -29,7 +30,7 @@ void tell_scale(const store::ScalerUse& use, Finding& finding) {
 
 void judge_step(Inquiry& inquiry, const store::ScalerUse& use, std::set<Line>& told) {
   const store::RunData& data = inquiry.data;
-  if (use.step_past_scaler == 0 || (use.unscales == 0 && may_unscale_by_hand(data, use.process))) return;
+  if (use.step_past_scaler == 0 || may_unscale_by_hand(data, use)) return;
   const store::Fact& step = data.fact(use.step_past_scaler);
   if (!told.insert(line_of(data, step.stack)).second) return;
   Finding& finding = inquiry.add(step.stack);
@@ -45,7 +46,7 @@ void judge_step(Inquiry& inquiry, const store::ScalerUse& use, std::set<Line>& t
 
 void judge_clip(Inquiry& inquiry, const store::ScalerUse& use, std::set<Line>& told) {
   const store::RunData& data = inquiry.data;
-  if (use.clip_before_unscale == 0) return;
+  if (use.clip_before_unscale == 0 || may_unscale_by_hand(data, use)) return;
   const store::Fact& clip = data.fact(use.clip_before_unscale);
   if (!told.insert(line_of(data, clip.stack)).second) return;
   Finding& finding = inquiry.add(clip.stack);

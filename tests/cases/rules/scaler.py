@@ -233,6 +233,27 @@ def s36_the_only_optimizer():
     t.optimizer.step()  # finds: scaler-bypassed
 
 
+def s36n_unscaled_by_hand():
+    t = Training()
+    for _ in range(3):
+        t.scaler.scale(t.loss()).backward()
+        for p in t.model.parameters():
+            p.grad.div_(t.scaler.get_scale())
+        nn.utils.clip_grad_norm_(t.model.parameters(), 1.0)
+        t.optimizer.step()
+        t.optimizer.zero_grad()
+
+
+def s36n_the_norm_is_measured():
+    t = Training()
+    for n in range(4):
+        t.scaler.scale(t.loss()).backward()
+        nn.utils.clip_grad_norm_(t.model.parameters(), float("inf"), foreach=n % 2 == 0)
+        t.scaler.step(t.optimizer)
+        t.scaler.update()
+        t.optimizer.zero_grad()
+
+
 def s36n_unscale_first():
     t = Training()
     first, second = (torch.optim.SGD(m.parameters(), lr=1e-3) for m in (t.body, t.head))
