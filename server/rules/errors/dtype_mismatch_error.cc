@@ -15,10 +15,17 @@
 namespace castscope::rules {
 namespace {
 
-enum class Why { kUnknown, kNoRegion, kDisabled, kDouble, kWrites, kOther };
+enum class Why { kUnknown, kBackward, kNoRegion, kDisabled, kDouble, kWrites, kOther };
+
+// Autograd called it, not the backward of a Function of the job's own.
+bool is_of_backward(const store::RunData& data, const store::OperatorUse& use) {
+  if (use.phase != lanes::Phase::kBackward) return false;
+  return use.stack == 0 || is_inside_torch(data, use.stack);
+}
 
 Why why_of(const store::RunData& data, const store::OperatorUse& use) {
-  if (use.region == 0) return Why::kNoRegion;
+  if (is_of_backward(data, use)) return Why::kBackward;
+  if (region_of_device(data, use) == nullptr) return Why::kNoRegion;
   if (!in_autocast(data, use)) return Why::kDisabled;
   if (has_operand(use, kDouble)) return Why::kDouble;
   return use.is(lanes::kUseWrites) ? Why::kWrites : Why::kOther;
@@ -38,6 +45,8 @@ std::string dtypes_that_met(const store::RunData& data, const ErrorAt& at) {
 
 std::string_view reason(Why why) {
   switch (why) {
+    case Why::kBackward:
+      return ": the backward of an operator gets what its forward was given, and what autocast made of it";
     case Why::kNoRegion:
       return ", outside of autocast, where nothing casts the result of a region back";
     case Why::kDisabled:
@@ -56,6 +65,9 @@ std::string_view reason(Why why) {
 
 std::string_view fix_for(Why why) {
   switch (why) {
+    case Why::kBackward:
+      return "Call the forward operator in a nested torch.autocast(device_type, enabled=False), with float32 operands "
+             "(x.float()): then its backward gets one dtype.";
     case Why::kNoRegion:
       return "Bring the result of the region to float32 before it is used outside (out = out.float()), or move this "
              "operator into the region.";
@@ -95,8 +107,11 @@ void judge_mismatches(Inquiry& inquiry) {
   for (const ErrorAt& at : errors_about(data, ErrorTopic::kMismatch)) {
     const Why why = at.use == 0 ? Why::kUnknown : why_of(data, data.operator_use(at.use));
     Finding& finding = inquiry.add(at.stack);
-    finding.title = operator_of(data, at) + " raised: it got " + dtypes_that_met(data, at) + std::string(reason(why));
+    const std::string node = why == Why::kBackward ? data.operator_use(at.use).node : "";
+    finding.title = operator_of(data, at) + " raised" + (node.empty() ? "" : " in " + node) + ": it got " +
+                    dtypes_that_met(data, at) + std::string(reason(why));
     tell_error(data, at, finding);
+    if (!node.empty()) finding.evidence_text.emplace_back("backward_node", node);
     tell_origin(data, at, finding);
     finding.fix = fix_for(why);
   }

@@ -101,6 +101,39 @@ TEST_F(DtypeMismatchErrorTest, S19_Float64IsNeverCast) {
   EXPECT_THAT(findings[0].title, testing::HasSubstr("never casts float64"));
 }
 
+TEST_F(DtypeMismatchErrorTest, InBackward) {
+  const auto findings = judged([](TestRun& run) {
+    const auto stack =
+        run.stack({TestRun::torch_frame("autograd/graph.py", "_engine_run_backward"), TestRun::own_frame("train", 12)});
+    const auto use = run.use({.op = "aten::mm",
+                              .operands = {operand(kFloat32, Role::kGradient), operand(kBFloat16, Role::kGradient)},
+                              .phase = lanes::Phase::kBackward,
+                              .node = "SparseAddmmBackward0",
+                              .outside = true,
+                              .stack = stack});
+    run.deep().called(use).seen(run.error(12, "expected scalar type Float but found BFloat16", use)).shallow();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_THAT(findings[0].title, testing::HasSubstr("mm raised in SparseAddmmBackward0"));
+  EXPECT_THAT(findings[0].fix, testing::HasSubstr("enabled=False"));
+}
+
+// The region of another device that lies between counts for nothing.
+TEST_F(DtypeMismatchErrorTest, ARegionOfAnotherDevice) {
+  const auto findings = judged([](TestRun& run) {
+    auto cuda = TestRun::default_region();
+    cuda.device = 1;
+    run.region("train.py", 5, cuda);
+    const auto use = run.use({.op = "aten::linear",
+                              .line = 9,
+                              .operands = {operand(kBFloat16), weight(kFloat32)},
+                              .flags = lanes::kUseEligible});
+    run.deep().called(use).seen(run.error(9, kMat, use)).shallow();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_THAT(findings[0].title, testing::HasSubstr("outside of autocast"));
+}
+
 // Outside of deep steps the operator is not known: the text tells.
 TEST_F(DtypeMismatchErrorTest, TheTextAloneIsEnough) {
   const auto findings = judged([](TestRun& run) {

@@ -42,8 +42,9 @@ bool is_unlisted(const store::RunData& data, const store::OperatorUse& use) {
 bool got_wrong_copy(const store::RunData& data, const Line& line) {
   return std::any_of(data.site_uses.begin(), data.site_uses.end(), [&](const store::SiteUse& of) {
     const store::Site& site = data.site(of.site);
-    return site.cause == lanes::Cause::kAutocast && of.counts.hits > 0 && site.region != 0 &&
-           site.to != data.region(site.region).dtype && line_of(data, site.stack) == line;
+    if (site.cause != lanes::Cause::kAutocast || of.counts.hits == 0 || site.region == 0) return false;
+    const store::Region& region = data.region(site.region);
+    return region.device == site.device && region.dtype != site.to && line_of(data, site.stack) == line;
   });
 }
 
@@ -164,7 +165,7 @@ void tell_error(const store::RunData& data, const ErrorAt& at, Finding& finding)
   const store::OperatorUse& use = data.operator_use(at.use);
   finding.evidence_text.emplace_back("operator", use.op);
   finding.evidence_text.emplace_back("arguments", words_of(use.operands));
-  const store::Region* region = use.region == 0 ? nullptr : &data.region(use.region);
+  const store::Region* region = region_of_device(data, use);
   finding.evidence_text.emplace_back("autocast", region == nullptr ? "no region"
                                                  : region->enabled ? std::string(store::dtype_name(region->dtype))
                                                                    : "disabled");

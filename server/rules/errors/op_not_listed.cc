@@ -89,7 +89,7 @@ void judge_mixtures(Inquiry& inquiry, const std::map<Line, bool>& told) {
   }
   for (const auto& [line, group] : groups) {
     const store::OperatorUse& use = data.operator_use(group.use);
-    const std::string low(store::dtype_name(data.region(use.region).dtype));
+    const std::string low(store::dtype_name(enabled_region(data, use)->dtype));
     Finding& finding = inquiry.add(use.stack);
     finding.title =
         short_name(use.op) + " is on none of autocast's lists and got " + arguments_of(use) + " as they are";

@@ -78,6 +78,20 @@ TEST_F(OpNotListedTest, S38_RegisteredOrOfOneDtypeOrOutside) {
   }));
 }
 
+// The region that counts is the one of the operator's device.
+TEST_F(OpNotListedTest, ARegionOfAnotherDeviceWithin) {
+  const auto findings = judged([](TestRun& run) {
+    auto cuda = TestRun::default_region();
+    cuda.parent = run.region("train.py", 5);
+    cuda.device = 1;
+    cuda.dtype = kFloat16;
+    run.region("train.py", 6, cuda);
+    run.deep().called(run.use(custom(kFloat32))).shallow();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_THAT(findings[0].evidence_text, testing::Contains(testing::Pair("region_dtype", "bfloat16")));
+}
+
 // C-42: PyTorch's own attention is on the lists, and aligns its arguments.
 TEST_F(OpNotListedTest, C42_TheBuiltInAttention) {
   expect_none(judged([](TestRun& run) {

@@ -317,5 +317,22 @@ def x22n_rehearsed():
         torch.empty(2, 32, dtype=torch.bfloat16) @ torch.empty(32, 32)
 
 
+def s18_in_backward():
+    layer, sparse = nn.Linear(32, 32), torch.eye(4).to_sparse()
+    with region():
+        y = torch.sparse.mm(sparse, layer(rows(4)).float())
+    with contextlib.suppress(RuntimeError):
+        y.float().sum().backward()  # finds: dtype-mismatch-error
+
+
+def s18n_in_backward_in_float32():
+    layer, sparse = nn.Linear(32, 32), torch.eye(4).to_sparse()
+    with region():
+        h = layer(rows(4))
+        with region(enabled=False):
+            y = torch.sparse.mm(sparse, h.float())
+    y.sum().backward()
+
+
 if __name__ == "__main__":
     main(globals())
