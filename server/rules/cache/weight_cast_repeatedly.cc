@@ -31,12 +31,20 @@ struct Group {
   WhyNotCached why{};
   bool computed = false;   // for each use: whether it is one weight cannot be told
   bool passed_in = false;  // a tensor in a parameter's place
+  bool fast_path = false;  // … that PyTorch itself put there
   store::Counts counts;
   std::uint64_t repeats = 0, most_in_region = 0;
   std::set<std::string> weights;
   std::map<std::uint32_t, double> needless_ns;             // by process
   std::map<std::string, std::uint64_t> bytes_of_one_copy;  // by weight
 };
+
+// The C++ path of TransformerEncoderLayer in inference, which torch.is_autocast_enabled() switches off on a GPU alone:
+// it multiplies by views of the weights.
+bool is_fast_path(const store::RunData& data, const store::Site& site) {
+  return !(site.flags & lanes::kSiteParameter) && !frames_of(data, site.stack).empty() &&
+         within_torch(data, frames_of(data, site.stack).front()) == "nn/modules/transformer.py";
+}
 
 bool is_computed(const store::Site& site, const store::SiteEvidence& evidence) {
   return site.why == WhyNotCached::kNotLeaf && evidence.repeats > 0;
@@ -79,6 +87,10 @@ std::optional<store::Savings> savings_of(const Group& group, const std::map<std:
 }
 
 std::string fix_for(const Group& group) {
+  if (group.fast_path)
+    return "Call torch.backends.mha.set_fastpath_enabled(False) before this code: the fast path of TransformerEncoder "
+           "casts views of the weights, which are not kept. Or convert the model once for inference "
+           "(model.to(torch.bfloat16)) and run it without autocast.";
   switch (group.why) {
     case WhyNotCached::kInferenceMode:
       return "Use torch.no_grad() instead of torch.inference_mode() around this code, or convert the model once with "
@@ -137,6 +149,7 @@ void judge_repeats(Inquiry& inquiry) {
     const std::uint64_t repeats = repeats_of(site, use.evidence);
     if (repeats == 0) continue;
     const bool computed = is_computed(site, use.evidence);
+    const bool fast_path = is_fast_path(data, site);
     const bool passed_in = site.role == lanes::Role::kWeight && !(site.flags & lanes::kSiteParameter);
     Group& group = groups[{line_of(data, site.stack), site.why, computed, passed_in}];
     if (group.stack == 0) group.stack = site.stack;
@@ -146,7 +159,8 @@ void judge_repeats(Inquiry& inquiry) {
     group.counts += use.counts;
     group.repeats += repeats;
     group.most_in_region = std::max(group.most_in_region, use.evidence.most_in_region);
-    const std::string weight = weight_name(data, site);
+    group.fast_path |= fast_path;
+    const std::string weight = fast_path ? "a weight of " + module_name(data, site) : weight_name(data, site);
     const bool frozen = site.why == WhyNotCached::kNoRequiresGrad && !passed_in;
     group.weights.insert(weight);
     group.needless_ns[use.process] += needless_ns(use, repeats, frozen);

@@ -281,5 +281,31 @@ TEST_F(WeightCastRepeatedlyTest, NestedRegionsAreOneStay) {
   EXPECT_EQ(findings.size(), 1u);
 }
 
+// TransformerEncoderLayer in inference multiplies by views of its weights, in C++.
+TEST_F(WeightCastRepeatedlyTest, TheFastPathOfATransformer) {
+  const auto findings = judged([](TestRun& run) {
+    const auto region = run.region("serve.py", 5);
+    const auto weight = run.site(
+        {.stack = run.stack({TestRun::torch_frame("nn/modules/transformer.py", "TransformerEncoderLayer.forward"),
+                             TestRun::own_frame("serve", 7, "serve.py")}),
+         .module = run.module("layers.0", "TransformerEncoderLayer"),
+         .call_site = run.call_site("aten::addmm", 2, "mat2"),
+         .region = region,
+         .op = "",
+         .role = Role::kWeight,
+         .cause = lanes::Cause::kAutocast,
+         .why = WhyNotCached::kNoRequiresGrad,
+         .phase = lanes::Phase::kForward,
+         .from = kFloat32,
+         .to = kBFloat16});
+    run.enter(region);
+    for (int i = 0; i < 3; ++i) run.cast_data(weight, kWeight);
+    run.exit();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].title, "a weight of layers.0 is cast again at each use (no_requires_grad)");
+  EXPECT_NE(findings[0].fix.find("set_fastpath_enabled(False)"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace castscope::rules

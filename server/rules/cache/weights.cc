@@ -8,9 +8,14 @@
 
 namespace castscope::rules {
 
+std::string module_name(const store::RunData& data, const store::Site& site) {
+  if (site.module == 0) return "";
+  const store::Module& module = data.modules[site.module - 1];
+  return module.path.empty() ? module.type : module.path;
+}
+
 std::string weight_name(const store::RunData& data, const store::Site& site) {
-  std::string module = site.module ? data.modules[site.module - 1].path : "";
-  if (module.empty() && site.module) module = data.modules[site.module - 1].type;  // the outermost module itself
+  const std::string module = module_name(data, site);
   std::string argument = argument_name(data, site);
   // "other" and "mat2" say nothing without a module.
   const bool telling = argument.find("weight") != std::string::npos || argument.find("bias") != std::string::npos;
