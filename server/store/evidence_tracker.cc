@@ -76,14 +76,16 @@ void EvidenceTracker::cast(std::uint32_t lane_id, const lanes::Event& event, con
   const LastCast now{.stay = stay, .version = event.entries, .time = event.time};
   const auto [source, new_source] = sources_.try_emplace(source_of(event), now);
   const auto [consumer, new_consumer] = consumers_.try_emplace(facts.consumer, stay);
+  // When it was last cast before this stay, or before the cache was cleared in it; 0: it was not.
   const bool seen_before = !new_source && (source->second.stay != stay || clears_.any(source->second.time, event.time));
+  const std::uint64_t cast_before = seen_before ? source->second.time : 0;
   const bool seen_in_stay = !new_source && !new_consumer && source->second.stay == stay && consumer->second == stay &&
                             source->second.version == now.version;
   source->second = now;
   consumer->second = stay;
   if (is_kept) {
     if (!lane.open.empty()) midway_.kept(lane_id, event.time);
-    kept(lane, state, event, facts, seen_before);
+    kept(lane, state, event, facts, cast_before);
   } else {
     if (state.casts > 1 && !(event.flags & lanes::kFlagData)) ++state.evidence.repeats;
     if (seen_in_stay) ++state.evidence.same_source;
@@ -93,7 +95,7 @@ void EvidenceTracker::cast(std::uint32_t lane_id, const lanes::Event& event, con
 }
 
 void EvidenceTracker::kept(LaneState& lane, SiteState& state, const lanes::Event& event, const SiteFacts& facts,
-                           bool seen_before) {
+                           std::uint64_t cast_before) {
   newest_kept_ = std::max(newest_kept_, event.time);
   if (clears_.any(state.kept_span.last, event.time)) forget_kept(state);
   if (state.kept++ == 0) state.kept_span.first = event.time;
@@ -108,9 +110,13 @@ void EvidenceTracker::kept(LaneState& lane, SiteState& state, const lanes::Event
     state.most_span = state.kept_span;
     changed(event.site, state);
   }
-  if (seen_before && evidence.returning < kEnoughReturning) {
-    ++evidence.returning;
-    changed(event.site, state);
+  if (cast_before != 0) {
+    if (cast_before > state.returned_from) ++state.returned;
+    state.returned_from = cast_before;
+    if (state.returned > evidence.returning) {
+      evidence.returning = state.returned;
+      changed(event.site, state);
+    }
   }
   if (clears_.any(lane.stay_span.last, event.time)) end_stay(lane);
   lane.stay_region = facts.outermost_region;

@@ -75,7 +75,9 @@ class EvidenceTracker {
     std::uint32_t stay = 0;
     std::uint32_t casts = 0, kept = 0, hits_since_kept = 0;
     std::uint64_t kept_bytes = 0;
-    Span kept_span, most_span;  // of `kept`, of evidence.most_kept
+    std::uint32_t returned = 0;       // of `kept`: as SiteEvidence::returning has it
+    std::uint64_t returned_from = 0;  // when the last one that had been kept in an earlier stay was cast there
+    Span kept_span, most_span;        // of `kept`, of evidence.most_kept
     bool changed = false;
     bool cast_before = false;
     SiteEvidence evidence;
@@ -95,12 +97,12 @@ class EvidenceTracker {
     return state;
   }
   static void forget_kept(SiteState& state) {
-    state.kept = state.hits_since_kept = 0;
-    state.kept_bytes = 0;
+    state.kept = state.hits_since_kept = state.returned = 0;
+    state.kept_bytes = state.returned_from = 0;
   }
   std::uint32_t stay_of(LaneState&, const lanes::Event&);
   void end_stay(LaneState&);
-  void kept(LaneState&, SiteState&, const lanes::Event&, const SiteFacts&, bool seen_before);
+  void kept(LaneState&, SiteState&, const lanes::Event&, const SiteFacts&, std::uint64_t cast_before);
   void changed(std::uint32_t site, SiteState& state) {
     if (!state.changed) changed_sites_.push_back(site);
     state.changed = true;
@@ -111,8 +113,6 @@ class EvidenceTracker {
   static constexpr std::uint32_t kNoRegion = 1u << 31;  // serial numbers of regions do not come this far
   // Sources remembered; beyond it all are forgotten at once: evidence stays a lower bound.
   static constexpr std::size_t kMostSources = 1 << 20;
-  // `returning` only has to show that sources live: counting on would make every step a change to be written.
-  static constexpr std::uint64_t kEnoughReturning = 64;
 
   std::deque<LaneState> lanes_;
   std::vector<SiteState> sites_;

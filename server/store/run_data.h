@@ -84,8 +84,10 @@ struct SiteEvidence {
   std::uint64_t most_kept = 0;          // cache entries of this site in one region, at most
   std::uint64_t most_kept_bytes = 0;    // their bytes
   std::uint64_t hits_after_growth = 0;  // in that region: hits since the last new entry
-  std::uint64_t returning = 0;          // entries whose source had been kept in an earlier region: it is alive
-  std::uint64_t first_ns = 0;           // the first cast alone: it may pay for page faults and the start of threads
+  // Entries of one region, at most, whose source had been cast in an earlier one, and later there than that of the one
+  // before. All of a list that lives come so; the addresses of weights that are gone come back in any order.
+  std::uint64_t returning = 0;
+  std::uint64_t first_ns = 0;  // the first cast alone: it may pay for page faults and the start of threads
 };
 
 struct SiteUse {  // (process, site)

@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <numeric>
+#include <random>
+
 #include "server/rules/rules_test.h"
 
 namespace castscope::rules {
@@ -80,6 +84,38 @@ TEST_F(CacheGrowsTest, C04_AListOfWeightsThatComesBackInEachRegion) {
     const auto region = run.region("train.py", 5);
     const auto listed = run.weight("train.py", 8, "");
     for (int step = 0; step < 3; ++step) {
+      run.step().enter(region);
+      for (int i = 0; i < 40; ++i) run.cast(listed, kWeight + i * 192, true);
+      run.exit();
+    }
+  }));
+}
+
+// Each at lines of its own, and the weights of each are gone after it: the next ones get their addresses.
+TEST_F(CacheGrowsTest, C04_AddressesThatAreUsedAgain) {
+  constexpr int kRegions = 20;
+  const auto findings = judged([](TestRun& run) {
+    std::vector<int> addresses(40);
+    std::iota(addresses.begin(), addresses.end(), 0);
+    std::mt19937 random(1);
+    for (int r = 0; r < kRegions; ++r) {
+      const auto region = run.region("serve.py", 100 + r);
+      const auto weight = run.weight("serve.py", 8, "");
+      std::shuffle(addresses.begin(), addresses.end(), random);
+      run.enter(region);
+      for (const int address : addresses) run.cast(weight, kWeight + address * 192, true);
+      run.exit();
+    }
+  });
+  EXPECT_EQ(findings.size(), kRegions);
+}
+
+// A list that is used in one region, and in another.
+TEST_F(CacheGrowsTest, C04_AListInTwoRegions) {
+  expect_none(judged([](TestRun& run) {
+    for (const int line : {5, 15, 5, 15}) {
+      const auto region = run.region("train.py", line);
+      const auto listed = run.weight("train.py", 8, "");
       run.step().enter(region);
       for (int i = 0; i < 40; ++i) run.cast(listed, kWeight + i * 192, true);
       run.exit();

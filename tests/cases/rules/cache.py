@@ -12,6 +12,24 @@ def c04():
             nn.Linear(32, 32)(rows())
 
 
+def c04_addresses_are_used_again():
+    for _ in range(20):
+        with region():  # finds: cache-grows
+            for _ in range(40):
+                nn.Linear(32, 32)(rows())
+
+
+def c04n_a_list_in_two_regions():
+    layers = [nn.Linear(32, 32) for _ in range(40)]
+    for _ in range(3):
+        with region():
+            for layer in layers:
+                layer(rows())
+        with region(), torch.enable_grad():
+            for layer in layers[:30]:
+                layer(rows())
+
+
 def c04n_a_region_per_use():
     for _ in range(100):
         with region():
@@ -64,6 +82,23 @@ def c07():
     with torch.inference_mode(), region():
         for _ in range(2):
             model(rows())  # finds: weight-cast-repeatedly
+
+
+def c07_fast_path():
+    layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
+    model = nn.TransformerEncoder(layer, 2).eval()
+    with torch.no_grad(), region():
+        for _ in range(3):
+            model(torch.ones(2, 8, 32))  # finds: weight-cast-repeatedly
+
+
+def c07n_without_fast_path():
+    layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
+    model = nn.TransformerEncoder(layer, 2).eval()
+    torch.backends.mha.set_fastpath_enabled(False)
+    with torch.no_grad(), region():
+        for _ in range(3):
+            model(torch.ones(2, 8, 32))
 
 
 def c07_at_two_lines():
