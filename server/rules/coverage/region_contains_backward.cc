@@ -2,7 +2,8 @@
 // Function without custom_bwd, checkpointed code) then compute in the region's dtype, which their forward may not have.
 //
 // autograd.grad inside a region may be part of a forward pass (forces, gradient penalties): it counts only where
-// autocast cast something in it. A region around a whole loop is told by region-spans-steps.
+// autocast cast something in it. One for a device that nothing works on does nothing (region-wrong-device). A region
+// around a whole loop is told by region-spans-steps.
 #include <algorithm>
 #include <map>
 
@@ -37,6 +38,14 @@ bool is_around_a_loop(const store::RunData& data, std::uint32_t region) {
   return false;
 }
 
+// The innermost one that does something for its device.
+const store::Region* region_around(const store::RunData& data, std::uint32_t innermost,
+                                   const std::vector<bool>& wrong) {
+  const store::Region* region = enabled_for_any_device(data, innermost);
+  while (region != nullptr && wrong[region->id]) region = enabled_for_any_device(data, region->parent);
+  return region;
+}
+
 void tell(Inquiry& inquiry, const Place& place) {
   const store::RunData& data = inquiry.data;
   Finding& finding = inquiry.add(place.stack);
@@ -54,10 +63,11 @@ void judge_backward(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   constexpr std::uint16_t kGradientsAskedFor = 1;  // FactKind::kBackward
   const std::vector<std::uint64_t> seen = times_of_facts(data);
+  const std::vector<bool> wrong_device = regions_of_wrong_device(data);
   std::map<Line, Place> places;
   for (const store::Fact& fact : data.facts) {
     if (fact.kind != lanes::FactKind::kBackward) continue;
-    const store::Region* region = enabled_for_any_device(data, fact.subject);
+    const store::Region* region = region_around(data, fact.subject, wrong_device);
     const std::uint64_t calls = seen[fact.id];
     if (region == nullptr || calls == 0 || is_around_a_loop(data, fact.subject)) continue;
     const std::uint64_t casts = casts_in_backward(data, region->id);

@@ -34,6 +34,23 @@ TEST_F(RegionContainsBackwardTest, S08_WithoutACastInIt) {
   EXPECT_EQ(findings[0].location->line, 12);
 }
 
+TEST_F(RegionContainsBackwardTest, S08_OfADeviceThatNothingWorksOn) {
+  for (const bool within_another : {false, true}) {
+    auto findings = judged([&](TestRun& run) {
+      auto info = TestRun::default_region();
+      if (within_another) run.enter(info.parent = run.region("train.py", 4));
+      info.device = 13;
+      const auto region = run.region("train.py", 5, info);
+      const auto use = run.use({.op = "aten::mm", .operands = {operand(kFloat32)}, .flags = lanes::kUseEligible});
+      run.enter(region).deep().called(use).shallow();
+      run.backward(run.fact(FactKind::kBackward, 12, {.subject = region, .text = ""})).exit();
+      if (within_another) run.exit();
+    });
+    std::erase_if(findings, [](const Finding& f) { return f.rule != "region-contains-backward"; });
+    EXPECT_EQ(findings.size(), within_another ? 1u : 0u);
+  }
+}
+
 TEST_F(RegionContainsBackwardTest, S08_BackwardAfterTheRegion) {
   expect_none(judged(
       [](TestRun& run) { run.enter(run.region("train.py", 5)).exit().backward(run.fact(FactKind::kBackward, 12)); }));

@@ -51,6 +51,15 @@ std::vector<bool> regions_with_casts(const store::RunData& data) {
   return with;
 }
 
+std::vector<bool> regions_of_wrong_device(const store::RunData& data) {
+  std::vector<bool> wrong(data.regions.size() + 1), right = regions_with_casts(data);
+  for (const store::OperatorUse& use : data.operator_uses)
+    for (std::uint32_t id = use.region; id != 0; id = data.region(id).parent)
+      (data.region(id).device == use.device ? right : wrong)[id] = true;
+  for (std::size_t id = 0; id < wrong.size(); ++id) wrong[id] = wrong[id] && !right[id];
+  return wrong;
+}
+
 std::optional<store::CodeLocation> opening_frame(const store::RunData& data, const store::Region& region) {
   for (const store::CodeLocation& frame : frames_of(data, region.stack)) {
     if (is_autocasts_own(frame)) continue;

@@ -22,6 +22,10 @@ bool has_enabled_beside(const store::RunData&, const store::Region&);
 // not. Counted in every step, not in deep ones alone.
 std::vector<bool> regions_with_casts(const store::RunData&);
 
+// For each region, by id, whether all that was seen in it, or within, works on other devices than its own: it does
+// nothing (region-wrong-device).
+std::vector<bool> regions_of_wrong_device(const store::RunData&);
+
 // The frame that opens it, when that is the user's own code: the first one that is not PyTorch's autocast itself.
 std::optional<store::CodeLocation> opening_frame(const store::RunData&, const store::Region&);
 

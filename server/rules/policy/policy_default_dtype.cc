@@ -8,6 +8,7 @@
 #include <set>
 
 #include "absl/strings/str_join.h"
+#include "server/rules/coverage/region_work.h"
 #include "server/rules/dtypes.h"
 #include "server/rules/places.h"
 #include "server/rules/rules.h"
@@ -40,9 +41,7 @@ void tell(Inquiry& inquiry, const Place& place) {
 
 void judge_defaults(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
-  std::set<std::uint32_t> of_wrong_device;
-  for (const store::OperatorUse& use : data.operator_uses)
-    if (use.region != 0 && data.region(use.region).device != use.device) of_wrong_device.insert(use.region);
+  const std::vector<bool> wrong_device = regions_of_wrong_device(data);
   std::map<Line, Place> places;
   for (const store::Region& region : data.regions) {
     if ((region.flags & lanes::kRegionDefaultDtype) == 0 || !region.enabled) continue;
@@ -51,8 +50,8 @@ void judge_defaults(Inquiry& inquiry) {
     if (place.stack == 0) place.stack = region.stack;
     place.dtypes.emplace(store::dtype_name(region.dtype));
     place.devices.emplace(store::device_name(region.device));
-    place.unexpected |= !of_wrong_device.contains(region.id) && region.device != kCpu && region.device != kCuda &&
-                        region.dtype == kHalf;
+    place.unexpected |=
+        !wrong_device[region.id] && region.device != kCpu && region.device != kCuda && region.dtype == kHalf;
   }
   for (const auto& [at, place] : places)
     if (place.unexpected || place.dtypes.size() > 1) tell(inquiry, place);

@@ -46,5 +46,21 @@ TEST_F(PolicyDefaultDtypeTest, ARegionOfTheWrongDevice) {
                  }));
 }
 
+// A number is made on the CPU; the rest is where it should be.
+TEST_F(PolicyDefaultDtypeTest, OneOperatorOfAnotherDevice) {
+  const auto findings = judged([](TestRun& run) {
+    const auto region = region_on(run, kXpu, kFloat16);
+    const auto on_cpu = run.use({.op = "aten::mul.Tensor", .operands = {operand(kFloat32)}});
+    const auto product = run.use({.op = "aten::mm",
+                                  .operands = {operand(kFloat32)},
+                                  .computed = kFloat16,
+                                  .flags = lanes::kUseEligible,
+                                  .device = kXpu});
+    run.enter(region).deep().called(on_cpu).called(product).shallow().exit();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].rule, "policy-default-dtype");
+}
+
 }  // namespace
 }  // namespace castscope::rules

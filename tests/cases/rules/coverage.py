@@ -165,5 +165,11 @@ def s14n_census():
         model(rows())
 
 
+def s08_of_another_device():
+    model = nn.Linear(32, 4)
+    with torch.autocast("mps", dtype=torch.float16):  # finds: region-wrong-device
+        nn.functional.cross_entropy(model(rows(8)), torch.zeros(8, dtype=torch.long)).backward()
+
+
 if __name__ == "__main__":
     main(globals())
