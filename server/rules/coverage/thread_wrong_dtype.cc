@@ -1,8 +1,9 @@
 // thread-wrong-dtype: a backward thread that autocast was handed down to computes in another low dtype than the region
 // that it was handed down from casts to.
 #include <map>
+#include <utility>
+#include <vector>
 
-#include "server/rules/counts.h"
 #include "server/rules/dtypes.h"
 #include "server/rules/places.h"
 #include "server/rules/regions.h"
@@ -19,15 +20,16 @@ struct Place {
   std::uint64_t operators = 0;
 };
 
-// The region in which backward was called, of this device.
+// The region in which a process called backward, of this device.
 struct Called {
   const store::Region* region = nullptr;
   std::uint32_t stack = 0;
 };
-std::vector<Called> backward_calls(const store::RunData& data, std::uint8_t device) {
+std::vector<Called> backward_calls(const store::RunData& data, std::uint32_t process, std::uint8_t device) {
   std::vector<Called> calls;
-  for (const store::Fact& fact : data.facts) {
-    if (fact.kind != lanes::FactKind::kBackward) continue;
+  for (const store::FactCount& count : data.fact_counts) {
+    const store::Fact& fact = data.fact(count.fact);
+    if (count.process != process || count.times == 0 || fact.kind != lanes::FactKind::kBackward) continue;
     calls.push_back({enabled_region(data, fact.subject, device), fact.stack});
   }
   return calls;
@@ -69,20 +71,20 @@ void tell(Inquiry& inquiry, const Place& place) {
 
 void judge_dtype(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
-  const std::vector<std::uint64_t> times = times_of_uses(data);
-  std::map<std::uint8_t, std::vector<Called>> calls_of_device;
+  std::map<std::pair<std::uint32_t, std::uint8_t>, std::vector<Called>> calls_of;  // process, device
   std::map<Line, Place> places;
-  for (const store::OperatorUse& use : data.operator_uses) {
-    if (!is_handed_down(data, use)) continue;
-    auto [calls, fresh] = calls_of_device.try_emplace(use.device);
-    if (fresh) calls->second = backward_calls(data, use.device);
+  for (const store::UseCount& count : data.use_counts) {
+    const store::OperatorUse& use = data.operator_use(count.use);
+    if (count.times == 0 || !is_handed_down(data, use)) continue;
+    auto [calls, fresh] = calls_of.try_emplace({count.process, use.device});
+    if (fresh) calls->second = backward_calls(data, count.process, use.device);
     const Called* call = wrong_call(calls->second, data.region(use.region).dtype);
     if (call == nullptr) continue;
     // The engine's threads have no Python of their own: then it is where backward was called.
     const std::uint32_t stack = use.stack != 0 ? use.stack : call->stack;
     Place& place = places[line_of(data, stack)];
     if (place.first == nullptr) place = {stack, &use, call->region, 0};
-    place.operators += times[use.id];
+    place.operators += count.times;
   }
   for (const auto& [at, place] : places) tell(inquiry, place);
 }
