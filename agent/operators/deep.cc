@@ -6,6 +6,7 @@
 
 #include "agent/observe/regions.h"
 #include "agent/observe/stale_copies.h"
+#include "agent/observe/torch_python.h"
 #include "agent/operators/callbacks.h"
 #include "agent/operators/inside_operator.h"
 #include "agent/operators/schedule.h"
@@ -15,6 +16,7 @@
 namespace castscope::operators {
 
 std::atomic<bool> g_deep{false};
+std::atomic<bool> g_waits{false};
 
 namespace {
 
@@ -77,6 +79,17 @@ void start() {
   g_mode = mode_of(mode == nullptr ? "" : mode);
   g_watch = new Watch(g_mode);
   if (g_mode.kind != Mode::kNever) add_callbacks();
+  if (g_mode.kind != Mode::kAlways) return;
+  g_waits = true;
+  g_enabled = true;
+  enable_callbacks(true);
+}
+
+void operator_met() {
+  const observe::PythonApi& python = observe::g_process.python;
+  if (observe::g_process.has_python && (python.gil_check() == 0 || !observe::is_torch_imported(python))) return;
+  if (!g_waits.exchange(false)) return;
+  if (observe::ThreadState* t = observe::thread_state()) region_begins(*t, true);
 }
 
 void child_begins() {
@@ -93,6 +106,7 @@ void region_begins(observe::ThreadState& t, bool new_step) {
   std::lock_guard lock(g_watch->mutex);
   if (g_mode.kind == Mode::kNever || (!new_step && g_watch->begun)) return;
   g_watch->begun = true;
+  g_waits = false;
   const lanes::SegmentHeader& h = r.segment.header();
   const std::size_t places = r.definitions.places();
   const bool changed = places != g_watch->places;

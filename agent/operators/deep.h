@@ -14,6 +14,12 @@ namespace castscope::operators {
 extern std::atomic<bool> g_deep;
 inline bool deep() { return g_deep.load(std::memory_order_relaxed); }
 
+// `--deep always` looks at a job without any region, too, so that it can be held against one with autocast: from the
+// first operator after `import torch`, which is waited for.
+extern std::atomic<bool> g_waits;
+inline bool waits() { return g_waits.load(std::memory_order_relaxed); }
+void operator_met();
+
 // Registers the callbacks, switched off: once, when the agent starts.
 void start();
 // In a forked child, which begins a recording of its own.
