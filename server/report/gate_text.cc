@@ -31,7 +31,12 @@ std::string place_of(const store::Finding& finding, const Account& account) {
 }
 
 std::string in_limit(const Limit& limit, double value) {
-  return limit.option == "--max-cache" ? rules::readable_bytes(static_cast<std::uint64_t>(value)) : percentage(value);
+  if (limit.option != "--max-cache") return percentage(value);
+  const auto bytes = static_cast<std::uint64_t>(value);
+  // Where rounded numbers would look alike, all digits.
+  const bool alike = rules::readable_bytes(static_cast<std::uint64_t>(*limit.value)) ==
+                     rules::readable_bytes(static_cast<std::uint64_t>(limit.most));
+  return alike ? counted(bytes, "byte", "bytes") : rules::readable_bytes(bytes);
 }
 
 std::string limit_text(const Limit& limit) {

@@ -8,6 +8,7 @@ in the test's process (its fixtures do count). docs/decisions/pytest.md tells wh
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import pathlib
@@ -67,7 +68,7 @@ class Wanted:
         if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 0):
             raise pytest.UsageError(f"{where}: max_casts is a whole number, 0 or more, not {most!r}")
         forbid = mark.kwargs.get("forbid", [])
-        if isinstance(forbid, str) or not all(isinstance(rule, str) for rule in forbid):
+        if not isinstance(forbid, (list, tuple, set, frozenset)) or not all(isinstance(rule, str) for rule in forbid):
             raise pytest.UsageError(f"{where}: forbid is a list of rules, not {forbid!r}")
         self.max_casts = most if self.max_casts is None else self.max_casts
         self.forbid += [rule for rule in forbid if rule not in self.forbid]
@@ -89,6 +90,8 @@ class _Gate:
         self.number = 0
         self.rules = None
         self.program = _find_program() if self.enabled else None
+        if self.enabled and config.getoption("castscope_dir"):
+            _make_folder(config.getoption("castscope_dir"))
 
     @pytest.hookimpl(trylast=True)  # what others deselect does not run
     def pytest_collection_modifyitems(self, items):
@@ -106,7 +109,9 @@ class _Gate:
             self.rules = [rule["rule"] for rule in json.loads(listed.stdout)]
         for pattern in patterns:
             if not any(_matches(pattern, rule) for rule in self.rules):
-                raise pytest.UsageError(f"{item.nodeid}: @pytest.mark.castscope: there is no rule {pattern!r} "
+                near = difflib.get_close_matches(pattern, self.rules, 1)
+                meant = f"; did you mean {near[0]!r}?" if near else ""
+                raise pytest.UsageError(f"{item.nodeid}: @pytest.mark.castscope: there is no rule {pattern!r}{meant} "
                                         "(`castscope rules` lists them)")
 
     @pytest.hookimpl(tryfirst=True)
@@ -168,6 +173,13 @@ class _Gate:
     def pytest_unconfigure(self):
         if self.folder is not None and not self.kept:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _make_folder(path):
+    try:
+        pathlib.Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise pytest.UsageError(f"--castscope-dir {path}: {error.strerror}") from None
 
 
 def _counted(n, what):
