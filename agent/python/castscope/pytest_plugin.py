@@ -139,7 +139,9 @@ class _Gate:
                                                 f"(exit status {done}):\n" + _tail(folder / "output.txt"))]
         body = next((report for report in reports if report.when == "call"), None)
         if body is not None and measured is not None:
-            body.user_properties.append(("castscope_casts", measured.get("casts", 0)))
+            # Of the body, and once more where junitxml takes properties from.
+            for report in {id(body): body, id(reports[-1]): reports[-1]}.values():
+                report.user_properties.append(("castscope_casts", measured.get("casts", 0)))
             if body.outcome == "passed" and not hasattr(body, "wasxfail"):
                 _hold(body, wanted, measured, folder)
         return reports
@@ -160,7 +162,7 @@ class _Gate:
 
     def pytest_terminal_summary(self, terminalreporter):
         counts = [value for reports in terminalreporter.stats.values() for report in reports
-                  for name, value in getattr(report, "user_properties", []) if name == "castscope_casts"]
+                  if getattr(report, "when", "") == "call" for name, value in getattr(report, "user_properties", []) if name == "castscope_casts"]
         if counts:
             kept = f"; run files in {self.config.getoption('castscope_dir')}" \
                 if self.config.getoption("castscope_dir") else ""
