@@ -122,8 +122,7 @@ std::string verdict_text(const Account& account, const Gate& gate, const Verdict
   for (const Limit& limit : verdict.limits)
     rest += wrapped(limit.exceeded() ? "  exceeded: " : "  ", "    ", limit_text(limit), width);
   for (const std::string& why : verdict.incomplete) rest += wrapped("  incomplete: ", "    ", why, width);
-  for (const std::string& notice : verdict.incomplete.empty() ? std::vector<std::string>() : account.notices)
-    rest += wrapped("    ", "    ", on_one_line(notice), width);
+  for (const std::string& notice : account.notices) rest += wrapped("  note: ", "    ", on_one_line(notice), width);
   for (const std::string& sentence : left_out(account, gate, verdict, baseline, names))
     rest += wrapped("  not counted: ", "    ", sentence, width);
   if (!verdict.gone.empty())

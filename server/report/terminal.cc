@@ -85,6 +85,7 @@ class Page {
   }
 
   void warnings() {
+    for (const std::string& sentence : changed_sources(data_)) wrapped("  ", "  ", sentence + ".");
     if (model_.totals.autocast.traced > 0) wrapped("  ", "  ", std::string(kTracedNotice) + ".");
     if (data_.end && !model_.complete) {
       std::vector<std::string> ends = unseen_ends(data_);

@@ -171,3 +171,12 @@ def test_a_report_that_was_changed_is_no_report(run, change, sentence):
     (run.folder / "other.json").write_text(json.dumps(report))
     done = run("check", "other.json")
     assert done.returncode == 3 and sentence in done.stderr and b"exception" not in done.stderr
+
+
+def test_a_source_that_changed_meanwhile_is_told(castscope, python):
+    text = TRAIN.replace(FINDS, f"{FINDS}  # castscope: ignore")
+    (castscope.folder / "train.py").write_text(f"{text}\nimport pathlib\npathlib.Path(__file__).touch()\n")
+    assert castscope("run", "-o", "run", "--", python, "train.py").returncode == 0
+    for form in (["check", "--fail-on", "performance"], ["report", "-f", "md"]):
+        done = castscope(*form, "run.castscope")
+        assert b"train.py was written to after the run began" in b" ".join(done.stdout.split()), form
