@@ -104,6 +104,7 @@ void user_scope_ended(const char* name) {
   optimizer = optimizer.substr(0, optimizer.rfind('.'));
   tell(*t, lanes::EventKind::kOptimizer,
        note_fact(*t, {.kind = FactKind::kOptimizerStep, .text = optimizer}, look_for_scaler));
+  if (t->open.empty()) operators::optimizer_stepped(*t);
 }
 
 FactKind scaling_at(const Definitions::Place& innermost, std::string_view op, bool writes) {

@@ -50,6 +50,19 @@ bool runs_without_values(std::string_view file) {
   return false;
 }
 
+bool is_torch_imported(const PythonApi& api) {
+  KeepError keep(api);
+  PyObject* torch = api.dict_item(api.import_modules(), "torch");
+  PyObject* spec = torch == nullptr ? nullptr : api.get_attribute(torch, "__spec__");
+  if (spec == nullptr) return false;
+  // importlib's own mark, which `import` itself goes by (Python/import.c, import_ensure_initialized).
+  PyObject* initializing = api.get_attribute(spec, "_initializing");
+  const bool done = initializing == nullptr || api.is_true(initializing) == 0;
+  if (initializing != nullptr) api.dec_ref(initializing);
+  api.dec_ref(spec);
+  return done;
+}
+
 // FRAME_COUNTER of torch/_dynamo/convert_frame.py (get_compile_id): the frames that it began to compile.
 bool dynamo_compiled(const PythonApi& api) {
   KeepError keep(api);

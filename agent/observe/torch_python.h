@@ -26,6 +26,9 @@ bool may_cast_for_fsdp(std::string_view file);
 // A file of PyTorch's that runs the job's code, or operators, on tensors without values.
 bool runs_without_values(std::string_view file);
 
+// Whether `import torch` has come to its end. GIL held.
+bool is_torch_imported(const PythonApi& api);
+
 // Whether Dynamo compiled anything in this process so far; true where that is not known. GIL held.
 bool dynamo_compiled(const PythonApi& api);
 

@@ -34,9 +34,11 @@ const c10::FunctionSchema* schema_of(const at::RecordFunction& fn) {
 
 at::CallbackHandle g_operators = 0, g_nodes = 0;
 
-// The calling thread, when it is looked at: never the first thing that a process does (a DataLoader's worker has no
-// recording of its own for having operators).
+// The calling thread, when it is looked at: never the first thing that a process does, unless that was asked for (a
+// DataLoader's worker has no recording of its own for having operators).
 ThreadState* looked_at_thread() {
+  if (waits()) [[unlikely]]
+    operator_met();
   if (!deep() || observe::g_process.recording.load(std::memory_order_acquire) == nullptr) return nullptr;
   if (observe::g_process.stopped.load(std::memory_order_relaxed)) return nullptr;
   return observe::thread_state();

@@ -3,9 +3,11 @@
 #include <cstdlib>
 #include <exception>
 #include <mutex>
+#include <utility>
 
 #include "agent/observe/regions.h"
 #include "agent/observe/stale_copies.h"
+#include "agent/observe/torch_python.h"
 #include "agent/operators/callbacks.h"
 #include "agent/operators/inside_operator.h"
 #include "agent/operators/schedule.h"
@@ -15,6 +17,7 @@
 namespace castscope::operators {
 
 std::atomic<bool> g_deep{false};
+std::atomic<bool> g_waits{false};
 
 namespace {
 
@@ -24,6 +27,8 @@ struct Watch {
   std::mutex mutex;
   Schedule schedule;
   bool begun = false;
+  bool in_tail = false;                            // what is looked at follows an optimizer's step, and is no deep step
+  std::uint64_t in_tails = 0;                      // operators looked at so, in those before
   std::size_t places = 0;                          // sites and regions known when the step before began
   std::atomic<std::uint64_t> operators_before{0};  // looked at when the present deep step began
 };
@@ -34,10 +39,8 @@ std::atomic<bool> g_enabled{false};
 
 observe::Recording* recording() { return observe::g_process.recording.load(std::memory_order_acquire); }
 
-void switch_on(observe::ThreadState& t, Watch& watch) {
-  lanes::SegmentHeader& h = recording()->segment.header();
-  h.deep_steps.fetch_add(1, std::memory_order_relaxed);
-  watch.operators_before = h.deep_operators.load(std::memory_order_relaxed);
+void look(observe::ThreadState& t, Watch& watch) {
+  watch.operators_before = recording()->segment.header().deep_operators.load(std::memory_order_relaxed);
   const bool was_on = g_deep.load();
   if (!was_on) g_session.fetch_add(1);
   g_stretch.fetch_add(1);
@@ -46,14 +49,28 @@ void switch_on(observe::ThreadState& t, Watch& watch) {
   g_deep = true;
   observe::doubt_all_hits(true);
   if (!g_enabled.exchange(true)) enable_callbacks(true);
-  observe::mark(t, lanes::EventKind::kDeep, 0, 1);
 }
 
-void switch_off(observe::ThreadState* t) {
+// Whether it was one.
+bool leave_tail(Watch& watch) {
+  if (!std::exchange(watch.in_tail, false)) return false;
+  watch.in_tails += recording()->segment.header().deep_operators.load() - watch.operators_before;
+  return true;
+}
+
+void switch_on(observe::ThreadState& t, Watch& watch) {
+  recording()->segment.header().deep_steps.fetch_add(1, std::memory_order_relaxed);
+  const bool was_told = deep() && !leave_tail(watch);
+  look(t, watch);
+  if (!was_told) observe::mark(t, lanes::EventKind::kDeep, 0, 1);
+}
+
+void switch_off(observe::ThreadState* t, Watch& watch) {
   if (!g_deep.exchange(false)) return;
+  const bool was_told = !leave_tail(watch);
   observe::doubt_all_hits(false);
   if (g_enabled.exchange(false)) enable_callbacks(false);
-  if (t != nullptr) observe::mark(*t, lanes::EventKind::kDeep, 0, 0);
+  if (t != nullptr && was_told) observe::mark(*t, lanes::EventKind::kDeep, 0, 0);
 }
 
 }  // namespace
@@ -69,7 +86,10 @@ void looked_at(std::uint64_t operators, std::uint64_t ticks) {
   h.deep_ticks.fetch_add(ticks, std::memory_order_relaxed);
   const std::uint64_t now = h.deep_operators.fetch_add(operators, std::memory_order_relaxed) + operators;
   std::unique_lock lock(g_watch->mutex, std::try_to_lock);
-  if (lock && deep() && !g_watch->schedule.goes_on(now - g_watch->operators_before)) switch_off(observe::thread_slot());
+  if (!lock || !deep()) return;
+  const std::uint64_t since = now - g_watch->operators_before;
+  if (g_watch->in_tail ? since >= kOperatorsInTail : !g_watch->schedule.goes_on(since))
+    switch_off(observe::thread_slot(), *g_watch);
 }
 
 void start() {
@@ -77,6 +97,17 @@ void start() {
   g_mode = mode_of(mode == nullptr ? "" : mode);
   g_watch = new Watch(g_mode);
   if (g_mode.kind != Mode::kNever) add_callbacks();
+  if (g_mode.kind != Mode::kAlways) return;
+  g_waits = true;
+  g_enabled = true;
+  enable_callbacks(true);
+}
+
+void operator_met() {
+  const observe::PythonApi& python = observe::g_process.python;
+  if (observe::g_process.has_python && (python.gil_check() == 0 || !observe::is_torch_imported(python))) return;
+  if (!g_waits.exchange(false)) return;
+  if (observe::ThreadState* t = observe::thread_state()) region_begins(*t, true);
 }
 
 void child_begins() {
@@ -93,6 +124,7 @@ void region_begins(observe::ThreadState& t, bool new_step) {
   std::lock_guard lock(g_watch->mutex);
   if (g_mode.kind == Mode::kNever || (!new_step && g_watch->begun)) return;
   g_watch->begun = true;
+  g_waits = false;
   const lanes::SegmentHeader& h = r.segment.header();
   const std::size_t places = r.definitions.places();
   const bool changed = places != g_watch->places;
@@ -101,7 +133,20 @@ void region_begins(observe::ThreadState& t, bool new_step) {
                                     r.segment.now() - h.clock0))
     switch_on(t, *g_watch);
   else
-    switch_off(&t);
+    switch_off(&t, *g_watch);
+}
+
+void optimizer_stepped(observe::ThreadState& t) {
+  if (deep() || g_mode.kind == Mode::kNever) return;
+  observe::Recording& r = *recording();
+  const lanes::SegmentHeader& h = r.segment.header();
+  std::unique_lock lock(g_watch->mutex, std::try_to_lock);
+  if (!lock || deep() ||
+      !g_watch->schedule.tail_begins(g_watch->in_tails, h.deep_ticks.load(std::memory_order_relaxed),
+                                     r.segment.now() - h.clock0))
+    return;
+  g_watch->in_tail = true;
+  look(t, *g_watch);
 }
 
 void cast_made(observe::ThreadState& t, const void* source, std::uint8_t to, std::uint32_t site) {

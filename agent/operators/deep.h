@@ -14,12 +14,21 @@ namespace castscope::operators {
 extern std::atomic<bool> g_deep;
 inline bool deep() { return g_deep.load(std::memory_order_relaxed); }
 
+// `--deep always` looks at a job without any region, too, so that it can be held against one with autocast: from the
+// first operator after `import torch`, which is waited for.
+extern std::atomic<bool> g_waits;
+inline bool waits() { return g_waits.load(std::memory_order_relaxed); }
+void operator_met();
+
 // Registers the callbacks, switched off: once, when the agent starts.
 void start();
 // In a forked child, which begins a recording of its own.
 void child_begins();
 // A thread enters its outermost region, or castscope.step() was called; `new_step`: a step begins here.
 void region_begins(observe::ThreadState& t, bool new_step);
+// An optimizer made its step in this thread, which is in no operator now. What runs from here to the next region may be
+// an evaluation without autocast, of which nothing else tells.
+void optimizer_stepped(observe::ThreadState& t);
 // While deep: `source` (a TensorImpl*) was cast to `to` (a c10::ScalarType) at this site.
 void cast_made(observe::ThreadState& t, const void* source, std::uint8_t to, std::uint32_t site);
 // The same at the first sight of a site whose values alone say what is wrong with it, in a step that is not deep;

@@ -31,7 +31,7 @@ bool Schedule::step_begins(std::uint64_t step, bool changed, std::uint64_t looke
     due_ = true;
     while (distance_ <= step) distance_ *= 10;
   }
-  deep_ = due_ && looked * kTimesMeasured <= run / kBudgetDivisor;
+  deep_ = due_ && is_in_budget(looked, run);
   if (deep_) due_ = false;
   return deep_;
 }

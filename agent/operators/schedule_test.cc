@@ -54,5 +54,14 @@ TEST(Schedule, AJobWithoutStepsIsLookedAtForSoManyOperators) {
   EXPECT_TRUE(automatic.goes_on(kOperatorsWithoutSteps)) << "a step is looked at to its end";
 }
 
+TEST(ScheduleTest, SoMuchOfTailsAndThenAsTheBudgetAllows) {
+  const Schedule schedule{Mode{}};
+  EXPECT_TRUE(schedule.tail_begins(kOperatorsInFirstTails - 1, 1'000'000, 0));
+  EXPECT_FALSE(schedule.tail_begins(kOperatorsInFirstTails, 1'000'000, 0));
+  EXPECT_TRUE(schedule.tail_begins(kOperatorsInFirstTails, 1'000'000, 1'000'000 * kTimesMeasured * kBudgetDivisor));
+  EXPECT_FALSE(Schedule({Mode::kNever}).tail_begins(0, 0, 0));
+  EXPECT_FALSE(Schedule({Mode::kEvery, 5}).tail_begins(0, 0, 0));
+}
+
 }  // namespace
 }  // namespace castscope::operators

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands.h"
+#include "server/cli/output_file.h"
 #include "server/cli/recording.h"
 #include "server/cli/settings_file.h"
 #include "server/cli/summary.h"
@@ -19,6 +20,7 @@ namespace {
 struct CheckOptions {
   std::string file, baseline, config, format = "text", json_file;
   std::string max_cast_share, max_cache;
+  bool force = false;
   report::Gate gate;
 };
 
@@ -44,6 +46,9 @@ std::string read_limits(CheckOptions& options) {
 
 int check(CheckOptions options) {
   if (const std::string wrong = read_limits(options); !wrong.empty()) return fail(wrong, kUsage);
+  if (absl::Status status = refuse_output(options.json_file, {options.file, options.baseline}, options.force);
+      !status.ok())
+    return fail(std::string(status.message()), kUsage);
   const auto settings = settings_here(options.config);
   if (!settings.ok()) return fail(std::string(settings.status().message()), kUsage);
   const auto account = report::read_account(options.file, *settings);
@@ -80,15 +85,19 @@ void add_check(CommandLine& line) {
   command->add_option("--fail-on", options->gate.fail_on, "The least severity that fails")
       ->check(CLI::IsMember({"error", "warning", "performance", "info"}))
       ->capture_default_str();
-  command->add_option("--baseline", options->baseline, "A run file or report: what it has already does not fail");
-  command->add_option("--max-cast-share", options->max_cast_share, "Most of the steps' time that casts may take: 5%");
-  command->add_option("--max-cache", options->max_cache, "Most that the autocast cache may hold: 2GiB");
+  command->add_option("--baseline", options->baseline, "A run file or report: what it has already does not fail")
+      ->check(is_given());
+  command->add_option("--max-cast-share", options->max_cast_share, "Most of the steps' time that casts may take: 5%")
+      ->check(is_given());
+  command->add_option("--max-cache", options->max_cache, "Most that the autocast cache may hold: 2GiB")
+      ->check(is_given());
   command->add_flag("--allow-incomplete", options->gate.allow_incomplete, "Let a run pass that was not seen whole");
   add_config_option(command, options->config);
   command->add_option("-f,--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
-  command->add_option("--json", options->json_file, "Write the JSON into this file too");
+  command->add_option("--json", options->json_file, "Write the JSON into this file too")->check(is_given());
+  command->add_flag("--force", options->force, "Overwrite a file that exists");
   command->footer(
       "Examples:\n"
       "  castscope check train.castscope\n"

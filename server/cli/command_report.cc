@@ -1,6 +1,4 @@
 // castscope report, convert, version: questions to a finished run.
-#include <sys/stat.h>
-
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -13,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands.h"
+#include "server/cli/output_file.h"
 #include "server/cli/recording.h"
 #include "server/cli/settings_file.h"
 #include "server/cli/summary.h"
@@ -31,41 +30,6 @@ struct ReportOptions {
 int fail(const absl::Status& status, int exit_status) {
   say(std::string(status.message()));
   return exit_status;
-}
-
-bool to_stdout(const std::string& output) { return output.empty() || output == "-"; }
-
-bool is_same_file(const std::string& one, const std::string& other) {
-  struct stat a, b;
-  return stat(one.c_str(), &a) == 0 && stat(other.c_str(), &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
-// SQLite would take a file of such a name, once it is there, for a part of the run.
-bool is_part_of(const std::string& run_file, const std::string& output) {
-  namespace fs = std::filesystem;
-  if (is_same_file(run_file, output)) return true;
-  const std::string folder = fs::path(output).parent_path().string(),
-                    of_run = fs::path(run_file).parent_path().string();
-  const bool same_folder = is_same_file(folder.empty() ? "." : folder, of_run.empty() ? "." : of_run);
-  const std::string name = fs::path(output).filename().string(), run_name = fs::path(run_file).filename().string();
-  for (const char* suffix : {"-wal", "-shm", "-journal"}) {
-    if (is_same_file(run_file + suffix, output) || (same_folder && name == run_name + suffix)) return true;
-  }
-  return false;
-}
-
-// An existing file is the user's until --force, and the run file for ever. What is no file (a pipe, /dev/stdout) is
-// written as it is.
-absl::Status refuse_output(const std::string& output, const std::string& run, bool force) {
-  if (to_stdout(output)) return absl::OkStatus();
-  std::error_code error;
-  const std::filesystem::path real = std::filesystem::canonical(run, error);  // SQLite's files lie beside that
-  const std::string run_file = error ? run : real.string();
-  if (is_part_of(run_file, output) || is_same_file(run_file, output + ".new")) {  // where it is written at first
-    return absl::InvalidArgumentError(absl::StrCat(output, " is the run itself: choose another -o FILE"));
-  }
-  if (force || !std::filesystem::is_regular_file(output, error)) return absl::OkStatus();
-  return absl::AlreadyExistsError(absl::StrCat(output, " exists: choose another -o FILE, or --force"));
 }
 
 // Runs `write` on standard output or a file; 0, or the exit status when something failed, which was said. A file
@@ -98,7 +62,7 @@ int into_output(const std::string& output, const std::function<absl::Status(std:
 }
 
 int report(const ReportOptions& options) {
-  if (absl::Status status = refuse_output(options.output, options.run_file, options.force); !status.ok())
+  if (absl::Status status = refuse_output(options.output, {options.run_file}, options.force); !status.ok())
     return fail(status, kUsage);
   const auto settings = settings_here(options.config);
   if (!settings.ok()) return fail(settings.status(), kUsage);
@@ -114,7 +78,7 @@ int report(const ReportOptions& options) {
 }
 
 int convert(const ReportOptions& options) {
-  if (absl::Status status = refuse_output(options.output, options.run_file, options.force); !status.ok())
+  if (absl::Status status = refuse_output(options.output, {options.run_file}, options.force); !status.ok())
     return fail(status, kUsage);
   return into_output(options.output, [&](std::ostream& out) {
     return report::convert(options.run_file, *report::event_format(options.format), out);
@@ -144,7 +108,7 @@ void add_report(CommandLine& line) {
   command->add_option("-f,--format", options->format, format_help())
       ->check(CLI::IsMember(format_names()))
       ->capture_default_str();
-  command->add_option("-o,--output", options->output, "A file instead of standard output");
+  command->add_option("-o,--output", options->output, "A file instead of standard output")->check(is_given());
   add_config_option(command, options->config);
   command->add_flag("--force", options->force, "Overwrite a file that exists");
   command->add_flag("--summary", options->summary, "The summary for people, on stderr, instead");
@@ -169,7 +133,7 @@ void add_convert(CommandLine& line) {
       ->add_option("-f,--format", options->format, "jsonl: one object a line; chrome: for chrome://tracing, Perfetto")
       ->check(CLI::IsMember({"jsonl", "chrome"}))
       ->capture_default_str();
-  command->add_option("-o,--output", options->output, "A file instead of standard output");
+  command->add_option("-o,--output", options->output, "A file instead of standard output")->check(is_given());
   command->add_flag("--force", options->force, "Overwrite a file that exists");
   command->footer(
       "Examples:\n"

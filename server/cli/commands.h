@@ -37,6 +37,12 @@ inline constexpr int kOwnFailure = 125;
 // Of commands that answer questions, as grep and diff have them.
 inline constexpr int kFound = 1, kUsage = 2, kIncompleteData = 3;
 
+// An option's value that is "" is a mistake: in a script, a variable that is not set.
+inline CLI::Validator is_given() {
+  return CLI::Validator([](const std::string& value) { return value.empty() ? "its value is empty" : std::string(); },
+                        "");
+}
+
 // "castscope: …" on stderr.
 void say(const std::string& sentence);
 // On stdout. False when that cannot be written, which was said then.

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "server/cli/commands.h"
 #include "server/rules/castscope_json.h"
 
 namespace castscope::cli {
@@ -20,8 +21,10 @@ absl::StatusOr<rules::Settings> settings_here(const std::string& config) {
 }
 
 void add_config_option(CLI::App* command, std::string& config) {
-  command->add_option("--config", config,
-                      "Settings of the rules, instead of the castscope.json in this folder or the next one above");
+  command
+      ->add_option("--config", config,
+                   "Settings of the rules, instead of the castscope.json in this folder or the next one above")
+      ->check(is_given());
 }
 
 }  // namespace castscope::cli

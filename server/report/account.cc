@@ -6,6 +6,8 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -22,6 +24,11 @@ using Json = nlohmann::ordered_json;
 
 std::string text_or_empty(const Json& value) { return value.is_null() ? "" : value.get<std::string>(); }
 
+// What is JSON, and yet no report.
+struct Unknown : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 store::CodeLocation location_of(const Json& json) {
   const Json& line = json.at("line");
   return {text_or_empty(json.at("file")), text_or_empty(json.at("function")),
@@ -32,6 +39,7 @@ store::Finding finding_of(const Json& json) {
   store::Finding finding;
   finding.rule = json.at("rule");
   finding.severity = json.at("severity");
+  if (!rules::is_severity(finding.severity)) throw Unknown("\"" + finding.severity + "\" is no severity");
   finding.title = json.at("title");
   finding.fix = json.at("fix");
   if (!json.at("location").at("file").is_null()) finding.location = location_of(json.at("location"));
@@ -125,6 +133,13 @@ void read_findings(const Json& report, const rules::Settings& settings, const st
   account.fingerprints = fingerprints(account.findings, source, account.run_folder);
 }
 
+std::string failure_of(const Json& run) {
+  if (run.contains("signal") && !run.at("signal").is_null())
+    return absl::StrCat("signal ", run.at("signal").get<std::int64_t>());
+  if (!run.contains("exit") || run.at("exit").is_null() || run.at("exit") == 0) return "";
+  return absl::StrCat("exit status ", run.at("exit").get<std::int64_t>());
+}
+
 std::string command_of(const Json& run) {
   std::string all;
   for (const Json& word : run.at("command")) all += (all.empty() ? "" : " ") + word.get<std::string>();
@@ -157,6 +172,8 @@ absl::StatusOr<Account> account_of(const Json& report, const std::string& name, 
     account.command = command_of(run);
     account.run_folder = run.at("cwd");
     account.complete = run.at("complete");
+    account.processes = report.at("processes").size();
+    account.failure = failure_of(run);
     account.notices = run.at("notices").get<std::vector<std::string>>();
     read_numbers(report, account);
     const store::SourceLines source = source_of(report);
@@ -167,7 +184,12 @@ absl::StatusOr<Account> account_of(const Json& report, const std::string& name, 
         account.precision.push_back(precision_of(json, account.run_folder));
     return account;
   } catch (const Json::exception& error) {
-    return absl::InvalidArgumentError(absl::StrCat(name, " is no whole report of castscope: ", error.what()));
+    const std::string what = error.what();  // "[json.exception.out_of_range.403] key 'findings' not found"
+    const std::size_t end = what.find("] ");
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " is no whole report of castscope: ", end == what.npos ? what : what.substr(end + 2)));
+  } catch (const Unknown& unknown) {
+    return absl::InvalidArgumentError(absl::StrCat(name, " is no report of castscope: ", unknown.what()));
   }
 }
 
@@ -185,10 +207,11 @@ absl::StatusOr<Account> read_account(const std::string& file, const rules::Setti
     if (!data.ok()) return data.status();
     return account_of(to_json(model_of(*data, rules::judgement_of(*data, settings))), file, rules::Settings());
   }
-  stream.clear();
-  stream.seekg(0);
-  const std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
-  return read_report(file, text, settings);
+  begin.resize(static_cast<std::size_t>(stream.gcount()));
+  if (begin.empty()) return absl::DataLossError(absl::StrCat(file, " is empty"));
+  stream.clear();  // what follows is read on: a pipe cannot be read again
+  const std::string rest((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
+  return read_report(file, begin + rest, settings);
 }
 
 }  // namespace castscope::report

@@ -36,6 +36,8 @@ struct Account {
   std::string name;  // the file that was read
   std::string command, run_folder;
   bool complete = false;
+  std::size_t processes = 0;  // with PyTorch in them
+  std::string failure;        // how the job ended, when not well: "exit status 1", "signal 11"
   std::vector<std::string> notices;
   std::uint64_t casts = 0, hits = 0, passes = 0, bytes = 0, cpu_ns = 0;
   std::uint64_t cache_peak_bytes = 0, cache_peak_entries = 0;

@@ -125,6 +125,16 @@ std::string precision_text(const Difference& difference, int width) {
   return all;
 }
 
+// What one run computed in cannot be held against a run of which that is not known.
+std::string not_looked_at(const Account& account, const Account& other, int width) {
+  if (!account.precision.empty() || other.precision.empty()) return "";
+  return "\n" + wrapped("  ", "  ",
+                        on_one_line(absl::StrCat(account.name,
+                                                 ": no operator was looked at, so what they compute in "
+                                                 "is not compared; record it with --deep always")),
+                        width);
+}
+
 Json precision_json(const AccountPrecision& one) {
   return {{"file", one.file},          {"line", one.line},   {"function", one.function},    {"model", one.model},
           {"module", one.module},      {"operator", one.op}, {"computed_in", one.computed}, {"calls", one.calls},
@@ -184,6 +194,7 @@ std::string difference_text(const Account& before, const Account& after, const D
   all += findings_text(after, difference.new_findings, "new", width);
   all += findings_text(before, difference.fixed_findings, "fixed", width);
   all += precision_text(difference, width);
+  all += not_looked_at(before, after, width) + not_looked_at(after, before, width);
   for (const Change change : {Change::kNew, Change::kGone, Change::kMoved, Change::kCostlier, Change::kCheaper})
     all += sites_text(difference, change, width);
   if (difference.per_step && !difference.sites.empty())

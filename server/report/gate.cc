@@ -56,7 +56,13 @@ Verdict examine(const Account& account, const Gate& gate, const Account* baselin
   for (std::size_t i = 0; baseline != nullptr && i < baseline->findings.size(); ++i) {
     if (!now.contains(baseline->fingerprints[i])) verdict.gone.push_back(i);
   }
-  if (!account.complete) verdict.incomplete.emplace_back("not all of the run was seen");
+  if (account.processes == 0) {
+    verdict.incomplete.emplace_back("nothing was observed: no process with PyTorch was seen");
+  } else if (!account.complete) {
+    verdict.incomplete.emplace_back("not all of the run was seen");
+  }
+  if (!account.failure.empty())
+    verdict.incomplete.push_back("the job failed (" + account.failure + "): what it did not come to was not seen");
   examine_limits(account, gate, verdict);
   const bool exceeded =
       std::any_of(verdict.limits.begin(), verdict.limits.end(), [](const Limit& limit) { return limit.exceeded(); });

@@ -31,7 +31,12 @@ std::string place_of(const store::Finding& finding, const Account& account) {
 }
 
 std::string in_limit(const Limit& limit, double value) {
-  return limit.option == "--max-cache" ? rules::readable_bytes(static_cast<std::uint64_t>(value)) : percentage(value);
+  if (limit.option != "--max-cache") return percentage(value);
+  const auto bytes = static_cast<std::uint64_t>(value);
+  // Where rounded numbers would look alike, all digits.
+  const bool alike = rules::readable_bytes(static_cast<std::uint64_t>(*limit.value)) ==
+                     rules::readable_bytes(static_cast<std::uint64_t>(limit.most));
+  return alike ? counted(bytes, "byte", "bytes") : rules::readable_bytes(bytes);
 }
 
 std::string limit_text(const Limit& limit) {
@@ -117,8 +122,7 @@ std::string verdict_text(const Account& account, const Gate& gate, const Verdict
   for (const Limit& limit : verdict.limits)
     rest += wrapped(limit.exceeded() ? "  exceeded: " : "  ", "    ", limit_text(limit), width);
   for (const std::string& why : verdict.incomplete) rest += wrapped("  incomplete: ", "    ", why, width);
-  for (const std::string& notice : verdict.incomplete.empty() ? std::vector<std::string>() : account.notices)
-    rest += wrapped("    ", "    ", on_one_line(notice), width);
+  for (const std::string& notice : account.notices) rest += wrapped("  note: ", "    ", on_one_line(notice), width);
   for (const std::string& sentence : left_out(account, gate, verdict, baseline, names))
     rest += wrapped("  not counted: ", "    ", sentence, width);
   if (!verdict.gone.empty())

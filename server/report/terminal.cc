@@ -85,6 +85,7 @@ class Page {
   }
 
   void warnings() {
+    for (const std::string& sentence : changed_sources(data_)) wrapped("  ", "  ", sentence + ".");
     if (model_.totals.autocast.traced > 0) wrapped("  ", "  ", std::string(kTracedNotice) + ".");
     if (data_.end && !model_.complete) {
       std::vector<std::string> ends = unseen_ends(data_);
@@ -114,9 +115,9 @@ class Page {
     line("");
     line(styled("1", "costliest casts") + ", by share of the casts' CPU time");
     for (std::size_t i = 0; i < std::min(costs.size(), kCostliest); ++i) {
-      char share[8];
-      std::snprintf(share, sizeof share, "%3u %%", static_cast<unsigned>(100 * costs[i].share + 1e-9));
-      line("  " + std::string(share) + "  " + styled("36", place(costs[i].at)));
+      const std::string share = percent(costs[i].share);
+      line("  " + std::string(5 - std::min<std::size_t>(share.size(), 5), ' ') + share + "  " +
+           styled("36", place(costs[i].at)));
       wrapped("         ", "         ", description(model_, costs[i]));
     }
   }

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <tuple>
 
+#include "server/report/words.h"
+
 namespace castscope::report {
 
 Totals totals_of(const store::RunData& data) {
@@ -108,6 +110,24 @@ std::vector<std::string> unseen_ends(const store::RunData& data) {
   return all;
 }
 
+std::vector<std::string> changed_sources(const store::RunData& data) {
+  constexpr std::size_t kTold = 5;
+  std::vector<std::string> all;
+  std::size_t more = 0;
+  for (const auto& [name, file] : data.source.files()) {
+    if (file.state != store::SourceState::kChanged) continue;
+    if (all.size() == kTold) {
+      ++more;
+    } else {
+      all.push_back(name +
+                    " was written to after the run began: its lines may have moved, and comments in it silence "
+                    "nothing");
+    }
+  }
+  if (more > 0) all.push_back("so were " + counted(more, "other file", "other files"));
+  return all;
+}
+
 std::vector<std::string> notices(const store::RunData& data) {
   std::vector<std::string> all = data.notices;
   for (const store::Process& process : data.processes) {
@@ -116,6 +136,7 @@ std::vector<std::string> notices(const store::RunData& data) {
     }
   }
   for (std::string& sentence : unseen_ends(data)) all.push_back(std::move(sentence));
+  for (std::string& sentence : changed_sources(data)) all.push_back(std::move(sentence));
   if (totals_of(data).autocast.traced > 0) all.emplace_back(kTracedNotice);
   return all;
 }

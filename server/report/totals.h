@@ -44,6 +44,8 @@ inline constexpr const char* kTracedNotice =
     "calls of autocast were traced, as torch.compile does: where a backend such as inductor then generated code, that "
     "code casts by itself, and those casts are not counted";
 // What was said during the run, what its processes noted, and unseen_ends(); each sentence once.
+// Of source files that were written to after the run began; also among the notices.
+std::vector<std::string> changed_sources(const store::RunData&);
 std::vector<std::string> notices(const store::RunData&);
 
 }  // namespace castscope::report

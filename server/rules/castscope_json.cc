@@ -157,7 +157,11 @@ absl::StatusOr<Settings> parse_settings(const std::string& text, const std::stri
   absl::StatusOr<PlacedJson> json = PlacedJson::parse(text, file);
   if (!json.ok()) return json.status();
   absl::StatusOr<Settings> settings = SettingsParser(*json).parse();
-  if (settings.ok()) settings->file = file;
+  if (settings.ok()) {
+    std::error_code gone;  // the present folder: then only paths from the root are known
+    settings->file = file;
+    settings->folder = fs::absolute(file, gone).lexically_normal().parent_path().string();
+  }
   return settings;
 }
 

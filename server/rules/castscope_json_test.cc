@@ -55,6 +55,24 @@ TEST(CastscopeJsonTest, WhatIsSetCounts) {
   EXPECT_EQ(inquiry.add(0).severity, "info");
 }
 
+TEST(CastscopeJsonTest, NumbersThatNoDoubleHolds) {
+  EXPECT_THAT(error_of("{\n \"thresholds\": {\"cache-grows\": {\"entries\": 1e400}}}"),
+              HasSubstr("this number is too large"));
+  EXPECT_THAT(error_of("{\"x\": -1e999}"), HasSubstr("this number is too large"));
+}
+
+TEST(CastscopeJsonTest, NestedWithoutEnd) {
+  EXPECT_THAT(error_of(std::string(200'000, '[')), HasSubstr("JSON"));
+  EXPECT_THAT(error_of("{\"ignore\": " + std::string(100'000, '[') + std::string(100'000, ']') + "}"),
+              HasSubstr("nested too deep"));
+}
+
+TEST(CastscopeJsonTest, ACommaTooMany) {
+  EXPECT_EQ(error_of("{\"ignore\": [\"cache-*\", ]}"),
+            "castscope.json:1:24: this is no JSON: there is a comma too many before this");
+  EXPECT_THAT(error_of("{\"ignore\": [],\n}"), StartsWith("castscope.json:2:1: this is no JSON: there is a comma"));
+}
+
 TEST(CastscopeJsonTest, ErrorsSayWhereAndWhatWasMeant) {
   EXPECT_EQ(
       error_of("{\n  \"ignore\": [\"cache-*\",\n    \"cache-grow\"]\n}"),

@@ -86,6 +86,7 @@ class Way {
       level.is_array ? pointer.push_back(std::to_string(level.index)) : pointer.push_back(level.key);
     return pointer.to_string();
   }
+  std::size_t depth() const { return levels_.size(); }
   bool in_array() const { return !levels_.empty() && levels_.back().is_array; }
   void next() {
     if (in_array()) ++levels_.back().index;
@@ -99,6 +100,15 @@ class Way {
   };
   std::vector<Level> levels_;
 };
+
+constexpr std::size_t kDeepest = 32;  // settings need three
+
+// A closing bracket behind a comma: "[1, 2,]".
+bool is_behind_comma(std::string_view text, std::size_t offset) {
+  if (offset >= text.size() || (text[offset] != ']' && text[offset] != '}')) return false;
+  const std::size_t before = offset == 0 ? text.npos : text.find_last_not_of(" \t\r\n", offset - 1);
+  return before != text.npos && text[before] == ',';
+}
 
 // "[json.exception.parse_error.101] parse error at line 1, column 3: syntax error while …" → what comes last.
 std::string without_preamble(const std::string& what) {
@@ -116,7 +126,12 @@ absl::StatusOr<PlacedJson> PlacedJson::parse(const std::string& text, const std:
   const char* reached = begin;
   Way way;
   std::string twice;
+  bool too_deep = false;
   const auto note = [&] {
+    if (way.depth() > kDeepest) {
+      too_deep = true;
+      return;
+    }
     const auto offset = static_cast<std::size_t>(reached - begin);
     const bool is_new = placed.ends_.emplace(way.pointer(), offset).second;
     if (!is_new && twice.empty()) twice = absl::StrCat(place(file, placed.text_, begin_of(placed.text_, offset)), ": ");
@@ -149,9 +164,16 @@ absl::StatusOr<PlacedJson> PlacedJson::parse(const std::string& text, const std:
                                /*allow_exceptions=*/true, /*ignore_comments=*/true);
   } catch (const Json::parse_error& error) {
     const std::size_t offset = error.byte == 0 ? 0 : error.byte - 1;
+    return absl::InvalidArgumentError(absl::StrCat(place(file, placed.text_, offset), ": this is no JSON: ",
+                                                   is_behind_comma(placed.text_, offset)
+                                                       ? "there is a comma too many before this"
+                                                       : without_preamble(error.what())));
+  } catch (const Json::out_of_range&) {  // 1e400
+    const auto offset = static_cast<std::size_t>(reached - begin);
     return absl::InvalidArgumentError(
-        absl::StrCat(place(file, placed.text_, offset), ": this is no JSON: ", without_preamble(error.what())));
+        absl::StrCat(place(file, placed.text_, begin_of(placed.text_, offset)), ": this number is too large"));
   }
+  if (too_deep) return absl::InvalidArgumentError(absl::StrCat(file, ": lists or objects are nested too deep"));
   if (!twice.empty())
     return absl::InvalidArgumentError(absl::StrCat(twice, "this key stands here for the second time"));
   return placed;

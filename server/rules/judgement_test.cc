@@ -50,6 +50,7 @@ TEST(JudgementTest, WhatIsSilencedIsCountedByWhoDidIt) {
 TEST(SettingsTest, PathsAreSeenFromTheFileOfSettingsToo) {
   Settings settings;
   settings.file = "/repo/castscope.json";
+  settings.folder = "/repo";
   settings.per_path = {{"third_party/*", {"*"}}, {"/abs/?.py", {"cache-*"}}};
   EXPECT_TRUE(settings.ignores_in("any-rule", "/repo/third_party/a/b.py", "/repo/work"));
   EXPECT_FALSE(settings.ignores_in("any-rule", "/repository/third_party/a.py", "/repo/work"));

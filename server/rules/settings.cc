@@ -31,8 +31,7 @@ bool Settings::selects(std::string_view rule) const { return select.empty() || a
 bool Settings::ignores(std::string_view rule) const { return any_names(ignore, rule); }
 
 bool Settings::ignores_in(std::string_view rule, const std::string& finding_file, std::string_view run_folder) const {
-  const std::size_t slash = file.rfind('/');
-  const std::string from_settings = seen_from(std::string_view(file).substr(0, slash + 1), finding_file);
+  const std::string from_settings = seen_from(folder, finding_file);
   const std::string from_run = seen_from(run_folder, finding_file);
   return std::any_of(per_path.begin(), per_path.end(), [&](const PathIgnore& entry) {
     // A star goes across folders, as people expect of "tests/*".
@@ -41,6 +40,10 @@ bool Settings::ignores_in(std::string_view rule, const std::string& finding_file
     };
     return (fits(finding_file) || fits(from_settings) || fits(from_run)) && any_names(entry.rules, rule);
   });
+}
+
+bool is_severity(std::string_view word) {
+  return word == "error" || word == "warning" || word == "performance" || word == "info";
 }
 
 }  // namespace castscope::rules

@@ -9,7 +9,8 @@
 namespace castscope::rules {
 
 struct Settings {
-  std::string file;  // the castscope.json they stand in; "" = the defaults
+  std::string file;    // the castscope.json they stand in, as it was named; "" = the defaults
+  std::string folder;  // of that, from the root
   // Rules by name or by prefix with a star ("cache-*"). Empty select = all.
   std::vector<std::string> select, ignore;
   std::map<std::string, std::string, std::less<>> severity;                                   // rule → severity
@@ -26,6 +27,8 @@ struct Settings {
   // Of this rule in this file. `run_folder`: where the job was started.
   bool ignores_in(std::string_view rule, const std::string& file, std::string_view run_folder) const;
 };
+
+bool is_severity(std::string_view);  // error, warning, performance, info
 
 // Does "cache-*", or a full name, mean this rule?
 bool names_rule(std::string_view pattern, std::string_view rule);

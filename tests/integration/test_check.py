@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import subprocess
 
 import pytest
 from gated import FINDS, RULE, TRAIN, line_of, record
@@ -115,3 +116,67 @@ def test_a_comment_silences_its_line(castscope, python):
     assert castscope.report()["findings"] == [] and castscope.report()["ignored"]["in_code"] == 1
     record(castscope, python, TRAIN.replace(FINDS, FINDS + "  # castscope: ignore[cache-*]"))
     assert castscope("check", "--fail-on", "info", "run.castscope").returncode == 1
+
+
+def test_a_run_in_which_nothing_was_seen_does_not_pass(castscope):
+    assert castscope("run", "-o", "none", "--", "true").returncode == 0
+    done = castscope("check", "--max-cast-share", "5%", "none.castscope")
+    assert done.returncode == 3 and b"no process with PyTorch was seen" in done.stdout
+
+
+def test_a_job_that_failed_does_not_pass_as_clean(castscope, python):
+    (castscope.folder / "train.py").write_text("import torch\nraise SystemExit(7)\n")
+    assert castscope("run", "-o", "run", "--", python, "train.py").returncode == 7
+    done = castscope("check", "run.castscope")
+    assert done.returncode == 3 and b"the job failed (exit status 7)" in done.stdout
+    assert castscope("check", "--allow-incomplete", "run.castscope").returncode == 0
+
+
+@pytest.mark.parametrize("target", ["run.castscope", "before.json", "mine.txt"])
+def test_the_json_never_goes_over_what_is_read_nor_over_a_file_unasked(run, target):
+    (run.folder / "before.json").write_bytes((run.folder / "run.json").read_bytes())
+    (run.folder / "mine.txt").write_text("mine")
+    before = (run.folder / target).read_bytes()
+    done = run("check", "--baseline", "before.json", "--json", target, "run.castscope")
+    assert done.returncode == 2 and target.encode() in done.stderr and (run.folder / target).read_bytes() == before
+    forced = run("check", "--baseline", "before.json", "--json", target, "--force", "run.castscope")
+    assert forced.returncode == (0 if target == "mine.txt" else 2)
+
+
+@pytest.mark.parametrize("option", ["--max-cast-share", "--max-cache", "--baseline", "--config", "--json"])
+def test_an_option_of_an_empty_variable_is_not_left_out(run, option):
+    done = run("check", option, "", "run.castscope")
+    assert done.returncode == 2 and option.encode() in done.stderr and b"empty" in done.stderr
+
+
+def test_reports_come_through_pipes(run):
+    command = [run.program, "check", "--fail-on", "performance", "/dev/stdin"]
+    done = subprocess.run(command, input=(run.folder / "run.json").read_bytes(), capture_output=True, check=False)
+    assert done.returncode == 1 and RULE.encode() in done.stdout
+
+
+def test_limits_that_look_alike_are_told_in_full(castscope, python):
+    record(castscope, python, CLEAN)
+    peak = json.loads((castscope.folder / "run.json").read_text())["cache"]["peak_bytes"]
+    done = castscope("check", "--max-cache", str(peak - 1), "run.castscope")
+    assert done.returncode == 1 and f"{peak:,} bytes, more than {peak - 1:,} bytes".encode() in done.stdout
+
+
+@pytest.mark.parametrize("change, sentence", [
+    (lambda report: report["findings"][0].update(severity="grave"), b'"grave" is no severity'),
+    (lambda report: report.pop("findings"), b"no whole report of castscope: key 'findings' not found")])
+def test_a_report_that_was_changed_is_no_report(run, change, sentence):
+    report = json.loads((run.folder / "run.json").read_text())
+    change(report)
+    (run.folder / "other.json").write_text(json.dumps(report))
+    done = run("check", "other.json")
+    assert done.returncode == 3 and sentence in done.stderr and b"exception" not in done.stderr
+
+
+def test_a_source_that_changed_meanwhile_is_told(castscope, python):
+    text = TRAIN.replace(FINDS, f"{FINDS}  # castscope: ignore")
+    (castscope.folder / "train.py").write_text(f"{text}\nimport pathlib\npathlib.Path(__file__).touch()\n")
+    assert castscope("run", "-o", "run", "--", python, "train.py").returncode == 0
+    for form in (["check", "--fail-on", "performance"], ["report", "-f", "md"]):
+        done = castscope(*form, "run.castscope")
+        assert b"train.py was written to after the run began" in b" ".join(done.stdout.split()), form

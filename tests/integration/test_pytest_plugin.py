@@ -55,7 +55,7 @@ def test_body(model):
 """, "--castscope")
         done.assert_outcomes(**outcome)
         done.stdout.fnmatch_lines(["castscope: 1 test observed, 6 casts in their bodies"])
-    done.stdout.fnmatch_lines(["castscope: the body made 6 casts, max_casts is 5", "*test_it.py:18*linear*bfloat16"])
+    done.stdout.fnmatch_lines(["castscope: the body made 6 casts, max_casts is 5", "*test_it.py:1[78]*linear*bfloat16"])
 
 
 def test_forbidden_findings_fail_a_test_that_passes_otherwise(plugin):
@@ -152,11 +152,18 @@ def test_lives(): pass
     ("(max_cast=1)", "*test_it.py::test_a: @pytest.mark.castscope does not know 'max_cast'*"),
     ("(5)", "*takes names, no bare values*"), ("(max_casts=-1)", "*max_casts is a whole number*"),
     ("(forbid='cache-grows')", "*forbid is a list of rules*"),
-    ("(forbid=['cache-grow'])", "*there is no rule 'cache-grow'*")])
+    ("(forbid=None)", "*forbid is a list of rules, not None*"),
+    ("(forbid=['cache-grow'])", "*there is no rule 'cache-grow'; did you mean 'cache-grows'?*")])
 def test_marks_that_are_wrong_are_told_before_anything_runs(plugin, mark, sentence):
     done = plugin(f"import pytest\n\n@pytest.mark.castscope{mark}\ndef test_a(): pass\n", "--castscope")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     done.stderr.fnmatch_lines([sentence])
+
+
+def test_a_folder_that_cannot_be_made_is_wrong_usage(plugin):
+    done = plugin("def test_a(): pass\n", "--castscope", "--castscope-dir", "/proc/nope")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines(["*--castscope-dir /proc/nope: *"])
 
 
 def test_a_test_that_castscope_cannot_see_is_no_pass(plugin, monkeypatch):

@@ -22,7 +22,7 @@ def test_schema_and_program_agree(castscope, python, settings):
     (castscope.folder / "castscope.json").write_text(json.dumps(settings))
     valid = jsonschema.Draft202012Validator(SCHEMA).is_valid(settings)
     assert valid == (settings in GOOD)
-    done = castscope("check", "run.castscope")
+    done = castscope("check", "--allow-incomplete", "run.castscope")
     assert done.returncode == (0 if valid else 2), done.stderr
     assert valid or b"castscope.json:1:" in done.stderr
 
@@ -42,6 +42,15 @@ def test_config_names_another_file(castscope, python):
     record(castscope, python, TRAIN, "run", "--config", "other.json")
     assert castscope.report()["findings"][0]["severity"] == "error"
     assert castscope("check", "--config", "gone.json", "run.castscope").returncode == 2
+
+
+def test_paths_count_from_the_settings_folder_however_it_is_named(castscope, python):
+    (castscope.folder / "of").mkdir()
+    (castscope.folder / "here.json").write_text('{"per-path-ignores": {"tr*.py": ["*"]}}')
+    record(castscope, python)
+    for name in ("here.json", "./here.json", "of/../here.json", str(castscope.folder / "here.json")):
+        done = castscope("check", "--fail-on", "info", "--config", name, "run.castscope")
+        assert done.returncode == 0 and b"1 finding ignored by" in done.stdout, name
 
 
 def test_settings_in_files(castscope, python):

@@ -8,6 +8,7 @@ in the test's process (its fixtures do count). docs/decisions/pytest.md tells wh
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import pathlib
@@ -67,7 +68,7 @@ class Wanted:
         if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 0):
             raise pytest.UsageError(f"{where}: max_casts is a whole number, 0 or more, not {most!r}")
         forbid = mark.kwargs.get("forbid", [])
-        if isinstance(forbid, str) or not all(isinstance(rule, str) for rule in forbid):
+        if not isinstance(forbid, (list, tuple, set, frozenset)) or not all(isinstance(rule, str) for rule in forbid):
             raise pytest.UsageError(f"{where}: forbid is a list of rules, not {forbid!r}")
         self.max_casts = most if self.max_casts is None else self.max_casts
         self.forbid += [rule for rule in forbid if rule not in self.forbid]
@@ -89,6 +90,8 @@ class _Gate:
         self.number = 0
         self.rules = None
         self.program = _find_program() if self.enabled else None
+        if self.enabled and config.getoption("castscope_dir"):
+            _make_folder(config.getoption("castscope_dir"))
 
     @pytest.hookimpl(trylast=True)  # what others deselect does not run
     def pytest_collection_modifyitems(self, items):
@@ -106,7 +109,9 @@ class _Gate:
             self.rules = [rule["rule"] for rule in json.loads(listed.stdout)]
         for pattern in patterns:
             if not any(_matches(pattern, rule) for rule in self.rules):
-                raise pytest.UsageError(f"{item.nodeid}: @pytest.mark.castscope: there is no rule {pattern!r} "
+                near = difflib.get_close_matches(pattern, self.rules, 1)
+                meant = f"; did you mean {near[0]!r}?" if near else ""
+                raise pytest.UsageError(f"{item.nodeid}: @pytest.mark.castscope: there is no rule {pattern!r}{meant} "
                                         "(`castscope rules` lists them)")
 
     @pytest.hookimpl(tryfirst=True)
@@ -134,7 +139,9 @@ class _Gate:
                                                 f"(exit status {done}):\n" + _tail(folder / "output.txt"))]
         body = next((report for report in reports if report.when == "call"), None)
         if body is not None and measured is not None:
-            body.user_properties.append(("castscope_casts", measured.get("casts", 0)))
+            # Of the body, and once more where junitxml takes properties from.
+            for report in {id(body): body, id(reports[-1]): reports[-1]}.values():
+                report.user_properties.append(("castscope_casts", measured.get("casts", 0)))
             if body.outcome == "passed" and not hasattr(body, "wasxfail"):
                 _hold(body, wanted, measured, folder)
         return reports
@@ -155,7 +162,7 @@ class _Gate:
 
     def pytest_terminal_summary(self, terminalreporter):
         counts = [value for reports in terminalreporter.stats.values() for report in reports
-                  for name, value in getattr(report, "user_properties", []) if name == "castscope_casts"]
+                  if getattr(report, "when", "") == "call" for name, value in getattr(report, "user_properties", []) if name == "castscope_casts"]
         if counts:
             kept = f"; run files in {self.config.getoption('castscope_dir')}" \
                 if self.config.getoption("castscope_dir") else ""
@@ -168,6 +175,13 @@ class _Gate:
     def pytest_unconfigure(self):
         if self.folder is not None and not self.kept:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _make_folder(path):
+    try:
+        pathlib.Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise pytest.UsageError(f"--castscope-dir {path}: {error.strerror}") from None
 
 
 def _counted(n, what):
