@@ -41,6 +41,7 @@ Json report() {
       {"run", {{"command", {"python", "train.py"}}, {"cwd", "/job"}, {"complete", true}, {"notices", {"a notice"}}}},
       {"totals", {{"casts", 6}, {"cache_hits", 2}, {"pass_through", 4}, {"bytes", 200}, {"cpu_ns", 100}}},
       {"cache", {{"peak_bytes", 10}, {"peak_entries", 1}}},
+      {"processes", Json::array({Json::object()})},
       {"steps", {{"count", 2}, {"runs", {{{"begin_ns", 100}, {"end_ns", 400}}, {{"begin_ns", 0}, {"end_ns", 200}}}}}},
       {"ignored", {{"by_settings", 1}, {"in_code", 2}}},
       {"findings", {finding("cache-grows", "warning", 8), finding("cache-never-cleared", "warning", 9)}},
@@ -110,7 +111,7 @@ TEST(AccountTest, WhatCannotBeReadIsASentence) {
   EXPECT_THAT(error(std::filesystem::temp_directory_path().string()), HasSubstr("is a folder"));
   std::string file = (std::filesystem::temp_directory_path() / "castscope-account-XXXXXX").string();
   ::close(mkstemp(file.data()));
-  EXPECT_THAT(error(file), HasSubstr("neither a run file nor a report"));
+  EXPECT_THAT(error(file), HasSubstr(" is empty"));
   std::ofstream(file) << report().dump().substr(0, 200);
   EXPECT_THAT(error(file), HasSubstr("was cut short"));
   std::ofstream(file) << report();

@@ -19,6 +19,7 @@ Account account(const std::vector<std::pair<std::string, std::string>>& findings
   one.name = "run.castscope";
   one.run_folder = "/job";
   one.complete = true;
+  one.processes = 1;
   one.cpu_ns = 7;
   one.steps_ns = 100;
   one.cache_peak_bytes = 2000;
