@@ -63,3 +63,37 @@ def test_what_cannot_be_read(castscope):
     done = castscope("diff", "gone.castscope", "also-gone.castscope")
     assert done.returncode == 3 and b"gone.castscope cannot be read" in done.stderr
     assert castscope("diff", "one.castscope").returncode == 2
+
+
+MODEL = """\
+import sys
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.fc(x)
+
+model = Net()
+if "train" in sys.argv:
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        model(torch.randn(2, 8)).float().sum().backward()
+else:
+    with torch.inference_mode():
+        model(torch.randn(2, 8))
+"""
+
+
+def test_a_trainer_and_an_engine_without_autocast_are_held_against_each_other(castscope, python):
+    (castscope.folder / "net.py").write_text(MODEL)
+    for name, options in (("train", []), ("engine", ["--deep", "always"]), ("blind", [])):
+        done = castscope("run", "-o", name, *options, "--", python, "net.py", name)
+        assert done.returncode == 0, done.stderr
+    told = json.loads(castscope("diff", "-f", "json", "train.castscope", "engine.castscope").stdout)
+    [moved] = told["precision"]
+    assert (moved["before"]["computed_in"], moved["after"]["computed_in"]) == ("bfloat16", "float32")
+    text = " ".join(castscope("diff", "train.castscope", "blind.castscope").stdout.decode().split())
+    assert "blind.castscope: no operator was looked at" in text

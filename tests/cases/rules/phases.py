@@ -67,6 +67,13 @@ def c59_each_epoch():
             model(rows())  # finds: phase-dtype-drift
 
 
+def c59_after_many_steps():
+    model = net()
+    train(model, 60)  # none of the last ones is deep
+    with torch.no_grad():
+        model(rows())  # finds: phase-dtype-drift
+
+
 def c59_in_the_other_half():
     model = net()
     train(model, 2)  # the third step is still looked at
