@@ -20,7 +20,7 @@ CANNOT = {
 }
 
 RUN_EACH = """\
-import os, runpy, sys, torch
+import os, runpy, sys, torch, torch._dynamo  # the latter: optimizers import it when they are made
 torch.set_num_threads(1)
 for path in sys.argv[1:]:
     child = os.fork()
