@@ -88,7 +88,8 @@ void looked_at(std::uint64_t operators, std::uint64_t ticks) {
   std::unique_lock lock(g_watch->mutex, std::try_to_lock);
   if (!lock || !deep()) return;
   const std::uint64_t since = now - g_watch->operators_before;
-  if (g_watch->in_tail ? since >= kOperatorsInTail : !g_watch->schedule.goes_on(since))
+  const bool is_short = g_watch->in_tail && g_mode.kind == Mode::kAutomatic;
+  if (is_short ? since >= kOperatorsInTail : !g_watch->schedule.goes_on(since))
     switch_off(observe::thread_slot(), *g_watch);
 }
 
@@ -107,7 +108,12 @@ void operator_met() {
   const observe::PythonApi& python = observe::g_process.python;
   if (observe::g_process.has_python && (python.gil_check() == 0 || !observe::is_torch_imported(python))) return;
   if (!g_waits.exchange(false)) return;
-  if (observe::ThreadState* t = observe::thread_state()) region_begins(*t, true);
+  observe::ThreadState* t = observe::thread_state();
+  if (t == nullptr) return;
+  std::lock_guard lock(g_watch->mutex);
+  if (deep()) return;
+  g_watch->in_tail = true;  // the first step begins with the first region
+  look(*t, *g_watch);
 }
 
 void child_begins() {

@@ -32,7 +32,7 @@ def own(text):
 for _ in range(5):
     with torch.autocast("cpu", dtype=torch.bfloat16):
         h = layer(x)
-    seen(head, h)  # native, five times and once in the child
+    seen(head, h)  # native, five times; once more in the child, which has no recording
     seen(torch.nn.functional.interpolate, x, None, None)  # Python, from PyTorch
     seen(own, "of the job's own")
 
