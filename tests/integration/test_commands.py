@@ -78,7 +78,7 @@ def test_a_run_is_not_overwritten_by_itself(castscope, command, output):
     before = run_file.read_bytes()
     for name in ("run.castscope", "symbolic"):
         done = castscope(command, name, "-o", output, "--force")
-        assert done.returncode == 125 and b"is the run itself" in done.stderr
+        assert done.returncode == 2 and b"is the run itself" in done.stderr
     assert run_file.read_bytes() == before and not list(castscope.folder.glob("*-wal"))
 
 
@@ -93,7 +93,7 @@ def test_a_report_into_a_device_leaves_the_device(castscope):
 def test_a_pipe_is_no_run_file(castscope):
     os.mkfifo(castscope.folder / "pipe")
     done = castscope("report", "pipe", timeout=60)
-    assert done.returncode == 125 and b"pipe: this is no ordinary file" in done.stderr
+    assert done.returncode == 3 and b"pipe: this is no ordinary file" in done.stderr
 
 
 def test_a_file_that_its_writer_left_in_a_folder_of_others(castscope):
@@ -118,7 +118,7 @@ def test_a_file_that_its_writer_left_in_a_folder_of_others(castscope):
     assert log.stat().st_size > 0
     (castscope.folder / "run.castscope-shm").unlink()
     done = as_other()
-    assert done.returncode == 125 and b"run.castscope-wal" in done.stderr and b"copy both files" in done.stderr
+    assert done.returncode == 3 and b"run.castscope-wal" in done.stderr and b"copy both files" in done.stderr
     assert castscope("report", "run.castscope").returncode == 0  # which takes the log into the file
     assert not log.exists()
     assert as_other().returncode == 0
@@ -174,7 +174,7 @@ def test_serve_refuses_to_be_open_to_others(castscope, address):
 @pytest.mark.parametrize("words, sentence", [(["bogus"], b"there is no command bogus"),
                                              (["--bogus"], b"there is no option --bogus"),
                                              ([], b"a command is missing"),
-                                             (["run", "--bogus", "x"], b"`castscope run --help` tells more")])
+                                             (["run", "--bogus", "x"], b"castscope run --help lists them")])
 def test_what_is_wrong_with_a_command_line_is_one_sentence(castscope, words, sentence):
     done = castscope(*words)
     assert done.returncode == 125 and done.stdout == b""
