@@ -24,7 +24,8 @@ TEST(ClosedListsTest, Causes) {
   expect_same(kBackward, v1::CAUSE_BACKWARD);
   expect_same(kScript, v1::CAUSE_SCRIPT);
   expect_same(kOperator, v1::CAUSE_OPERATOR);
-  expect_same(kOperator, v1::Cause_MAX);
+  expect_same(kFsdp, v1::CAUSE_FSDP);
+  expect_same(kFsdp, v1::Cause_MAX);
 }
 
 TEST(ClosedListsTest, Roles) {
@@ -69,6 +70,33 @@ TEST(ClosedListsTest, RegionKinds) {
   expect_same(kRaw, v1::REGION_KIND_RAW);
   expect_same(kInherited, v1::REGION_KIND_INHERITED);
   expect_same(kInherited, v1::RegionKind_MAX);
+}
+
+TEST(ClosedListsTest, FactKinds) {
+  using enum lanes::FactKind;
+  expect_same(kUnknown, v1::FACT_KIND_UNKNOWN);
+  expect_same(kStaleHit, v1::FACT_KIND_STALE_HIT);
+  expect_same(kLostGrad, v1::FACT_KIND_LOST_GRAD);
+  expect_same(kError, v1::FACT_KIND_ERROR);
+  expect_same(kUnscale, v1::FACT_KIND_UNSCALE);
+  expect_same(kUpdate, v1::FACT_KIND_UPDATE);
+  expect_same(kOptimizerStep, v1::FACT_KIND_OPTIMIZER_STEP);
+  expect_same(kBackward, v1::FACT_KIND_BACKWARD);
+  expect_same(kRegionLeaked, v1::FACT_KIND_REGION_LEAKED);
+  expect_same(kRegionNeverLeft, v1::FACT_KIND_REGION_NEVER_LEFT);
+  expect_same(kScale, v1::FACT_KIND_SCALE);
+  expect_same(kClip, v1::FACT_KIND_CLIP);
+  expect_same(kClip, v1::FactKind_MAX);
+}
+
+TEST(ClosedListsTest, Stalenesses) {
+  using enum lanes::Staleness;
+  expect_same(kNone, v1::STALENESS_NONE);
+  expect_same(kSameValues, v1::STALENESS_SAME_VALUES);
+  expect_same(kVersion, v1::STALENESS_VERSION);
+  expect_same(kMoved, v1::STALENESS_MOVED);
+  expect_same(kUnversioned, v1::STALENESS_UNVERSIONED);
+  expect_same(kUnversioned, v1::Staleness_MAX);
 }
 
 }  // namespace

@@ -29,8 +29,8 @@
 namespace castscope::wire {
 
 // Any change of what pack writes raises it, and kProtocol with it: an older block is then refused by its number.
-// 2: addresses by their distance in the heap, delays from the end of the call before.
-inline constexpr std::uint8_t kEventBlockFormat = 2;
+// 3: the events of deep steps, whose `tensor` is no address.
+inline constexpr std::uint8_t kEventBlockFormat = 3;
 // A block larger than this is refused by unpack whatever its caller allows: 64 MB of events.
 inline constexpr std::size_t kMostEventsInBlock = 1u << 20;
 

@@ -62,6 +62,11 @@ inline std::uint64_t heap_neighbour(std::uint64_t from, std::uint64_t distance) 
   return from + std::rotl((distance & ~kLow60) | (((low >> 1) ^ (0 - (low & 1))) & kLow60), 4);
 }
 
+// In `tensor` most events have an address; these have the bits of a double, which is no neighbour of any address.
+inline bool has_number(lanes::EventKind kind) {
+  return kind == lanes::EventKind::kValues || kind == lanes::EventKind::kScaler;
+}
+
 // What both ends know after the events so far.
 class Model {
  public:
@@ -88,7 +93,7 @@ class Model {
 
   // Tensors that differ from the slot's last one: by their age in the list of all tensors seen, or new.
   std::vector<std::uint64_t> tensors;
-  std::uint64_t last_new_tensor = 0;
+  std::uint64_t& last_new_tensor(lanes::EventKind kind) { return has_number(kind) ? last_number_ : last_address_; }
 
   void follow(std::uint32_t i, const lanes::Event& event) {
     Slot& slot = slots_[i];
@@ -112,6 +117,7 @@ class Model {
   std::uint32_t slot_ = kNoSlot;  // of the last event
   std::uint64_t free_at_ = 0;     // end of the last event: how long it took says nothing of the time until the next
   std::uint32_t step_ = 0, region_ = 0;
+  std::uint64_t last_address_ = 0, last_number_ = 0;  // new ones
 };
 
 }  // namespace castscope::wire

@@ -104,7 +104,7 @@ class Packer {
     }
     if (event.tensor != last.tensor) {
       mask |= kTensorBit;
-      put_tensor(event.tensor);
+      put_tensor(event);
     }
     if (event.step != model_.step()) {
       mask |= kStepBit;
@@ -125,13 +125,13 @@ class Packer {
     columns_[kMasks].push_back(static_cast<char>(mask));
   }
 
-  void put_tensor(std::uint64_t tensor) {
-    const auto [it, fresh] = tensors_.try_emplace(tensor, model_.tensors.size());
+  void put_tensor(const Event& event) {
+    const auto [it, fresh] = tensors_.try_emplace(event.tensor, model_.tensors.size());
     put_bits(kTensorClasses, fresh ? 0 : model_.tensors.size() - it->second);
     if (!fresh) return;
-    put_bits(kNewTensorClasses, heap_distance(tensor, model_.last_new_tensor));
-    model_.last_new_tensor = tensor;
-    model_.tensors.push_back(tensor);
+    std::uint64_t& last = model_.last_new_tensor(event.kind);
+    put_bits(kNewTensorClasses, heap_distance(event.tensor, last));
+    model_.tensors.push_back(last = event.tensor);
   }
 
   void put_number(Column classes, std::uint64_t difference) { put_bits(classes, zigzag(difference)); }

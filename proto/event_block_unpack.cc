@@ -115,7 +115,7 @@ class Unpacker {
     if (code != kNewSlot) return code - 2 < model_.slot_count() ? static_cast<std::uint32_t>(code - 2) : kNoSlot;
     const std::uint8_t kind = columns_[kKeys].byte();
     const std::uint64_t site = columns_[kKeys].varint();
-    if (kind == 0 || kind > static_cast<std::uint8_t>(EventKind::kThread) || site > 0xffffffff) return kNoSlot;
+    if (kind == 0 || kind > static_cast<std::uint8_t>(EventKind::kBackward) || site > 0xffffffff) return kNoSlot;
     return model_.add_slot(static_cast<EventKind>(kind), static_cast<std::uint32_t>(site));
   }
 
@@ -126,7 +126,7 @@ class Unpacker {
       for (std::uint32_t& dim : event->dims) dim = static_cast<std::uint32_t>(columns_[kDims].varint());
     }
     if (mask & kBytesBit) event->bytes = columns_[kBytes].varint();
-    if (mask & kTensorBit) event->tensor = get_tensor();
+    if (mask & kTensorBit) event->tensor = get_tensor(event->kind);
     event->step = model_.step();
     if (mask & kStepBit) event->step += static_cast<std::uint32_t>(unzigzag(columns_[kSteps].varint()));
     event->region = model_.region();
@@ -138,12 +138,13 @@ class Unpacker {
     if (mask & kFlagsBit) event->flags = columns_[kFlags].byte();
   }
 
-  std::uint64_t get_tensor() {
+  std::uint64_t get_tensor(EventKind kind) {
     const std::uint64_t age = get_bits(kTensorClasses);
     if (age == 0) {
-      model_.last_new_tensor = heap_neighbour(model_.last_new_tensor, get_bits(kNewTensorClasses));
-      model_.tensors.push_back(model_.last_new_tensor);
-      return model_.last_new_tensor;
+      std::uint64_t& last = model_.last_new_tensor(kind);
+      last = heap_neighbour(last, get_bits(kNewTensorClasses));
+      model_.tensors.push_back(last);
+      return last;
     }
     bad_ = bad_ || age > model_.tensors.size();
     return bad_ ? 0 : model_.tensors[model_.tensors.size() - age];

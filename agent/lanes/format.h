@@ -20,10 +20,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "agent/lanes/definition_records.h"
+
 namespace castscope::lanes {
 
 inline constexpr std::uint64_t kMagic = 0x454e414c54534143;  // "CASTLANE" in little-endian order
-inline constexpr std::uint32_t kVersion = 3;
+inline constexpr std::uint32_t kVersion = 5;
 inline constexpr std::uint64_t kPage = 4096;
 inline constexpr std::uint64_t kAlignment = 64;
 
@@ -43,60 +45,17 @@ inline constexpr std::uint32_t kSpareLanes = 48;
 inline constexpr std::uint32_t kMostLanes = 1u << 15;
 
 // ---------------------------------------------------------------------------------------------------------------
-// Closed lists. The numbers are those of proto/castscope/v1/castscope.proto, which documents each value
-// (tests/… assert that they agree); never reuse a number.
-
-enum class Cause : std::uint8_t {
-  kUnknown = 0,
-  kAutocast = 1,       // at::autocast::cached_cast
-  kUserTo = 2,         // .to(), .half(), .float(), … called from Python
-  kDtypeArgument = 3,  // an autocast kernel that sets a dtype argument; the operator converts
-  kCustomCast = 4,     // register_autocast, custom_fwd(cast_inputs=…)
-  kPromotion = 5,      // TensorIterator brings operands to a common dtype
-  kBackward = 6,       // the engine or a backward node (ToCopyBackward0)
-  kScript = 7,         // TorchScript's _autocast_to_{reduced,full}_precision
-  kOperator = 8,       // an operator converts inside its own implementation
-};
-
-enum class Role : std::uint8_t {
-  kUnknown = 0,
-  kInput = 1,
-  kWeight = 2,
-  kBuffer = 3,
-  kActivation = 4,
-  kGradient = 5,
-};
-
-enum class Phase : std::uint8_t { kUnknown = 0, kForward = 1, kBackward = 2, kOther = 3 };
-
-enum class WhyNotCached : std::uint8_t {
-  kNone = 0,  // it was kept in the cache, or served from it
-  kInferenceMode = 1,
-  kCacheDisabled = 2,
-  kOtherDtype = 3,  // cast to another dtype than the region's (a float32-policy operator)
-  kNotFp32 = 4,     // the source is not float32
-  kNoRequiresGrad = 5,
-  kNotLeaf = 6,
-  kView = 7,
-  kCudaGraph = 8,    // at::caching::is_cached_tensor
-  kNotAutocast = 9,  // another cause than cached_cast: there is no cache
-};
-
-enum class RegionKind : std::uint8_t {
-  kNone = 0,
-  kContext = 1,    // autocast.__enter__ (with, decorator, _enter_autocast)
-  kRaw = 2,        // set_autocast_enabled without nesting
-  kInherited = 3,  // a thread that got its state from elsewhere (autograd engine)
-};
-
-// ---------------------------------------------------------------------------------------------------------------
 
 template <typename T>
 using Shared = std::atomic<T>;  // lock-free and of T's size: asserted below
 
+// What a counter counts is a site, or what deep steps see (an operator use, a flow, a fact): all four take their
+// numbers from one series. Of the latter `casts` is how often it was seen in deep steps; of an operator use also
+// `bytes` of its results and `ticks` from begin to end, what it calls included. The other words are 0.
 struct alignas(64) Counter {
-  Shared<std::uint32_t> site;  // definition number; 0 = calls of cached_cast whose site has no counter
-  std::uint32_t reserved;
+  Shared<std::uint32_t> site;    // definition number; 0 = calls of cached_cast whose site has no counter
+  std::uint32_t version;         // the writer's own: version counter of the source that was last kept, or served, here;
+                                 // of a site whose copies are not kept: whether what it casts may be a weight
   Shared<std::uint64_t> casts;   // conversions made
   Shared<std::uint64_t> hits;    // served from the autocast cache
   Shared<std::uint64_t> passes;  // cached_cast returned its argument
@@ -114,9 +73,18 @@ enum class EventKind : std::uint8_t {
   kRegionExit = 4,   // site = region definition
   kCacheClear = 5,   // bytes, entries: what the cache held
   kStep = 6,         // step = the number that begins here; flags = StepReason
-  kOptimizer = 7,    // an optimizer step was taken
-  kScaler = 8,       // GradScaler unscaled or updated: an optimizer step was tried
-  kThread = 9,       // site = thread definition: the lane belongs to this thread from here on
+  kOptimizer = 7,    // an optimizer step was taken; site = fact kOptimizerStep, 0 = not known
+  kScaler = 8,     // GradScaler acted, or gradients were clipped; site = fact kUnscale, kUpdate, kScale, kClip, 0 = not
+                   // known. kUpdate: tensor, bytes = bits of the double scale before, after, where it is in CPU memory
+  kThread = 9,     // site = thread definition: the lane belongs to this thread from here on
+  kDeep = 10,      // flags: 1 = from here on every operator is looked at, 0 = no longer
+  kValues = 11,    // a sample of a tensor's values: site = cast site (its source) or operator use (its result).
+                   // tensor = bits of the double max |x| of the finite ones; bytes = elements of the tensor;
+                   // dims = how many were sampled, are not finite, are 0, are integers (below 2^23: beyond, float32
+                   // has no others);
+                   // entries = finite ones beyond the largest finite number of the dtype cast to (casts only);
+                   // flags = kFlagDiffer
+  kBackward = 12,  // backward was called; site = fact kBackward
 };
 
 enum class StepReason : std::uint8_t { kOptimizer = 1, kRegionEnd = 2, kExplicit = 3 };
@@ -129,6 +97,9 @@ inline constexpr std::uint8_t kFlagData = 2;
 // too.
 inline constexpr std::uint8_t kFlagInherited = 4;
 
+// kValues: the finite ones that are not 0 are of different size.
+inline constexpr std::uint8_t kFlagDiffer = 8;
+
 struct alignas(64) Event {
   std::uint64_t time;      // segment clock at the begin of the call
   std::uint64_t tensor;    // identity of the source (its TensorImpl, or kFlagData): only good for comparing
@@ -138,7 +109,9 @@ struct alignas(64) Event {
   std::uint32_t step;
   std::uint32_t region;   // serial number of the open region in this process; 0 = none
   std::uint32_t dims[4];  // sizes of the source, outermost first, saturating; more than 4: the first is the product
-  std::uint32_t entries;  // kCast, kHit: version counter of the source; kCacheClear: entries dropped
+  std::uint32_t entries;  // kCast, kHit: version counter of the source (of a weight whose copy is not kept also what
+                          // some of its values are, mixed into it: another number says that it is not the same weight);
+                          // kCacheClear: entries dropped
   EventKind kind;
   std::uint8_t flags;
   std::uint8_t ndim;
@@ -180,101 +153,6 @@ struct alignas(64) DefinitionBlock {
   std::uint64_t reserved[5];
 };
 
-// Numbers are given per kind, from 1; 0 = none. A record stands before the first use of its number, except that
-// kCallSite may be repeated with more known: the last one counts.
-enum class DefinitionKind : std::uint16_t {
-  kString = 1,      // bytes (UTF-8, not terminated; length = DefinitionHeader::payload)
-  kCode = 2,        // CodeDefinition
-  kStack = 3,       // StackDefinition, then Frame[n]
-  kModule = 4,      // ModuleDefinition
-  kOperator = 5,    // OperatorDefinition
-  kCallSite = 6,    // CallSiteDefinition
-  kRegion = 7,      // RegionDefinition
-  kSite = 8,        // SiteDefinition
-  kThread = 9,      // ThreadDefinition
-  kAttribute = 10,  // AttributeDefinition: facts about the process
-};
-
-struct DefinitionHeader {
-  std::uint32_t size;     // of the whole record, a multiple of 8
-  std::uint32_t payload;  // bytes after this header that mean something
-  DefinitionKind kind;
-  std::uint16_t reserved;
-  std::uint32_t id;
-};
-
-struct CodeDefinition {
-  std::uint32_t file;      // string
-  std::uint32_t function;  // string: qualified name
-  std::uint32_t first_line;
-};
-struct Frame {
-  std::uint32_t code;
-  std::uint32_t line;
-};
-struct StackDefinition {
-  std::uint32_t count;
-  std::uint32_t truncated;  // 1: there were more frames outwards
-  // Frame frames[count], innermost first
-};
-struct ModuleDefinition {
-  std::uint32_t path;       // string: "encoder.layers.0.linear1", "" for the outermost module itself
-  std::uint32_t type;       // string: class of the module
-  std::uint32_t root_type;  // string: class of the outermost module
-  // Which of the living outermost modules of that class, in the order of their first use: 1, 2, … A number is given
-  // again when its module is gone, so that modules made in a loop are one.
-  std::uint32_t root_number;
-};
-struct OperatorDefinition {
-  std::uint32_t name;  // string: "aten::linear", "aten::norm.ScalarOpt_dim"
-};
-inline constexpr std::uint32_t kUnknownArgument = 0xffffffff;
-struct CallSiteDefinition {
-  std::uint32_t op;             // operator, 0 = not known
-  std::uint32_t argument;       // position in the schema, or kUnknownArgument
-  std::uint32_t argument_name;  // string, 0 = not known
-  std::uint32_t code_address;   // string: "libtorch_cpu.so+0x1234", for doctor
-};
-struct RegionDefinition {
-  std::uint32_t stack;   // where it was entered
-  std::uint32_t parent;  // region around it, 0 = outermost
-  std::uint32_t nesting;
-  std::uint8_t device;  // c10::DeviceType
-  std::uint8_t dtype;   // c10::ScalarType
-  std::uint8_t enabled;
-  std::uint8_t cache_enabled;
-  RegionKind kind;
-  std::uint8_t reserved[3];
-};
-struct SiteDefinition {
-  std::uint32_t stack;  // 0 for pass-throughs and traced calls, which are not counted by stack
-  std::uint32_t module;
-  std::uint32_t call_site;  // cause autocast; else 0
-  std::uint32_t op;         // other causes: the operator that converted, when known; else 0
-  std::uint32_t region;
-  Role role;
-  Cause cause;
-  WhyNotCached why;
-  Phase phase;
-  std::uint8_t from;    // c10::ScalarType
-  std::uint8_t to;      // c10::ScalarType
-  std::uint8_t device;  // c10::DeviceType of the source
-  std::uint8_t flags;   // kSite…
-};
-inline constexpr std::uint8_t kSitePassThrough = 1;  // counts passes by (call site, region) only
-inline constexpr std::uint8_t kSiteTraced = 2;       // counts calls on FakeTensors by (call site, region) only
-inline constexpr std::uint8_t kSiteNoCast = kSitePassThrough | kSiteTraced;
-inline constexpr std::uint8_t kSiteParameter = 4;  // the source is a torch.nn.Parameter, or a view of one
-struct ThreadDefinition {
-  std::uint32_t lane;
-  std::uint32_t tid;
-  std::uint32_t name;  // string: the kernel's name of the thread
-};
-struct AttributeDefinition {  // "argv", "cwd", "host", "torch", "python", "rank", "local_rank", "world_size", "notice"
-  std::uint32_t key;          // string
-  std::uint32_t value;        // string
-};
-
 enum class EndMark : std::uint32_t { kRunning = 0, kExited = 1, kReplaced = 2 /* by exec */ };
 enum class Clock : std::uint32_t { kTsc = 1, kMonotonicNs = 2 };
 
@@ -301,6 +179,9 @@ struct SegmentHeader {
   Shared<std::uint64_t> cache_bytes, cache_entries, cache_peak_bytes, cache_peak_entries, cache_clears;
   Shared<std::uint64_t> steps;             // number of the present step
   Shared<std::uint64_t> lost_definitions;  // definitions that did not fit
+  Shared<std::uint64_t> deep_steps;        // steps, or parts of one, in which every operator was looked at
+  Shared<std::uint64_t> deep_operators;    // operators looked at
+  Shared<std::uint64_t> deep_ticks;        // time spent looking
   Shared<std::uint64_t> lost_events;       // dropped by threads that could get no lane
   Shared<std::uint64_t> exit_status;       // with kExited: status given to exit(), + 1; 0 = not known
   // what threads counted that could get no lane: as Lane::overflow and Lane::other, added to atomically
@@ -310,9 +191,8 @@ struct SegmentHeader {
 static_assert(sizeof(Counter) == 64 && sizeof(Event) == 64);
 static_assert(sizeof(Lane) == 64 * 5 && offsetof(Lane, head) == 64 && offsetof(Lane, overflow) == 128);
 static_assert(sizeof(CounterBlock) == 64 * (kCountersPerBlock + 1));
-static_assert(sizeof(DefinitionBlock) == 64 && sizeof(DefinitionHeader) == 16);
+static_assert(sizeof(DefinitionBlock) == 64);
 static_assert(sizeof(SegmentHeader) <= kPage);
-static_assert(sizeof(SiteDefinition) == 28 && sizeof(RegionDefinition) == 20);
 static_assert(Shared<std::uint64_t>::is_always_lock_free && sizeof(Shared<std::uint64_t>) == 8);
 static_assert(Shared<std::uint32_t>::is_always_lock_free && sizeof(Shared<std::uint32_t>) == 4);
 

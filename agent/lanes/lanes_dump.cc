@@ -1,4 +1,5 @@
 // lanes_dump FILE…: a segment as text, one line a record. For tests, and for looking at what a crashed process left.
+#include <bit>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -23,6 +24,27 @@ T read(const char* payload) {
   T value;
   std::memcpy(&value, payload, sizeof value);
   return value;
+}
+
+// What deep steps define.
+void print_deep_definition(Texts& texts, const DefinitionHeader& h, const char* p) {
+  if (h.kind == DefinitionKind::kOperatorUse) {
+    const auto d = read<OperatorUseDefinition>(p);
+    std::printf("use %u stack %u module %u operator %u region %u node '%s' phase %u device %u", h.id, d.stack, d.module,
+                d.op, d.region, texts[d.node], static_cast<unsigned>(d.phase), d.device);
+    for (std::uint32_t i = 0; i < d.operands && sizeof d + (i + 1) * sizeof(Operand) <= h.payload; ++i) {
+      const auto o = read<Operand>(p + sizeof d + i * sizeof(Operand));
+      std::printf(" %u:%u/%u/%u", o.argument, o.dtype, static_cast<unsigned>(o.role), o.flags);
+    }
+    std::printf(" in %u gives %u flags %u\n", d.computed, d.result, d.flags);
+  } else if (h.kind == DefinitionKind::kFlow) {
+    const auto d = read<FlowDefinition>(p);
+    std::printf("flow %u from %u to %u argument %u cast %u\n", h.id, d.from, d.to, d.argument, d.cast_to);
+  } else {
+    const auto d = read<FactDefinition>(p);
+    std::printf("fact %u kind %u detail %u subject %u stack %u %s\n", h.id, static_cast<unsigned>(d.kind), d.detail,
+                d.subject, d.stack, texts[d.text]);
+  }
 }
 
 void print_definition(Texts& texts, const DefinitionHeader& h, const char* p) {
@@ -62,9 +84,9 @@ void print_definition(Texts& texts, const DefinitionHeader& h, const char* p) {
     }
     case DefinitionKind::kRegion: {
       const auto d = read<RegionDefinition>(p);
-      std::printf("region %u stack %u parent %u nesting %u device %u dtype %u enabled %u cache %u kind %u\n", h.id,
-                  d.stack, d.parent, d.nesting, d.device, d.dtype, d.enabled, d.cache_enabled,
-                  static_cast<unsigned>(d.kind));
+      std::printf("region %u stack %u parent %u nesting %u device %u dtype %u enabled %u cache %u kind %u flags %u\n",
+                  h.id, d.stack, d.parent, d.nesting, d.device, d.dtype, d.enabled, d.cache_enabled,
+                  static_cast<unsigned>(d.kind), d.flags);
       return;
     }
     case DefinitionKind::kSite: {
@@ -77,6 +99,10 @@ void print_definition(Texts& texts, const DefinitionHeader& h, const char* p) {
           d.device, d.flags);
       return;
     }
+    case DefinitionKind::kOperatorUse:
+    case DefinitionKind::kFlow:
+    case DefinitionKind::kFact:
+      return print_deep_definition(texts, h, p);
     case DefinitionKind::kThread: {
       const auto d = read<ThreadDefinition>(p);
       std::printf("thread %u lane %u tid %u %s\n", h.id, d.lane, d.tid, texts[d.name]);
@@ -96,15 +122,22 @@ void print_lane(SegmentReader& reader, std::size_t i) {
   std::printf("lane %u tid %u written %lu dropped %lu\n", state.id, state.tid, state.written, state.dropped);
   for (const CounterValues& c : reader.counters(i))
     if (c.casts + c.hits + c.passes + c.traced != 0)
-      std::printf("counter site %u casts %lu hits %lu passes %lu traced %lu bytes %lu kept %lu\n", c.site, c.casts,
-                  c.hits, c.passes, c.traced, c.bytes, c.kept);
+      std::printf("counter site %u casts %lu hits %lu passes %lu traced %lu bytes %lu ns %lu kept %lu\n", c.site,
+                  c.casts, c.hits, c.passes, c.traced, c.bytes, reader.clock().duration_ns(c.ticks), c.kept);
   std::vector<Event> events;
   std::uint64_t first = 0;
   reader.take(i, 1u << 20, &events, &first);
-  for (const Event& e : events)
-    std::printf("event %lu kind %u site %u step %u region %u ns %lu took %lu bytes %lu entries %u flags %u\n", first++,
+  for (const Event& e : events) {
+    std::printf("event %lu kind %u site %u step %u region %u ns %lu took %lu bytes %lu entries %u flags %u", first++,
                 static_cast<unsigned>(e.kind), e.site, e.step, e.region, reader.clock().since_begin_ns(e.time),
                 reader.clock().duration_ns(e.duration), e.bytes, e.entries, e.flags);
+    if (e.kind == EventKind::kValues)
+      std::printf(" most %g sampled %u not_finite %u zeros %u integers %u", std::bit_cast<double>(e.tensor), e.dims[0],
+                  e.dims[1], e.dims[2], e.dims[3]);
+    if (e.kind == EventKind::kScaler)
+      std::printf(" scale %g -> %g", std::bit_cast<double>(e.tensor), std::bit_cast<double>(e.bytes));
+    std::printf("\n");
+  }
 }
 
 int dump(const char* path) {
@@ -118,6 +151,8 @@ int dump(const char* path) {
   std::printf("process %u end %u exit %d steps %lu cache peak %lu bytes %lu entries, %lu clears, lost %lu %lu %lu\n",
               reader->pid(), static_cast<unsigned>(reader->end_mark()), reader->exit_status(), s.steps,
               s.cache_peak_bytes, s.cache_peak_entries, s.cache_clears, s.lost.casts, s.lost.hits, s.lost.passes);
+  std::printf("deep steps %lu operators %lu ns %lu\n", s.deep_steps, s.deep_operators,
+              reader->clock().duration_ns(s.deep_ticks));
   Texts texts;
   std::string records;
   while (reader->definitions(1 << 20, &records)) {

@@ -148,6 +148,9 @@ ProcessState SegmentReader::process_state() {
   s.cache_clears = h.cache_clears.load(std::memory_order_relaxed);
   s.steps = h.steps.load(std::memory_order_relaxed);
   s.lost_definitions = h.lost_definitions.load(std::memory_order_relaxed);
+  s.deep_steps = h.deep_steps.load(std::memory_order_relaxed);
+  s.deep_operators = h.deep_operators.load(std::memory_order_relaxed);
+  s.deep_ticks = h.deep_ticks.load(std::memory_order_relaxed);
   s.lost_events = h.lost_events.load(std::memory_order_relaxed);
   s.lost = {};
   add(s.lost, h.lost);

@@ -43,7 +43,8 @@ struct LaneState {
   bool operator==(const LaneState&) const = default;
 };
 
-// Ticks are in the segment's clock. site 0 = calls of cached_cast whose site could not be given a counter.
+// Ticks are in the segment's clock. `site` may also be the number of an operator use, a flow or a fact (format.h);
+// 0 = calls of cached_cast whose site could not be given a counter.
 struct CounterValues {
   std::uint32_t site = 0;
   std::uint64_t casts = 0, hits = 0, passes = 0, traced = 0, bytes = 0, ticks = 0, kept = 0;
@@ -53,6 +54,7 @@ struct CounterValues {
 struct ProcessState {
   std::uint64_t cache_bytes = 0, cache_entries = 0, cache_peak_bytes = 0, cache_peak_entries = 0, cache_clears = 0;
   std::uint64_t steps = 0, lost_definitions = 0;
+  std::uint64_t deep_steps = 0, deep_operators = 0, deep_ticks = 0;
   // by threads that could get no lane
   std::uint64_t lost_events = 0;
   CounterValues lost, lost_other;

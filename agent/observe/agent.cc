@@ -13,9 +13,11 @@
 #include <utility>
 
 #include "agent/observe/autocast_state.h"
+#include "agent/observe/errors.h"
 #include "agent/observe/hooks.h"
 #include "agent/observe/process.h"
 #include "agent/observe/regions.h"
+#include "agent/observe/scaling.h"
 #include "agent/observe/torch_seam.h"
 
 namespace castscope::observe {
@@ -41,6 +43,9 @@ void thread_ends(void* state) {
   thread_slot() = nullptr;
   if (Recording* r = g_process.recording.load()) {
     try {
+      regions_abandoned(*t, true);
+      for (const OpenRegion& region : t->open)
+        if (region.enabled) r->enabled_regions.fetch_sub(1, std::memory_order_relaxed);
       t->sites.for_each([&](const SiteEntry& row) { r->modules.give_back(row.module_weakref); });
     } catch (const std::exception&) {  // no memory to note them in: they stay
     }
@@ -81,6 +86,7 @@ void child_begins() {
   watch_operators_in_child();
   g_named_threads = 0;
   g_make_recording = new std::mutex;
+  operators::child_begins();
 }
 
 std::string read_line(const std::string& path, char join) {
@@ -269,6 +275,8 @@ void put_hooks() {
                      : hook == CASTSCOPE_HOOK_TO_COPY   ? to_copy_hook(minor)
                                                         : conversion_hook(hook);
     if (function == nullptr) function = state_hook(hook);
+    if (function == nullptr) function = scaling_hook(hook);
+    if (function == nullptr) function = error_hook(hook);
     if (function != nullptr) g_process.preload->slots[i] = function;
   }
 }
@@ -279,10 +287,12 @@ void prove_python() {
   PythonApi& api = g_process.python;
   if (api.gil_check() == 0 || api.current_frame() == nullptr || !g_process.python_unproved.exchange(false)) return;
   g_process.has_python = PythonStack::verify(api);
-  if (g_process.has_python)
+  if (g_process.has_python) {
     put_hooks();
-  else if (Recording* r = g_process.recording.load())
+    watch_python_errors();
+  } else if (Recording* r = g_process.recording.load()) {
     notice_strange_python(r->definitions);  // else it will be
+  }
 }
 
 namespace {
@@ -309,6 +319,7 @@ int start(const castscope_preload* preload) {
   if (pthread_atfork(fork_begins, nullptr, child_begins) != 0) return refuse(preload, "no memory to follow forks");
   if (!add_record_callbacks(user_scope_begins, user_scope_ended))
     return refuse(preload, "no thread-specific key is left");
+  operators::start();
   std::string unused;  // tried again, and said, at the first event
   stat("/", &g_root);
   g_prepared_file = lanes::SegmentFile::create(preload->run_directory, lanes::kMaxSegmentBytes, &unused).release();
@@ -318,10 +329,12 @@ int start(const castscope_preload* preload) {
 }
 
 void exits(int status) {
-  if (Recording* r = g_process.recording.load())
+  if (Recording* r = g_process.recording.load()) {
+    if (ThreadState* t = thread_slot(); t != nullptr && !g_process.stopped) regions_abandoned(*t, false);
     r->segment.mark_end(lanes::EndMark::kExited, static_cast<std::uint64_t>(status) + 1);
-  else if (const lanes::SegmentFile* unused = g_prepared_file.exchange(nullptr))
+  } else if (const lanes::SegmentFile* unused = g_prepared_file.exchange(nullptr)) {
     unused->remove();
+  }
 }
 
 }  // namespace

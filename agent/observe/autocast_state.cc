@@ -3,11 +3,13 @@
 #include <torch/csrc/autograd/function.h>
 
 #include "agent/observe/backward_node.h"
+#include "agent/observe/errors.h"
 #include "agent/observe/tensor_facts.h"
 
 namespace castscope::observe {
 
 std::uint8_t autocast_dtype(std::uint8_t device) {
+  OwnQuestion own;
   try {
     return static_cast<std::uint8_t>(at::autocast::get_autocast_dtype(static_cast<c10::DeviceType>(device)));
   } catch (...) {
@@ -18,6 +20,7 @@ std::uint8_t autocast_dtype(std::uint8_t device) {
 bool autocast_cache_enabled() { return at::autocast::is_autocast_cache_enabled(); }
 
 bool autocast_enabled(std::uint8_t device) {
+  OwnQuestion own;
   try {
     return at::autocast::is_autocast_enabled(static_cast<c10::DeviceType>(device));
   } catch (...) {

@@ -3,6 +3,7 @@
 
 #include "agent/observe/call_frame.h"
 #include "agent/observe/hooks.h"
+#include "agent/observe/stale_copies.h"
 #include "agent/observe/torch_seam.h"
 
 namespace castscope::observe {
@@ -125,12 +126,16 @@ at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType dev
     if (kept) {
       lanes::LaneWriter::add(counted.counter->kept, 1);
       note_in_cache(r.segment.header(), bytes);
+      copy_kept(r, source, *counted.counter);
     }
     const bool by_data = standing.view || !standing.requires_grad;
     publish(t, r, lanes::EventKind::kCast, source, counted.site, begin, ticks, bytes,
             kept      ? lanes::kFlagKept
             : by_data ? lanes::kFlagData
-                      : std::uint8_t{0});
+                      : std::uint8_t{0},
+            !kept && counted.counter->version != 0 ? content_of(source) : 0);
+    if (operators::deep()) [[unlikely]]
+      operators::cast_made(t, source, static_cast<std::uint8_t>(to), counted.site);
   } else if (result.unsafeGetTensorImpl() == source) {
     // Not eligible for a reason that was not foreseen (another device): a pass-through.
     lanes::LaneWriter::add(find_pass(t, call_site, region, false, dev, caller, source)->passes, 1);
@@ -141,6 +146,8 @@ at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType dev
       hit = find_as(t, key, facts, got, caller, source);
     lanes::LaneWriter::add(hit.counter->hits, 1);
     publish(t, r, lanes::EventKind::kHit, source, hit.site, begin, 0, 0, 0);
+    if (is_in_doubt(source, *hit.counter)) [[unlikely]]
+      look_at_hit(t, source, result.unsafeGetTensorImpl(), hit);
   }
   return result;
 }

@@ -15,6 +15,22 @@ PythonStack::Summary python_summary(const ThreadState& t) {
     return PythonStack::summarize<PythonMinor>(g_process.python, t.python_thread);
 }
 
+// The same, where the version of Python is not known at compile time.
+inline PythonStack::Summary summary_of(const ThreadState& t) {
+  switch (g_process.has_python ? g_process.python.minor : 0) {
+    case 11:
+      return python_summary<11>(t);
+    case 12:
+      return python_summary<12>(t);
+    case 13:
+      return python_summary<13>(t);
+    case 14:
+      return python_summary<14>(t);
+    default:
+      return {};
+  }
+}
+
 // `elsewhere`: the phase of a call that is not in backward.
 inline lanes::Phase phase_of(lanes::Phase elsewhere) {
   return torch::autograd::get_current_graph_task_id() < 0 ? elsewhere : lanes::Phase::kBackward;
@@ -51,7 +67,8 @@ inline lanes::Phase phase_of(lanes::Phase elsewhere) {
 // Inlined into every hook: 2 ns of a hit are at stake.
 [[gnu::always_inline]] inline void publish(ThreadState& t, Recording& r, lanes::EventKind kind,
                                            const TensorImpl* source, std::uint32_t site, std::uint64_t begin,
-                                           std::uint64_t ticks, std::uint64_t bytes, std::uint8_t flags) {
+                                           std::uint64_t ticks, std::uint64_t bytes, std::uint8_t flags,
+                                           std::uint32_t content = 0) {
   lanes::Event* e = t.lane.begin_event();
   if (e == nullptr) return;
   e->time = begin;
@@ -64,6 +81,7 @@ inline lanes::Phase phase_of(lanes::Phase elsewhere) {
   e->flags = flags;
   e->reserved = 0;
   describe(*e, source);
+  e->entries ^= content;
   if (flags & lanes::kFlagData) e->tensor = data_of(source);
   t.lane.publish();
 }

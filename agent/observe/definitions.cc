@@ -36,6 +36,11 @@ std::string torch_folder(const PythonApi& api) {
   return slash == std::string::npos ? "" : file.substr(0, slash);
 }
 
+template <typename Definition>
+std::string_view bytes(const Definition& definition) {
+  return {reinterpret_cast<const char*>(&definition), sizeof definition};
+}
+
 struct PinnedCode {
   const void* code;
   Definitions::Place place;
@@ -159,10 +164,27 @@ std::uint32_t Definitions::stack(const RawStack& raw) {
 }
 
 Definitions::Place Definitions::innermost(const RawStack& raw) {
-  if (raw.depth == 0) return {};
+  return raw.depth == 0 ? Place{} : place(raw.frames[0].code);
+}
+
+Definitions::Place Definitions::place(const void* code) {
   std::lock_guard lock(mutex_);
-  auto found = codes_.find(raw.frames[0].code);
+  auto found = codes_.find(code);
   return found == codes_.end() ? Place{} : found->second.place;
+}
+
+bool Definitions::passes_through(const RawStack& raw, bool (*is)(const Place&)) {
+  std::lock_guard lock(mutex_);
+  for (std::uint32_t i = 0; i < raw.depth; ++i) {
+    const auto found = codes_.find(raw.frames[i].code);
+    if (found != codes_.end() && is(found->second.place)) return true;
+  }
+  return false;
+}
+
+bool Definitions::is_in_torch(std::string_view file) {
+  std::lock_guard lock(mutex_);
+  return !torch_folder_.empty() && file.starts_with(torch_folder_);
 }
 
 std::uint32_t Definitions::module(std::string_view path, std::string_view type, std::string_view root_type,
@@ -197,8 +219,46 @@ std::uint32_t Definitions::region(const lanes::RegionDefinition& definition) {
 }
 
 std::uint32_t Definitions::site(const lanes::SiteDefinition& definition) {
+  return counted(sites_, DefinitionKind::kSite, bytes(definition), {}, kMaxSites);
+}
+
+std::uint32_t Definitions::operator_use(const lanes::OperatorUseDefinition& definition,
+                                        const lanes::Operand* operands) {
+  return counted(seen_, DefinitionKind::kOperatorUse, bytes(definition),
+                 {reinterpret_cast<const char*>(operands), definition.operands * sizeof *operands}, kMaxSeen);
+}
+
+std::uint32_t Definitions::flow(const lanes::FlowDefinition& definition) {
+  return counted(seen_, DefinitionKind::kFlow, bytes(definition), {}, kMaxSeen);
+}
+
+std::uint32_t Definitions::fact(const lanes::FactDefinition& definition) {
+  return counted(seen_, DefinitionKind::kFact, bytes(definition), {}, kMaxSeen);
+}
+
+std::size_t Definitions::places() {
   std::lock_guard lock(mutex_);
-  return intern(sites_, DefinitionKind::kSite, definition, kMaxSites);
+  return sites_.size() + regions_.size();
+}
+
+// The series that counters speak in. Uses, flows and facts share a map: a flow has 12 bytes, a fact 16, a use 28 and
+// more.
+std::uint32_t Definitions::counted(std::unordered_map<std::string, std::uint32_t>& map, DefinitionKind kind,
+                                   std::string_view head, std::string_view more, std::uint32_t limit) {
+  std::string key(head);
+  key.append(more);
+  std::lock_guard lock(mutex_);
+  auto found = map.find(key);
+  if (found != map.end()) return found->second;
+  if (map.size() >= limit) {
+    segment_.header().lost_definitions.fetch_add(1, std::memory_order_relaxed);
+    return 0;
+  }
+  if (!segment_.define(kind, counted_ + 1, head.data(), static_cast<std::uint32_t>(head.size()), more.data(),
+                       static_cast<std::uint32_t>(more.size())))
+    return 0;
+  map.emplace(std::move(key), ++counted_);
+  return counted_;
 }
 
 std::uint32_t Definitions::thread(std::uint32_t lane, std::uint32_t tid, std::string_view name) {

@@ -25,6 +25,7 @@ inline constexpr std::uint32_t kMaxStacks = 200'000;
 inline constexpr std::uint32_t kMaxSites = 500'000;
 // Of what is cut off a stack (RawStack::beyond).
 inline constexpr std::size_t kMostUserFramesBeyond = 64;
+inline constexpr std::uint32_t kMaxSeen = 100'000;  // uses, flows and facts: with their counters 14 MB of the segment
 
 // Of a code object: "" when it has none, or is no string. GIL held.
 std::string text_attribute(const PythonApi& api, PyObject* object, const char* name);
@@ -45,8 +46,13 @@ class Definitions {
   std::uint32_t new_call_site(const lanes::CallSiteDefinition& definition);
   void update_call_site(std::uint32_t id, const lanes::CallSiteDefinition& definition);
   std::uint32_t region(const lanes::RegionDefinition& definition);
-  // The number of a site; 0 when there are too many.
+  // What counters count has one series of numbers. 0 when there are too many.
   std::uint32_t site(const lanes::SiteDefinition& definition);
+  std::uint32_t operator_use(const lanes::OperatorUseDefinition& definition, const lanes::Operand* operands);
+  std::uint32_t flow(const lanes::FlowDefinition& definition);
+  std::uint32_t fact(const lanes::FactDefinition& definition);
+  // How many sites and regions there are: grows when something new is met.
+  std::size_t places();
   std::uint32_t thread(std::uint32_t lane, std::uint32_t tid, std::string_view name);
   void attribute(std::string_view key, std::string_view value);
 
@@ -55,6 +61,11 @@ class Definitions {
     std::string file, function;
   };
   Place innermost(const RawStack& raw);
+  Place place(const void* code);  // empty when it is not pinned
+  // Whether a frame of the stack, as far as its code is pinned, is one that `is` asks for.
+  bool passes_through(const RawStack& raw, bool (*is)(const Place&));
+  // Whether this file is in the package torch; false while it is not known where that lies.
+  bool is_in_torch(std::string_view file);
 
  private:
   struct Code {
@@ -66,6 +77,8 @@ class Definitions {
   template <typename Definition>
   std::uint32_t intern(std::unordered_map<std::string, std::uint32_t>& map, lanes::DefinitionKind kind,
                        const Definition& definition, std::uint32_t limit);
+  std::uint32_t counted(std::unordered_map<std::string, std::uint32_t>& map, lanes::DefinitionKind kind,
+                        std::string_view head, std::string_view more, std::uint32_t limit);
 
   const PythonApi& api_;
   lanes::SegmentWriter& segment_;
@@ -73,8 +86,8 @@ class Definitions {
   std::unordered_map<std::string, std::uint32_t> strings_;
   std::unordered_map<const void*, Code> codes_;
   std::unordered_map<std::uint64_t, std::uint32_t> stacks_;  // by RawStack::hash
-  std::unordered_map<std::string, std::uint32_t> modules_, operators_, regions_, sites_;
-  std::uint32_t call_sites_ = 0, threads_ = 0, attributes_ = 0;
+  std::unordered_map<std::string, std::uint32_t> modules_, operators_, regions_, sites_, seen_;
+  std::uint32_t call_sites_ = 0, threads_ = 0, attributes_ = 0, counted_ = 0;
   std::atomic<bool> torch_folder_told_{false};
   std::string torch_folder_;  // with a slash
 };

@@ -90,5 +90,23 @@ TEST_F(DefinitionsTest, SitesThatDifferInOneFieldAreTwo) {
   EXPECT_EQ(ids.size(), 3u);
 }
 
+TEST_F(DefinitionsTest, WhatIsCountedHasOneSeriesOfNumbers) {
+  const lanes::Operand operands[2] = {{0, 6, lanes::Role::kInput, 0}, {1, 6, lanes::Role::kWeight, 0}};
+  const lanes::Operand others[2] = {operands[0], {1, 15, lanes::Role::kWeight, 0}};
+  lanes::OperatorUseDefinition use{};
+  use.operands = 2;
+  const std::uint32_t first = definitions_->operator_use(use, operands);
+  const std::uint32_t site = definitions_->site({});
+  const std::uint32_t second = definitions_->operator_use(use, others);
+  const std::uint32_t flow = definitions_->flow({first, second, 0, 0xff, {}});
+  const std::uint32_t fact = definitions_->fact({lanes::FactKind::kStaleHit, 2, site, 0, 0});
+  EXPECT_EQ((std::set<std::uint32_t>{first, site, second, flow, fact}), (std::set<std::uint32_t>{1, 2, 3, 4, 5}));
+  EXPECT_EQ(definitions_->operator_use(use, operands), first);
+  EXPECT_EQ(definitions_->flow({first, second, 0, 0xff, {}}), flow);
+  EXPECT_EQ(definitions_->fact({lanes::FactKind::kStaleHit, 2, site, 0, 0}), fact);
+  EXPECT_EQ(written().size(), 5u);
+  EXPECT_EQ(definitions_->places(), 1u) << "uses, flows and facts are no change of behaviour";
+}
+
 }  // namespace
 }  // namespace castscope::observe

@@ -1,5 +1,5 @@
 // The functions that stand in PyTorch's place. Each forwards to the original and looks at what went by; none changes
-// an argument, a result or an exception.
+// an argument, a result or an exception. More of them: errors.h, scaling.h.
 #pragma once
 
 #include "agent/preload/interface.h"
@@ -18,13 +18,10 @@ F original(castscope_hook hook) {
 void* cached_cast_hook(int python_minor);
 void* to_copy_hook(int python_minor);
 void* conversion_hook(castscope_hook hook);  // TO_DTYPE, …, TO_OTHER, FOLD_CONSTANT
-void* state_hook(castscope_hook hook);       // autocast's setters, nesting, clear_cache; GradScaler's operators
+void* state_hook(castscope_hook hook);       // autocast's setters, nesting, clear_cache
+void* engine_hook();                         // ENGINE_EXECUTE
+void* privateuse1_hook();                    // PRIVATEUSE1_BACKEND
 
-// An optimizer step (RecordFunction user scope "Optimizer.step#…") begins, and ended.
-void user_scope_begins(const char* name);
-void user_scope_ended(const char* name);
-// Whether this thread is in an optimizer step: in its closure, where regions are entered.
-bool in_optimizer_step();
 // castscope.step()
 void explicit_step();
 

@@ -78,6 +78,8 @@ at::Tensor counted_to_copy(ThreadState& t, const void* caller, const at::Tensor&
   lanes::LaneWriter::add(counted.counter->bytes, bytes);
   lanes::LaneWriter::add(counted.counter->ticks, ticks);
   publish(t, r, lanes::EventKind::kCast, source, counted.site, begin, ticks, bytes, 0);
+  if (operators::deep()) [[unlikely]]
+    operators::cast_made(t, source, static_cast<std::uint8_t>(to), counted.site);
   return result;
 }
 

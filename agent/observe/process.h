@@ -10,6 +10,7 @@
 
 #include "agent/observe/call_sites.h"
 #include "agent/observe/definitions.h"
+#include "agent/observe/kept_sources.h"
 #include "agent/observe/module_names.h"
 #include "agent/observe/script_weights.h"
 #include "agent/observe/steps.h"
@@ -29,8 +30,12 @@ struct Recording {
   CallSites call_sites;
   Steps steps;
   WeightVersions weights;
+  KeptSources kept_sources;
   ScriptWeights script_weights;
   std::atomic<std::uint32_t> region_serial{0};
+  std::atomic<std::int32_t> enabled_regions{0};    // open ones that have autocast on, of all threads
+  std::atomic<std::uint32_t> errors{0};            // different ones that were told
+  std::atomic<std::int32_t> cache_off_regions{0};  // open, enabled and with the cache off, in all threads
 };
 
 struct Process {

@@ -72,9 +72,10 @@ bool layout_of(int minor, FrameLayout& f) {
 
 char g_version[32];
 
-int (*g_is_initialized)();
 PyThread* (*g_own_thread)();      // of this thread, with the GIL or without
 PyThread* (*g_current_thread)();  // the one that has the GIL: of this thread (from 3.12 on) or of any
+
+int (*g_is_initialized)();
 
 int has_gil() {
   if (g_is_initialized() == 0) return 0;
@@ -95,6 +96,7 @@ bool load_python_api(PythonApi& a) {
   a.free_threaded = std::strstr(version, "free-threading") != nullptr;
 
   bool ok = resolve(g_is_initialized, "Py_IsInitialized");
+  a.is_initialized = g_is_initialized;
   ok &= resolve(a.this_thread, "PyGILState_GetThisThreadState");
   ok &= resolve(g_current_thread, "PyThreadState_GetUnchecked") ||  // from 3.13 on
         resolve(g_current_thread, "_PyThreadState_UncheckedGet");

@@ -28,6 +28,7 @@ struct FrameLayout {
 };
 
 struct PythonApi {
+  int (*is_initialized)();
   int (*is_finalizing)();      // nullptr when the version has none
   PyThread* (*this_thread)();  // PyGILState_GetThisThreadState
   // Whether this thread has the GIL. Not PyGILState_Check, which says so of everybody before Python is initialized and

@@ -1,10 +1,16 @@
 #include "agent/observe/regions.h"
 
+#include <algorithm>
 #include <exception>
+#include <utility>
 
+#include "agent/observe/asked_regions.h"
 #include "agent/observe/autocast_state.h"
+#include "agent/observe/facts.h"
 #include "agent/observe/hooks.h"
+#include "agent/observe/scaling.h"
 #include "agent/observe/sites.h"
+#include "agent/observe/stale_copies.h"
 
 namespace castscope::observe {
 namespace {
@@ -43,21 +49,36 @@ bool in_autocast_code() {
   return true;
 }
 
-std::uint32_t name_stack(ThreadState& t, const RawStack& raw) {
+// Code that could not be pinned has no name: then nobody is known to own the region.
+RegionOpener find_opener(Definitions& definitions, const RawStack& raw) {
+  const PythonApi& api = g_process.python;
+  if (api.gil_check() == 0) return {};
+  KeepError keep(api);
+  return opener_of(api, definitions, raw);
+}
+
+// The reference holds until the next one is asked for. `raw` is the stack that runs, unless its opener is known.
+const RegionStack& name_stack(ThreadState& t, const RawStack& raw, const RegionOpener* opener = nullptr) {
   auto found = t.region_stacks.find(raw.hash);
-  if (found != t.region_stacks.end()) return found->second.definition;
+  if (found != t.region_stacks.end()) return found->second;
   Definitions& definitions = g_process.recording.load()->definitions;
-  RegionStack place{definitions.stack(raw), raw.truncated, {}};
-  if (t.region_stacks.size() >= kMaxStacks) return place.definition;
-  if (t.region_frames + raw.depth <= kMostRegionFrames && definitions.pinned(raw)) {
+  RegionStack place{definitions.stack(raw), raw.truncated, {}, {}};
+  const bool pinned = definitions.pinned(raw);
+  if (opener != nullptr)
+    place.opener = *opener;
+  else if (pinned)
+    place.opener = find_opener(definitions, raw);
+  if (t.region_stacks.size() >= kMaxStacks) t.region_stacks.clear(), t.region_frames = 0;
+  if (t.region_frames + raw.depth <= kMostRegionFrames && pinned) {
     place.frames.assign(raw.frames, raw.frames + raw.depth);
     t.region_frames += raw.depth;
   }
-  return t.region_stacks.emplace(raw.hash, std::move(place)).first->second.definition;
+  return t.region_stacks.emplace(raw.hash, std::move(place)).first->second;
 }
 
-std::uint32_t present_stack(ThreadState& t, std::uint64_t& hash) {
-  if (!g_process.has_python) return 0;
+const RegionStack& present_stack(ThreadState& t, std::uint64_t& hash) {
+  static const RegionStack* const kNone = new RegionStack;  // never taken down, as all else here
+  if (!g_process.has_python) return *kNone;
   RawStack raw;
   PythonStack::capture(g_process.python, t.python_thread, raw);
   hash = raw.hash;
@@ -72,7 +93,7 @@ std::uint32_t inherited_stack(ThreadState& t, const ThreadState& parent, std::ui
   raw.hash = hash;
   raw.truncated = known->second.truncated;
   for (const RawFrame& frame : known->second.frames) raw.frames[raw.depth++] = frame;
-  return name_stack(t, raw);
+  return name_stack(t, raw, &known->second.opener).definition;
 }
 
 lanes::RegionDefinition describe(const ThreadState& t, std::uint8_t device, lanes::RegionKind kind, std::uint32_t stack,
@@ -91,11 +112,28 @@ lanes::RegionDefinition describe(const ThreadState& t, std::uint8_t device, lane
 
 std::uint32_t define(const lanes::RegionDefinition& d) { return g_process.recording.load()->definitions.region(d); }
 
+// A region's object takes the cache setting of the thread that builds it, and a new thread begins with the cache on.
+void note_cache_setting(const ThreadState& t, OpenRegion& region) {
+  std::atomic<std::int32_t>& off = g_process.recording.load()->cache_off_regions;
+  region.cache_off = !t.cache_enabled && t.enabled_by_raw[region.device % 32] == 1;
+  if (region.cache_off)
+    off.fetch_add(1, std::memory_order_relaxed);
+  else if (t.cache_enabled && &region == t.open.data() && off.load(std::memory_order_relaxed) > 0)
+    region.asked |= lanes::kRegionCacheOffElsewhere;
+}
+
+void forget_cache_setting(OpenRegion& region) {
+  if (std::exchange(region.cache_off, false))
+    g_process.recording.load()->cache_off_regions.fetch_sub(1, std::memory_order_relaxed);
+}
+
 void announce(ThreadState& t, OpenRegion& region) {
   const std::size_t index = static_cast<std::size_t>(&region - t.open.data());
   const std::uint32_t parent = index == 0 ? 0 : t.open[index - 1].definition;
   region.as_told = describe(t, region.device, lanes::RegionKind::kContext, region.stack, parent,
                             static_cast<std::uint32_t>(index + 1));
+  if (!region.announced) note_cache_setting(t, region);
+  region.as_told.flags = region.asked;
   region.definition = define(region.as_told);
   if (region.announced) return;
   region.announced = true;
@@ -137,6 +175,25 @@ std::uint32_t name_region(ThreadState& t, std::uint8_t device) {
                                     raw ? t.raw_stack : 0, 0, 0));
 }
 
+// Where it is entered, whose it is and what was asked for, told by the frame of autocast.__enter__ and those around it.
+void look_at_entry(ThreadState& t, OpenRegion& region) {
+  const RegionStack& place = present_stack(t, region.stack_hash);
+  region.stack = place.definition;
+  if (!g_process.has_python) return;
+  const PythonApi& api = g_process.python;
+  region.opener = frame_at(api, t.python_thread, place.opener.opener);
+  if (place.opener.may_be_suspended) region.owner = frame_at(api, t.python_thread, place.opener.owner);
+  if (place.opener.runs_later) region.asked |= lanes::kRegionRunsLater;
+  if (!in_autocast_code() || api.gil_check() == 0) return;
+  const Asked asked = asked_of(PythonStack::top(api, t.python_thread));
+  if (asked.default_dtype) region.asked |= lanes::kRegionDefaultDtype;
+  if (!asked.enabled || t.enabled_by_raw[t.entering_device % 32] == 1) return;
+  // CUDA is asked whether it is there, any other device which dtypes it knows (torch/amp/autocast_mode.py).
+  constexpr std::uint8_t kCuda = 1;  // c10::DeviceType
+  const bool cuda = t.entering_device == kCuda;
+  region.asked |= lanes::kRegionAskedEnabled | (cuda ? lanes::kRegionNoDevice : lanes::kRegionBadDtype);
+}
+
 }  // namespace
 
 std::uint32_t find_region(ThreadState& t, std::uint8_t device) {
@@ -154,7 +211,7 @@ void region_device_switched(ThreadState& t, std::uint8_t device, bool enabled) {
   t.switched |= 1u << device % 32;
   t.region_known = false;
   if (enabled) g_process.recording.load()->call_sites.expect_calls();
-  if (!in_autocast_code() && enabled) t.raw_stack = present_stack(t, t.raw_stack_hash);
+  if (!in_autocast_code() && enabled) t.raw_stack = present_stack(t, t.raw_stack_hash).definition;
 }
 
 void region_cache_switched(ThreadState& t, bool enabled) {
@@ -176,11 +233,14 @@ void region_entered(ThreadState& t) {
       r.segment.header().steps.store(r.steps.current(), std::memory_order_relaxed);
       mark(t, lanes::EventKind::kStep, 0, static_cast<std::uint8_t>(entered.reason));
     }
+    operators::region_begins(t, entered.step_begins);
   }
   OpenRegion region;
-  region.stack = present_stack(t, region.stack_hash);
+  look_at_entry(t, region);
   region.serial = r.region_serial.fetch_add(1, std::memory_order_relaxed) + 1;
   region.device = t.entering_device;
+  region.enabled = t.enabled_by_raw[region.device % 32] == 1;
+  if (region.enabled) r.enabled_regions.fetch_add(1, std::memory_order_relaxed);
   t.open.push_back(region);
   t.region_serial = region.serial;
   t.region_known = false;
@@ -195,6 +255,10 @@ void regions_inherited(ThreadState& t, const ThreadState& parent) {
   for (const OpenRegion& known : parent.open) {
     OpenRegion& region = t.open.emplace_back(known);
     region.flags = lanes::kFlagInherited;
+    if (region.cache_off) r.cache_off_regions.fetch_add(1, std::memory_order_relaxed);
+    region.opener = region.owner = nullptr;  // whatever comes of it, the parent tells
+    region.others = {};
+    if (region.enabled) r.enabled_regions.fetch_add(1, std::memory_order_relaxed);
     region.stack = inherited_stack(t, parent, known.stack_hash);
     region.serial = t.region_serial = r.region_serial.fetch_add(1, std::memory_order_relaxed) + 1;
     if (!known.announced) continue;  // it will be
@@ -207,19 +271,76 @@ void regions_inherited(ThreadState& t, const ThreadState& parent) {
   if (!t.open.empty()) t.entered_in = r.steps.outermost_enter(g_process.python, entry).era;
 }
 
+namespace {
+
+// The region that ends. Coroutines may leave theirs in another order than they entered them; a region that nobody is
+// found to own ends as a `with` does, the last one first.
+struct Leaving {
+  std::size_t index;
+  bool by_owner;
+};
+Leaving leaving(ThreadState& t) {
+  const Leaving last{t.open.size() - 1, false};
+  const auto owned = [](const OpenRegion& region) { return region.owner != nullptr; };
+  if (!g_process.has_python || std::none_of(t.open.begin(), t.open.end(), owned)) return last;
+  std::uint64_t hash = 0;
+  const RegionStack& place = present_stack(t, hash);
+  if (!place.opener.may_be_suspended) return last;
+  const void* owner = frame_at(g_process.python, t.python_thread, place.opener.owner);
+  for (std::size_t i = t.open.size(); owner != nullptr && i-- > 0;)
+    if (t.open[i].owner == owner) return {i, true};
+  return last;
+}
+
+// The region was open until its owner left it: all that others did meanwhile, they did in it.
+void tell_leak(ThreadState& t, const OpenRegion& region) {
+  if (region.others.times == 0) return;
+  note_fact(t, {.kind = lanes::FactKind::kRegionLeaked,
+                .subject = region.definition,
+                .text = region.others.op,
+                .stack = region.others.stack,
+                .times = region.others.times});
+}
+
+}  // namespace
+
 void region_left(ThreadState& t) {
   Recording& r = *g_process.recording.load();
   if (t.open.empty()) return;
-  if (!t.open.back().announced) announce(t, t.open.back());
-  mark(t, lanes::EventKind::kRegionExit, t.open.back().definition, t.open.back().flags);
-  t.open.pop_back();
+  const auto [index, by_owner] = leaving(t);
+  OpenRegion& region = t.open[index];
+  if (!region.announced) announce(t, region);
+  if (by_owner) tell_leak(t, region);
+  mark(t, lanes::EventKind::kRegionExit, region.definition, region.flags);
+  if (region.enabled) r.enabled_regions.fetch_sub(1, std::memory_order_relaxed);
+  forget_cache_setting(region);
+  t.open.erase(t.open.begin() + static_cast<std::ptrdiff_t>(index));
   t.region_serial = t.open.empty() ? 0 : t.open.back().serial;
   t.region_known = false;
   if (t.open.empty()) r.steps.outermost_exit(t.entered_in);
 }
 
+// Its frames are gone while the region is open, or would be: a `with` is left before its function is.
+void regions_abandoned(ThreadState& t, bool thread_ends) {
+  if (thread_ends)
+    for (OpenRegion& region : t.open) forget_cache_setting(region);
+  const PythonApi& api = g_process.python;
+  if (!g_process.has_python) return;
+  const bool python_ended = api.is_initialized() == 0;
+  // A daemon's thread ends wherever it is when Python does.
+  if (thread_ends && (python_ended || (api.is_finalizing != nullptr && api.is_finalizing() != 0))) return;
+  if (!thread_ends && !python_ended && api.gil_check() == 0) return;
+  for (const OpenRegion& region : t.open) {
+    if (region.opener == nullptr || region.stack == 0 || region.definition == 0) continue;
+    if (!thread_ends && !python_ended && is_running(api, t.python_thread, region.opener)) continue;
+    note_fact(t, {.kind = lanes::FactKind::kRegionNeverLeft, .subject = region.definition, .stack = region.stack});
+  }
+}
+
 void cache_cleared(ThreadState& t) {
-  lanes::SegmentHeader& h = g_process.recording.load()->segment.header();
+  Recording& r = *g_process.recording.load();
+  copies_cleared(r);
+  lanes::SegmentHeader& h = r.segment.header();
   const std::uint64_t entries = h.cache_entries.exchange(0, std::memory_order_relaxed);
   const std::uint64_t bytes = h.cache_bytes.exchange(0, std::memory_order_relaxed);
   h.cache_clears.fetch_add(1, std::memory_order_relaxed);

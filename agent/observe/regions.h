@@ -30,6 +30,8 @@ void region_entered(ThreadState& t);
 void region_left(ThreadState& t);
 // `t` goes on, in a forked child, where `parent` was: in the regions that were open around the fork.
 void regions_inherited(ThreadState& t, const ThreadState& parent);
+// The thread ends, or its process does: regions that nobody will leave any more are told.
+void regions_abandoned(ThreadState& t, bool thread_ends);
 void cache_cleared(ThreadState& t);
 
 // Writes an event that is not a cast. `site`, `bytes`, `entries` as the kind asks.

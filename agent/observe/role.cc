@@ -80,6 +80,27 @@ bool is_held(const PythonApi& api, const RawStack& raw, const char* among, const
   return found;
 }
 
+// Whether any module that this thread is in the call of has it among its _buffers.
+bool is_buffer_around(const PythonApi& api, const PyObject* tensor) {
+  const void* call = PythonStack::module_call_code.load(std::memory_order_relaxed);
+  const void* frame = PythonStack::top(api);
+  for (; frame != nullptr; frame = read_at<const void*>(frame, api.frame.previous)) {
+    if (read_at<std::uint8_t>(frame, api.frame.owner) >= api.frame.first_foreign_owner) continue;
+    auto code = read_at<std::uintptr_t>(frame, api.frame.code);
+    if (api.frame.tagged) code &= ~std::uintptr_t{3};
+    if (reinterpret_cast<const void*>(code) != call) continue;
+    PyObject* dict = api.generic_dict(object(PythonStack::self_of(api, frame)), nullptr);
+    if (dict == nullptr) {
+      api.clear_error();
+      continue;
+    }
+    const bool found = holds(api, api.dict_item(dict, "_buffers"), tensor, 1);
+    api.dec_ref(dict);
+    if (found) return true;
+  }
+  return false;
+}
+
 // Module._wrapped_call_impl(self, *args, **kwargs): locals 1 and 2.
 bool is_root_argument(const PythonApi& api, const RawStack& raw, const PyObject* tensor) {
   if (tensor == nullptr) return false;
@@ -115,6 +136,9 @@ Role role_of(const CallFacts& f, lanes::Cause cause, std::string_view op, std::s
                     : is_memory_of_parameter(api, innermost_module(api, raw), tensor))
         return Role::kWeight;
       if (!f.requires_grad && is_held(api, raw, "_buffers", tensor_object, base_object)) return Role::kBuffer;
+      // FSDP casts what its module is given: a buffer of another one around it, too.
+      if (cause == lanes::Cause::kFsdp && tensor_object != nullptr && is_buffer_around(api, tensor_object))
+        return Role::kBuffer;
       root_argument = !f.requires_grad && is_root_argument(api, raw, tensor_object);
     }
   }

@@ -7,6 +7,7 @@
 #include "agent/observe/backward_node.h"
 #include "agent/observe/native_place.h"
 #include "agent/observe/role.h"
+#include "agent/observe/torch_python.h"
 
 namespace castscope::observe {
 namespace {
@@ -73,8 +74,12 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
     argument = site.argument;
   } else {
     const bool below_autocast = t.enabled_by_raw[facts.device % 32] == 1 && !autocast_enabled(facts.device);
-    const NativePlace place = native_place(native_caller, r.definitions.innermost(raw), facts.phase, below_autocast);
+    const Definitions::Place innermost = r.definitions.innermost(raw);
+    const NativePlace place = native_place(native_caller, innermost, facts.phase, below_autocast);
     d.cause = place.cause;
+    if (d.cause == lanes::Cause::kUserTo && may_cast_for_fsdp(innermost.file) &&
+        r.definitions.passes_through(raw, [](const Definitions::Place& at) { return is_fsdp(at.file); }))
+      d.cause = lanes::Cause::kFsdp;
     if (d.cause == lanes::Cause::kScript) r.script_weights.called_from(native_caller);
     d.op = r.definitions.op(place.cause == lanes::Cause::kBackward ? backward_node_name() : place.op);
   }
@@ -89,6 +94,11 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
   d.device = facts.device;
   const std::uint32_t site = r.definitions.site(d);
   const Counted counted = counter_of(r, t, site, facts.cause);
+  const bool is_weight = d.role == lanes::Role::kWeight || d.role == lanes::Role::kBuffer;
+  if (is_weight && d.why != lanes::WhyNotCached::kNone && counted.site != 0) counted.counter->version = 1;
+  // FSDP casts what its modules are given, whatever it means; a job that leaves casting to it has no region, and so no
+  // deep step.
+  if (d.cause == lanes::Cause::kFsdp) operators::first_cast_of(t, tensor, facts.to, counted.site);
 
   // A first sight may teach which code calls modules: the key was made without that knowledge.
   if (key.module == nullptr) r.modules.give_back(std::exchange(module.weakref, nullptr));

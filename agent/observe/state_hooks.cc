@@ -1,5 +1,4 @@
-// Autocast's state functions and GradScaler's operators: each runs PyTorch's own and then notes what it meant.
-#include <cstring>
+// Autocast's state functions: each runs PyTorch's own and then notes what it meant.
 #include <exception>
 
 #include "agent/observe/call_frame.h"
@@ -48,28 +47,6 @@ void clear_cache() {
   if (ThreadState* t = thread_state()) note([&] { cache_cleared(*t); });
 }
 
-void scaler_marked() {
-  Recording* r = g_process.recording.load(std::memory_order_acquire);
-  if (r == nullptr) return;
-  r->steps.optimizer_stepped();
-  if (ThreadState* t = thread_slot()) mark(*t, lanes::EventKind::kScaler);
-}
-
-at::Tensor& amp_update_scale(at::Tensor& scale, at::Tensor& growth_tracker, const at::Tensor& found_inf, double growth,
-                             double backoff, std::int64_t interval) {
-  using F = at::Tensor& (*)(at::Tensor&, at::Tensor&, const at::Tensor&, double, double, std::int64_t);
-  at::Tensor& result =
-      original<F>(CASTSCOPE_HOOK_AMP_UPDATE_SCALE)(scale, growth_tracker, found_inf, growth, backoff, interval);
-  scaler_marked();
-  return result;
-}
-
-void amp_unscale(at::TensorList gradients, at::Tensor& found_inf, const at::Tensor& inverse_scale) {
-  using F = void (*)(at::TensorList, at::Tensor&, const at::Tensor&);
-  original<F>(CASTSCOPE_HOOK_AMP_UNSCALE)(gradients, found_inf, inverse_scale);
-  scaler_marked();
-}
-
 }  // namespace
 
 void* state_hook(castscope_hook hook) {
@@ -84,41 +61,13 @@ void* state_hook(castscope_hook hook) {
       return reinterpret_cast<void*>(&decrement_nesting);
     case CASTSCOPE_HOOK_CLEAR_CACHE:
       return reinterpret_cast<void*>(&clear_cache);
-    case CASTSCOPE_HOOK_AMP_UPDATE_SCALE:
-      return reinterpret_cast<void*>(&amp_update_scale);
-    case CASTSCOPE_HOOK_AMP_UNSCALE:
-      return reinterpret_cast<void*>(&amp_unscale);
+    case CASTSCOPE_HOOK_ENGINE_EXECUTE:
+      return engine_hook();
+    case CASTSCOPE_HOOK_PRIVATEUSE1_BACKEND:
+      return privateuse1_hook();
     default:
       return nullptr;
   }
-}
-
-namespace {
-
-// torch.optim wraps every optimizer's step in record_function("Optimizer.step#CLASS.step") (profile_hook_step). One may
-// call another's: the outermost counts.
-thread_local std::uint32_t t_optimizer_steps = 0;
-
-bool is_optimizer_step(const char* name) {
-  constexpr char kStep[] = "Optimizer.step#";
-  return name != nullptr && std::strncmp(name, kStep, sizeof kStep - 1) == 0;
-}
-
-}  // namespace
-
-bool in_optimizer_step() { return t_optimizer_steps > 0; }
-
-void user_scope_begins(const char* name) {
-  if (is_optimizer_step(name)) ++t_optimizer_steps;
-}
-
-void user_scope_ended(const char* name) {
-  if (!is_optimizer_step(name)) return;
-  if (t_optimizer_steps > 0) --t_optimizer_steps;
-  Recording* r = g_process.recording.load(std::memory_order_acquire);
-  if (r == nullptr) return;
-  if (!in_optimizer_step()) r->steps.optimizer_ran();
-  if (ThreadState* t = thread_slot()) mark(*t, lanes::EventKind::kOptimizer);
 }
 
 void explicit_step() {
@@ -128,6 +77,7 @@ void explicit_step() {
   r.steps.explicit_step();
   r.segment.header().steps.store(r.steps.current(), std::memory_order_relaxed);
   mark(*t, lanes::EventKind::kStep, 0, static_cast<std::uint8_t>(lanes::StepReason::kExplicit));
+  note([&] { operators::region_begins(*t, true); });
 }
 
 }  // namespace castscope::observe

@@ -44,6 +44,8 @@ class Steps {
   // A thread enters its outermost region.
   Entered outermost_enter(const PythonApi& api, const Entry& entry);
   void outermost_exit(Era era);  // … leaves it, or ends within
+  // A thread is in a region that it entered since the last optimizer step.
+  bool any_open() const { return static_cast<std::uint32_t>(open_.load(std::memory_order_relaxed)) > 0; }
   void optimizer_stepped();
   // … and it had its range.
   void optimizer_ran() {

@@ -4,12 +4,17 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "agent/lanes/lane_writer.h"
 #include "agent/observe/python_api.h"
 #include "agent/observe/python_stack.h"
+#include "agent/observe/region_opener.h"
+#include "agent/operators/deep.h"
 
 namespace castscope::observe {
 
@@ -44,6 +49,7 @@ struct ReturnAddressEntry {
 struct RegionStack {
   std::uint32_t definition = 0;
   bool truncated = false;
+  RegionOpener opener;
   std::vector<RawFrame> frames;
 };
 // So many frames are kept in one thread. A region entered elsewhere has no place in a forked child.
@@ -55,9 +61,21 @@ struct OpenRegion {
   std::uint32_t definition = 0;
   std::uint8_t device = 0;
   bool announced = false;             // its enter event was written
+  bool enabled = false;               // when it was entered: counted in Recording::enabled_regions
   std::uint8_t flags = 0;             // of its events: kFlagInherited
   std::uint64_t stack_hash = 0;       // in region_stacks
   lanes::RegionDefinition as_told{};  // when it has a definition
+  std::uint8_t asked = 0;             // lanes::kRegion… that its definition gets
+  bool cache_off = false;             // it is one of Recording::cache_off_regions
+  // Frames, only good for comparing with those that run.
+  const void* opener = nullptr;  // in which it was entered
+  const void* owner = nullptr;   // as long as which it is meant to be open, where that may be suspended; else nullptr
+  // Operators that autocast cast in deep steps while the owner was suspended.
+  struct {
+    std::uint64_t times = 0;
+    std::uint32_t stack = 0;  // of the first
+    std::string_view op;      // its name, which lasts
+  } others;
 };
 
 // Open addressing, power of two. Small ones are laid out anew, four times as large, when a quarter full: a thread that
@@ -117,6 +135,12 @@ struct Conversion {
   bool plain = false;
 };
 
+// A fact as it was met: facts.h.
+struct FactEntry {
+  std::uint32_t id = 0;  // definition; 0 = it is left out
+  lanes::Counter* counter = nullptr;
+};
+
 struct ThreadState {
   explicit ThreadState(lanes::SegmentWriter& segment, lanes::Lane& lane) : lane(segment, lane) {}
 
@@ -152,7 +176,16 @@ struct ThreadState {
   CallTable<PassEntry> passes{kFirstPasses};
   std::unordered_map<std::uint64_t, RegionStack> region_stacks;  // by stack hash
   std::size_t region_frames = 0;                                 // kept in them
-  std::unordered_map<std::uint32_t, lanes::Counter*> counters;   // site → its one counter in this lane
+  std::unordered_map<std::uint32_t, lanes::Counter*> counters;   // site, operator use, … → its counter in this lane
+  std::unordered_map<std::uint64_t, FactEntry> facts;            // by a hash of all that tells one from another
+  // errors.h
+  std::string last_error;  // text of the last native one
+  struct ErrorsAt {
+    std::uint32_t known = 0;
+    std::array<std::size_t, 4> texts{};  // their hashes
+  };
+  std::unordered_map<std::uint64_t, ErrorsAt> errors;  // by stack hash
+  std::unique_ptr<operators::ThreadOperators, operators::DeleteThreadOperators> operators;
 };
 
 }  // namespace castscope::observe

@@ -16,6 +16,8 @@ constexpr Function kCasts[] = {
 };
 constexpr std::string_view kOperators[] = {"/torch/_prims_common/", "/torch/_prims/", "/torch/_refs/",
                                            "/torch/_decomp/"};
+constexpr std::string_view kWithoutValues[] = {"/torch/_subclasses/", "/torch/fx/experimental/",
+                                               "/torch/_dynamo/convert_frame.py", "/torch/_dynamo/symbolic_convert.py"};
 
 }  // namespace
 
@@ -29,6 +31,36 @@ bool has_operators(std::string_view file) {
   for (const std::string_view folder : kOperators)
     if (file.find(folder) != std::string_view::npos) return true;
   return false;
+}
+
+bool is_grad_scaler(std::string_view file) { return file.ends_with("/torch/amp/grad_scaler.py"); }
+
+bool clips_gradients(std::string_view file, std::string_view function) {
+  if (!file.ends_with("/torch/nn/utils/clip_grad.py")) return false;
+  return function == "_clip_grads_with_norm_" || function == "clip_grad_norm_" || function == "clip_grad_value_";
+}
+
+bool is_fsdp(std::string_view file) { return file.find("/torch/distributed/fsdp/") != std::string_view::npos; }
+
+bool may_cast_for_fsdp(std::string_view file) { return is_fsdp(file) || file.ends_with("/torch/distributed/utils.py"); }
+
+bool runs_without_values(std::string_view file) {
+  for (const std::string_view part : kWithoutValues)
+    if (file.find(part) != std::string_view::npos) return true;
+  return false;
+}
+
+bool is_torch_imported(const PythonApi& api) {
+  KeepError keep(api);
+  PyObject* torch = api.dict_item(api.import_modules(), "torch");
+  PyObject* spec = torch == nullptr ? nullptr : api.get_attribute(torch, "__spec__");
+  if (spec == nullptr) return false;
+  // importlib's own mark, which `import` itself goes by (Python/import.c, import_ensure_initialized).
+  PyObject* initializing = api.get_attribute(spec, "_initializing");
+  const bool done = initializing == nullptr || api.is_true(initializing) == 0;
+  if (initializing != nullptr) api.dec_ref(initializing);
+  api.dec_ref(spec);
+  return done;
 }
 
 // FRAME_COUNTER of torch/_dynamo/convert_frame.py (get_compile_id): the frames that it began to compile.

@@ -15,6 +15,20 @@ bool casts_for_autocast(std::string_view file, std::string_view function);
 // call.
 bool has_operators(std::string_view file);
 
+// The file of torch.amp.GradScaler.
+bool is_grad_scaler(std::string_view file);
+// A function that changes gradients to bound their norm or their values.
+bool clips_gradients(std::string_view file, std::string_view function);
+// A file of FSDP, which casts by its own policy; and one of those from which it may call for it.
+bool is_fsdp(std::string_view file);
+bool may_cast_for_fsdp(std::string_view file);
+
+// A file of PyTorch's that runs the job's code, or operators, on tensors without values.
+bool runs_without_values(std::string_view file);
+
+// Whether `import torch` has come to its end. GIL held.
+bool is_torch_imported(const PythonApi& api);
+
 // Whether Dynamo compiled anything in this process so far; true where that is not known. GIL held.
 bool dynamo_compiled(const PythonApi& api);
 

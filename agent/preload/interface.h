@@ -5,11 +5,12 @@
 
 #include <stdint.h>
 
-#define CASTSCOPE_PRELOAD_ABI 3
+#define CASTSCOPE_PRELOAD_ABI 4
 
 /* X(enumerator, mangled name, may it load the agent in a process that never calls initModule?)
- * Every name is exported by libtorch_cpu and reached through the PLT, from inside libtorch_cpu too (checked on 1.13.1,
- * 2.6.0, 2.13.0, 2.14.1 with `readelf -rW`). A name that a PyTorch lacks is never called there and does no harm. */
+ * Every name is exported by libtorch_cpu, or by libc10 below it, and reached through the PLT, from inside too (checked
+ * on 1.13.1, 2.6.0, 2.13.0, 2.14.1 with `readelf -rW`). A name that a PyTorch lacks is never called there and does no
+ * harm. */
 #define CASTSCOPE_HOOKS(X)                                                                                                                            \
   X(CACHED_CAST, _ZN2at8autocast11cached_castEN3c1010ScalarTypeERKNS_6TensorENS1_10DeviceTypeE, 1)                                                    \
   X(CLEAR_CACHE, _ZN2at8autocast11clear_cacheEv, 0)                                                                                                   \
@@ -17,6 +18,9 @@
   X(DECREMENT_NESTING, _ZN2at8autocast17decrement_nestingEv, 0)                                                                                       \
   X(SET_AUTOCAST_ENABLED, _ZN2at8autocast20set_autocast_enabledEN3c1010DeviceTypeEb, 1)                                                               \
   X(SET_AUTOCAST_CACHE_ENABLED, _ZN2at8autocast26set_autocast_cache_enabledEb, 0)                                                                     \
+  X(PRIVATEUSE1_BACKEND, _ZN3c1023get_privateuse1_backendB5cxx11Eb, 0)                                                                                \
+  X(ENGINE_EXECUTE, _ZN5torch8autograd6Engine7executeERKSt6vectorINS0_4EdgeESaIS3_EERKS2_IN2at6TensorESaIS9_EEbbbS7_,                                 \
+    0)                                                                                                                                                \
   X(TO_COPY,                                                                                                                                          \
     _ZN2at4_ops8_to_copy4callERKNS_6TensorESt8optionalIN3c1010ScalarTypeEES5_INS6_6LayoutEES5_INS6_6DeviceEES5_IbEbS5_INS6_12MemoryFormatEE,          \
     0)                                                                                                                                                \
@@ -30,7 +34,9 @@
   X(AMP_UPDATE_SCALE, _ZN2at4_ops18_amp_update_scale_4callERNS_6TensorES3_RKS2_ddl, 0)                                                                \
   X(AMP_UNSCALE, _ZN2at4_ops42_amp_foreach_non_finite_check_and_unscale_4callEN3c108ArrayRefINS_6TensorEEERS4_RKS4_,                                  \
     0)                                                                                                                                                \
-  X(FOLD_CONSTANT, _ZN5torch3jit26runNodeIfInputsAreConstantEPKNS0_4NodeEbPNS0_7AliasDbE, 0)
+  X(FOLD_CONSTANT, _ZN5torch3jit26runNodeIfInputsAreConstantEPKNS0_4NodeEbPNS0_7AliasDbE, 0)                                                          \
+  X(ERROR_COMPLETE, _ZN3c105ErrorC1ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE, 0)                                      \
+  X(ERROR_BASE, _ZN3c105ErrorC2ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE, 0)
 
 enum castscope_hook {
 #define CASTSCOPE_HOOK_ENUM(name, symbol, loads) CASTSCOPE_HOOK_##name,

@@ -13,6 +13,7 @@ import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TAG = "py3-none-linux_x86_64"
+ENTRY_POINTS = "[pytest11]\ncastscope = castscope.pytest_plugin\n"
 
 
 def _version():
@@ -62,6 +63,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     wheel.add(f"{name}.dist-info/METADATA", _metadata().encode())
     wheel.add(f"{name}.dist-info/WHEEL",
               f"Wheel-Version: 1.0\nGenerator: castscope\nRoot-Is-Purelib: false\nTag: {TAG}\n".encode())
+    wheel.add(f"{name}.dist-info/entry_points.txt", ENTRY_POINTS.encode())
     wheel.add(f"{name}.dist-info/licenses/LICENSE", (ROOT / "LICENSE").read_bytes())
     wheel.close(f"{name}.dist-info/RECORD")
     return file_name

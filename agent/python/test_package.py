@@ -1,8 +1,10 @@
 """The package in a process that castscope does not watch: everything is there and does nothing."""
 
+import configparser
 import pathlib
 import subprocess
 import sys
+import tomllib
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -25,3 +27,14 @@ def test_version_is_that_of_the_wheel():
     sys.path.insert(0, str(HERE))
     import build_wheel
     assert run("import castscope; print(castscope.__version__)").stdout.strip() == build_wheel._version()
+
+
+def test_the_wheel_names_the_pytest_plugin_of_the_project():
+    sys.path.insert(0, str(HERE))
+    import build_wheel
+    project = tomllib.loads((HERE.parents[1] / "pyproject.toml").read_text())["project"]
+    parser = configparser.ConfigParser()
+    parser.read_string(build_wheel.ENTRY_POINTS)
+    assert {group: dict(parser[group]) for group in parser.sections()} == project["entry-points"]
+    (plugin,) = project["entry-points"]["pytest11"].values()
+    assert run(f"import {plugin}").returncode == 0

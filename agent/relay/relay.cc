@@ -52,6 +52,7 @@ v1::Hello make_hello(const Options& options, const std::string& host) {
   hello.set_host(host);
   hello.set_name(wire::to_utf8(options.run.name));
   hello.set_cwd(wire::to_utf8(options.run.cwd));
+  hello.set_checkout(wire::to_utf8(options.run.checkout));
   hello.set_begin_realtime_ns(options.run.begin_realtime_ns);
   std::size_t bytes = 0;
   for (const std::string& word : options.run.command) {

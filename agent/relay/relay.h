@@ -32,6 +32,7 @@ struct RunInfo {
   std::string host = {};  // "" = gethostname
   std::int64_t begin_realtime_ns = 0;
   std::string castscope_version = {};
+  std::string checkout = {};  // the folder at or above cwd that version control knows, "" = none
 };
 
 struct Options {

@@ -1,6 +1,7 @@
 #include "agent/relay/segment_source.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -115,12 +116,9 @@ void SegmentSource::add_counter(v1::Counters* to, std::uint32_t lane, const lane
 bool SegmentSource::collect_counters(v1::Counters* to) {
   bool more = false;
   const std::size_t lanes = lanes_.size();
-  totals_ = {};
   for (std::size_t i = 0; i < lanes; ++i) {
     const std::uint32_t id = reader_->lane_state(i).id;
     for (const lanes::CounterValues& values : reader_->counters(i)) {
-      totals_.casts += values.casts;
-      totals_.hits += values.hits;
       lanes::CounterValues& told = lanes_[i].told[values.site];
       if (told == values || (values == lanes::CounterValues{.site = values.site})) continue;
       if (to->lane_size() >= static_cast<int>(wire::kMostCountersInMessage)) {
@@ -137,7 +135,6 @@ bool SegmentSource::collect_counters(v1::Counters* to) {
 void SegmentSource::collect_states(v1::Batch* to) {
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     const lanes::LaneState state = reader_->lane_state(i);
-    totals_.dropped += state.dropped;
     Lane& lane = lanes_[i];
     if (lane.state_told && state == lane.state) continue;
     lane.state = state;
@@ -149,9 +146,6 @@ void SegmentSource::collect_states(v1::Batch* to) {
     told.set_dropped(state.dropped);
   }
   const lanes::ProcessState state = reader_->process_state();
-  totals_.casts += state.lost.casts + state.lost_other.casts;
-  totals_.hits += state.lost.hits;
-  totals_.dropped += state.lost_events;
   if (state_told_ && state == told_state_) return;
   // Lane 0: threads that could get none.
   if (!(state.lost == told_state_.lost)) add_counter(to->mutable_counters(), 0, state.lost);
@@ -169,6 +163,37 @@ void SegmentSource::collect_states(v1::Batch* to) {
   gauges.set_cache_clears(state.cache_clears);
   gauges.set_steps(state.steps);
   gauges.set_lost_definitions(state.lost_definitions);
+  gauges.set_deep_steps(state.deep_steps);
+  gauges.set_deep_operators(state.deep_operators);
+  gauges.set_deep_ns(reader_->clock().duration_ns(state.deep_ticks));
+}
+
+bool SegmentSource::take_definitions(std::string* records) {
+  const bool more = reader_->definitions(kDefinitionBytesPerBatch, records);
+  lanes::DefinitionHeader header{};
+  for (std::size_t at = 0; at < records->size(); at += header.size) {  // whole records, which the reader has checked
+    std::memcpy(&header, records->data() + at, sizeof header);
+    const bool counts_no_casts = header.kind == lanes::DefinitionKind::kOperatorUse ||
+                                 header.kind == lanes::DefinitionKind::kFlow ||
+                                 header.kind == lanes::DefinitionKind::kFact;
+    if (!counts_no_casts || header.id > lanes::kMaxSegmentBytes / sizeof(lanes::Counter)) continue;
+    if (header.id >= no_site_.size()) no_site_.resize(header.id + 1);
+    no_site_[header.id] = true;
+  }
+  return more;
+}
+
+void SegmentSource::add_up() {
+  const lanes::ProcessState& state = told_state_;
+  totals_ = {.casts = state.lost.casts + state.lost_other.casts, .hits = state.lost.hits, .dropped = state.lost_events};
+  for (const Lane& lane : lanes_) {
+    totals_.dropped += lane.state.dropped;
+    for (const auto& [site, values] : lane.told) {
+      if (site < no_site_.size() && no_site_[site]) continue;
+      totals_.casts += values.casts;
+      totals_.hits += values.hits;
+    }
+  }
 }
 
 std::vector<SegmentSource::Made> SegmentSource::make_batches(End tell, Clock::time_point now) {
@@ -183,7 +208,8 @@ std::vector<SegmentSource::Made> SegmentSource::make_batches(End tell, Clock::ti
   }
   v1::Batch* batch = add();
   if (!std::exchange(introduced_, true)) add_begin(batch);
-  while (reader_->definitions(kDefinitionBytesPerBatch, batch->mutable_definitions())) batch = add();
+  while (take_definitions(batch->mutable_definitions())) batch = add();
+  add_up();
   std::size_t bytes = batch->definitions().size();
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     Lane& lane = lanes_[i];

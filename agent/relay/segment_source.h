@@ -58,7 +58,7 @@ class SegmentSource {
   struct Totals {
     std::uint64_t casts = 0, hits = 0, dropped = 0;
   };
-  const Totals& totals() const { return totals_; }  // at the last make_batches
+  const Totals& totals() const { return totals_; }  // at the last make_batches; of casts, not of what deep steps count
 
  private:
   struct Lane {
@@ -76,6 +76,9 @@ class SegmentSource {
   bool collect_counters(v1::Counters* to);  // true: there are more than fit into one message
   void collect_states(v1::Batch* to);
   void forget_what_was_told();
+  // The next definitions, about one message's worth. False when there are no more for now.
+  bool take_definitions(std::string* records);
+  void add_up();
   int exit_status() const;
   void to_nanoseconds(std::vector<lanes::Event>* events, std::size_t from) const;
 
@@ -88,6 +91,7 @@ class SegmentSource {
   lanes::ProcessState told_state_;
   bool state_told_ = false;
   Totals totals_;
+  std::vector<bool> no_site_;  // by number: defined as an operator use, a flow or a fact
   std::uint64_t events_acknowledged_ = 0;
   ProcessEnd end_ = ProcessEnd::kRunning;
   int known_exit_status_ = -1;

@@ -124,6 +124,37 @@ TEST_F(SegmentSourceTest, CountsThreadsWithoutALane) {
   EXPECT_EQ(source_->totals().casts, 6u);
 }
 
+// What deep steps count goes the way of casts, and is none.
+TEST_F(SegmentSourceTest, TellsWhatDeepStepsCountedAndAddsItToNoTotal) {
+  open();
+  lanes::Lane& lane = new_lane();
+  lanes::LaneWriter::add(writer_->new_counter(&lane, 1)->casts, 2);
+  std::uint32_t number = 1;
+  for (const lanes::DefinitionKind kind :
+       {lanes::DefinitionKind::kOperatorUse, lanes::DefinitionKind::kFlow, lanes::DefinitionKind::kFact}) {
+    const lanes::OperatorUseDefinition payload{};
+    writer_->define(kind, ++number, &payload, sizeof payload);
+    lanes::Counter* counter = writer_->new_counter(&lane, number);
+    lanes::LaneWriter::add(counter->casts, 100);
+    lanes::LaneWriter::add(counter->ticks, 70);
+  }
+  lanes::SegmentHeader& header = writer_->header();
+  header.deep_steps.fetch_add(3);
+  header.deep_operators.fetch_add(300);
+  header.deep_ticks.fetch_add(4000);
+  const Made made = flush();
+  const v1::Batch& batch = made[0].message->batch();
+  ASSERT_EQ(batch.counters().site_size(), 4);
+  EXPECT_EQ(batch.counters().casts(3), 100u);
+  EXPECT_EQ(batch.counters().cpu_ns(3), 70u);
+  EXPECT_EQ(batch.gauges().deep_steps(), 3u);
+  EXPECT_EQ(batch.gauges().deep_operators(), 300u);
+  EXPECT_EQ(batch.gauges().deep_ns(), 4000u) << "the segment's clock counts ns here";
+  EXPECT_EQ(source_->totals().casts, 2u);
+  flush();
+  EXPECT_EQ(source_->totals().casts, 2u);
+}
+
 // Counters of full messages and those of threads without a lane do not share one.
 TEST_F(SegmentSourceTest, NoMessageHasMoreCountersThanTheCollectorTakes) {
   open();

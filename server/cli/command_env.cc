@@ -14,7 +14,7 @@ namespace castscope::cli {
 namespace {
 
 struct EnvOptions {
-  std::string output, collector;
+  std::string output, collector, deep;
   bool plain = false;
   std::vector<std::string> command;
 };
@@ -51,6 +51,7 @@ int print_environment(const EnvOptions& options) {
     }
     variables.push_back(absl::StrCat("CASTSCOPE_OUT=", place));
   }
+  if (!options.deep.empty()) variables.push_back(absl::StrCat("CASTSCOPE_DEEP=", options.deep));
   if (!options.collector.empty()) variables.push_back(absl::StrCat("CASTSCOPE_COLLECTOR=", options.collector));
   for (const std::string& variable : variables) {
     if (!options.plain || variable.find_first_of(" \t\n*?[") == std::string::npos) continue;
@@ -74,6 +75,7 @@ void add_env(CommandLine& line) {
   auto options = std::make_shared<EnvOptions>();
   command->add_option("-o,--output", options->output, "Where the run goes, as for `castscope run`");
   command->add_option("--collector", options->collector, "Send to a `castscope serve` at HOST:PORT");
+  command->add_option("--deep", options->deep, "Which steps are deep, as for `castscope run`")->check(deep_problem);
   command->add_flag("--plain", options->plain, "NAME=VALUE without export and quotes, for env(1)");
   command->prefix_command();
   command->footer(

@@ -13,10 +13,17 @@
 #include "server/cli/commands.h"
 #include "server/cli/proc.h"
 #include "server/cli/recording.h"
+#include "server/cli/settings_file.h"
 #include "server/cli/summary.h"
 
 namespace castscope::cli {
 namespace {
+
+// Nobody is there to be told of a castscope.json that is wrong: `castscope check` will.
+rules::Settings settings_of_job(const RunRecord& record) {
+  auto settings = settings_for("", record.cwd);
+  return settings.ok() ? *settings : rules::Settings();
+}
 
 using std::chrono::milliseconds;
 
@@ -102,7 +109,8 @@ int relay_until_end(const std::string& path, CollectorAddress collector) {
                            .overwrite = false,
                            .resume = false,
                            .main_process = first_attached(directory),
-                           .collector = collector};
+                           .collector = collector,
+                           .settings = settings_of_job(record)};
   auto recording = Recording::begin(options);
   RecordingResult result;
   if (recording.ok()) {
@@ -185,7 +193,8 @@ int recover(const RunDirectory& directory, const RecoverOptions& options) {
                                      .resume = resume,
                                      .main_process = first_attached(directory),
                                      .expected = expected,
-                                     .collector = {}});
+                                     .collector = {},
+                                     .settings = settings_of_job(record)});
   if (!recording.ok()) {
     say(std::string(recording.status().message()));
     return kOwnFailure;

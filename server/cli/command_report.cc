@@ -1,135 +1,149 @@
 // castscope report, convert, version: questions to a finished run.
-#include <sys/stat.h>
-
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <memory>
+#include <ostream>
 
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands.h"
+#include "server/cli/output_file.h"
 #include "server/cli/recording.h"
+#include "server/cli/settings_file.h"
 #include "server/cli/summary.h"
 #include "server/cli/version.h"
 #include "server/report/convert.h"
-#include "server/report/json.h"
+#include "server/report/formats.h"
+#include "server/report/timeline.h"
 
 namespace castscope::cli {
 namespace {
 
 struct ReportOptions {
-  std::string run_file, output;
+  std::string run_file, output, config, format = "json";
   bool force = false, summary = false;
 };
 
-int fail(const absl::Status& status) {
+int fail(const absl::Status& status, int exit_status) {
   say(std::string(status.message()));
-  return kOwnFailure;
+  return exit_status;
 }
 
-bool is_same_file(const std::string& one, const std::string& other) {
-  struct stat a, b;
-  return stat(one.c_str(), &a) == 0 && stat(other.c_str(), &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
-// SQLite would take a file of such a name, once it is there, for a part of the run.
-bool is_part_of(const std::string& run_file, const std::string& output) {
-  namespace fs = std::filesystem;
-  if (is_same_file(run_file, output)) return true;
-  const std::string folder = fs::path(output).parent_path().string(),
-                    of_run = fs::path(run_file).parent_path().string();
-  const bool same_folder = is_same_file(folder.empty() ? "." : folder, of_run.empty() ? "." : of_run);
-  const std::string name = fs::path(output).filename().string(), run_name = fs::path(run_file).filename().string();
-  for (const char* suffix : {"-wal", "-shm", "-journal"}) {
-    if (is_same_file(run_file + suffix, output) || (same_folder && name == run_name + suffix)) return true;
+// Runs `write` on standard output or a file; 0, or the exit status when something failed, which was said. A file
+// appears under its name when all of it is there.
+int into_output(const std::string& output, const std::function<absl::Status(std::ostream&)>& write) {
+  if (to_stdout(output)) {
+    const absl::Status status = write(std::cout);
+    if (!std::cout) return fail(absl::UnavailableError("standard output cannot be written"), kUsage);
+    return status.ok() ? 0 : fail(status, kIncompleteData);
   }
-  return false;
-}
-
-// "" and "-" are standard output. An existing file is the user's until --force, and the run file for ever.
-absl::Status refuse_output(const std::string& output, const std::string& run, bool force) {
-  if (output.empty() || output == "-") return absl::OkStatus();
   std::error_code error;
-  const std::filesystem::path real = std::filesystem::canonical(run, error);  // SQLite's files lie beside that
-  const std::string run_file = error ? run : real.string();
-  if (is_part_of(run_file, output) || is_same_file(run_file, output + ".new")) {  // where it is written at first
-    return absl::InvalidArgumentError(absl::StrCat(output, " is the run itself: choose another -o FILE"));
-  }
-  if (force || !std::filesystem::exists(output, error)) return absl::OkStatus();
-  return absl::AlreadyExistsError(absl::StrCat(output, " exists: choose another -o FILE, or --force"));
-}
-
-absl::Status write_stdout(const std::string& text) {
-  bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  return written ? absl::OkStatus() : absl::UnavailableError("standard output cannot be written");
+  const bool in_place = std::filesystem::exists(output, error) && !std::filesystem::is_regular_file(output, error);
+  const std::string fresh = in_place ? output : absl::StrCat(output, ".new");
+  std::ofstream file(fresh, std::ios::binary | std::ios::trunc);
+  const auto cannot = [&](int why) {
+    return fail(absl::UnavailableError(
+                    absl::StrCat(output, " cannot be written: ", std::strerror(why), "; choose another -o FILE")),
+                kUsage);
+  };
+  if (!file) return cannot(errno);
+  const absl::Status status = write(file);
+  const bool all_readable = absl::IsDataLoss(status) && file.tellp() > 0;  // of a file that is damaged or cut short
+  file.close();
+  const int why = errno;
+  const bool written = static_cast<bool>(file);
+  if (written && (status.ok() || all_readable) && (in_place || std::rename(fresh.c_str(), output.c_str()) == 0))
+    return status.ok() ? 0 : fail(status, kIncompleteData);
+  const int of_rename = errno;
+  if (!in_place) std::remove(fresh.c_str());
+  if (!written) return cannot(why == 0 ? ENOSPC : why);
+  return status.ok() ? cannot(of_rename) : fail(status, kIncompleteData);
 }
 
 int report(const ReportOptions& options) {
-  absl::Status status = refuse_output(options.output, options.run_file, options.force);
-  if (!status.ok()) return fail(status);
-  auto data = store::read_run(options.run_file);
-  if (!data.ok()) return fail(data.status());
+  if (absl::Status status = refuse_output(options.output, {options.run_file}, options.force); !status.ok())
+    return fail(status, kUsage);
+  const auto settings = settings_here(options.config);
+  if (!settings.ok()) return fail(settings.status(), kUsage);
   if (options.summary) {
-    print_summary(*data, {std::filesystem::path(options.run_file).replace_extension().string()});
-    return 0;
+    const auto data = store::read_as_it_is(options.run_file);
+    if (!data.ok()) return fail(data.status(), kIncompleteData);
+    print_summary(*data, {std::filesystem::path(options.run_file).replace_extension().string()}, *settings);
+    const absl::Status damage = report::damage_status(options.run_file, *data);
+    return damage.ok() ? 0 : fail(damage, kIncompleteData);
   }
-  std::string text = report::json_text(*data);
-  status = options.output.empty() || options.output == "-" ? write_stdout(text) : write_text_file(options.output, text);
-  return status.ok() ? 0 : fail(status);
+  return into_output(options.output, [&](std::ostream& out) {
+    return report::write_report(options.run_file, *report::format_of(options.format), *settings, out);
+  });
 }
 
-int convert(const ReportOptions& options, const std::string& format_name) {
-  absl::Status status = refuse_output(options.output, options.run_file, options.force);
-  if (!status.ok()) return fail(status);
-  auto format = report::event_format(format_name);
-  if (!format) return fail(absl::InvalidArgumentError(absl::StrCat("there is no format ", format_name)));
-  if (options.output.empty() || options.output == "-") {
-    status = report::convert(options.run_file, *format, std::cout);
-    std::cout.flush();
-    if (status.ok() && !std::cout) status = absl::UnavailableError("standard output cannot be written");
-  } else {
-    std::ofstream file(options.output, std::ios::binary | std::ios::trunc);
-    if (!file) return fail(absl::UnavailableError(absl::StrCat(options.output, " cannot be written")));
-    status = report::convert(options.run_file, *format, file);
-    file.close();
-    if (status.ok() && !file) status = absl::UnavailableError(absl::StrCat(options.output, " cannot be written"));
+int convert(const ReportOptions& options) {
+  if (absl::Status status = refuse_output(options.output, {options.run_file}, options.force); !status.ok())
+    return fail(status, kUsage);
+  return into_output(options.output, [&](std::ostream& out) {
+    return report::convert(options.run_file, *report::event_format(options.format), out);
+  });
+}
+
+std::vector<std::string> format_names() {
+  std::vector<std::string> names;
+  for (const report::FormatName& one : report::formats()) names.emplace_back(one.name);
+  return names;
+}
+
+std::string format_help() {
+  std::string text;
+  for (const report::FormatName& one : report::formats()) {
+    text.append(text.empty() ? "" : "; ").append(one.name).append(": ").append(one.meaning);
   }
-  return status.ok() ? 0 : fail(status);
+  return text;
 }
 
 }  // namespace
 
 void add_report(CommandLine& line) {
-  auto* command = line.app.add_subcommand("report", "Give the JSON report of a run file");
+  auto* command = line.app.add_subcommand("report", "Report a run: JSON, SARIF, a page, Markdown, CSV, a trace");
   auto options = std::make_shared<ReportOptions>();
   command->add_option("RUN", options->run_file, "NAME.castscope")->required();
-  command->add_option("-o,--output", options->output, "A file instead of standard output");
+  command->add_option("-f,--format", options->format, format_help())
+      ->check(CLI::IsMember(format_names()))
+      ->capture_default_str();
+  command->add_option("-o,--output", options->output, "A file instead of standard output")->check(is_given());
+  add_config_option(command, options->config);
   command->add_flag("--force", options->force, "Overwrite a file that exists");
-  command->add_flag("--summary", options->summary, "The summary for people, on stderr, instead of JSON");
+  command->add_flag("--summary", options->summary, "The summary for people, on stderr, instead");
   command->footer(
       "Examples:\n"
       "  castscope report train.castscope | jq .totals\n"
-      "  castscope report train.castscope -o train.json --force\n"
-      "  castscope report --summary train.castscope");
+      "  castscope report -f html -o train.html train.castscope\n"
+      "  castscope report -f sarif -o castscope.sarif train.castscope\n"
+      "  castscope report -f md train.castscope >> \"$GITHUB_STEP_SUMMARY\"\n"
+      "  castscope report --summary train.castscope\n\n"
+      "Exit status: 0, 2 for a wrong command line or an output that cannot be written, 3 for a run file that cannot\n"
+      "be read, or is damaged or cut short: what can be read of it is reported.");
   command->callback([&line, options] { line.run = [options] { return report(*options); }; });
 }
 
 void add_convert(CommandLine& line) {
   auto* command = line.app.add_subcommand("convert", "Give the single events of a run file to other tools");
   auto options = std::make_shared<ReportOptions>();
-  auto format = std::make_shared<std::string>("jsonl");
+  options->format = "jsonl";
   command->add_option("RUN", options->run_file, "NAME.castscope")->required();
-  command->add_option("-f,--format", *format, "jsonl: one object a line; chrome: for chrome://tracing and Perfetto")
+  command
+      ->add_option("-f,--format", options->format, "jsonl: one object a line; chrome: for chrome://tracing, Perfetto")
       ->check(CLI::IsMember({"jsonl", "chrome"}))
       ->capture_default_str();
-  command->add_option("-o,--output", options->output, "A file instead of standard output");
+  command->add_option("-o,--output", options->output, "A file instead of standard output")->check(is_given());
   command->add_flag("--force", options->force, "Overwrite a file that exists");
   command->footer(
       "Examples:\n"
       "  castscope convert train.castscope | head\n"
       "  castscope convert -f chrome -o trace.json train.castscope");
-  command->callback([&line, options, format] { line.run = [options, format] { return convert(*options, *format); }; });
+  command->callback([&line, options] { line.run = [options] { return convert(*options); }; });
 }
 
 void add_version(CommandLine& line) {

@@ -19,6 +19,7 @@
 #include "server/cli/last_resort.h"
 #include "server/cli/proc.h"
 #include "server/cli/recording.h"
+#include "server/cli/settings_file.h"
 #include "server/cli/summary.h"
 #include "server/cli/watches.h"
 
@@ -28,8 +29,9 @@ namespace {
 struct RunOptions {
   std::string output;
   bool force = false, progress = false;
-  std::string keep;
+  std::string keep, deep, config;
   CollectorAddress collector;
+  rules::Settings settings;
   std::vector<std::string> command;
 };
 
@@ -128,7 +130,20 @@ void report_end(const RunOptions& options, const RunDirectory& directory, const 
     directory.discard();
     if (!collector.empty()) say(absl::StrCat("the run is kept by the collector at ", collector));
   }
-  if (result.data) print_summary(*result.data, result.output);
+  if (result.data) print_summary(*result.data, result.output, options.settings);
+}
+
+// A castscope.json that lies about and is wrong keeps no job from running; one that was asked for does.
+bool read_settings_of(RunOptions& options) {
+  auto settings = settings_here(options.config);
+  if (settings.ok()) {
+    options.settings = *std::move(settings);
+  } else {
+    const bool asked_for = !options.config.empty();
+    say(absl::StrCat(settings.status().message(), asked_for ? "" : "; the rules' defaults count instead"));
+    return !asked_for;
+  }
+  return true;
 }
 
 int run(RunOptions options) {
@@ -151,6 +166,7 @@ int run(RunOptions options) {
   if (!directory.ok()) return run_unobserved(signals, options, std::string(directory.status().message()));
   auto drop_directory = absl::MakeCleanup([&] { directory->discard_unless_segments(); });
 
+  if (!options.deep.empty()) prepared.variables.push_back(absl::StrCat("CASTSCOPE_DEEP=", options.deep));
   std::vector<std::string> environment = job_environment(std::move(prepared), *directory, say);
   RunRecord record{.command = options.command,
                    .cwd = working_folder(),
@@ -177,7 +193,8 @@ int run(RunOptions options) {
                             .overwrite = options.force,
                             .resume = false,
                             .child = job,
-                            .collector = options.collector};
+                            .collector = options.collector,
+                            .settings = options.settings};
   auto recording = Recording::begin(recorded);
   if (!recording.ok() && options.collector.address.empty()) {  // a disk that is full, or has its quota
     const std::string problem(recording.status().message());
@@ -208,7 +225,7 @@ int run(RunOptions options) {
   JobEnd end;
   std::vector<pid_t> left;
   {
-    ProgressLine line((*recording)->relay(), options.progress);
+    ProgressLine line(**recording, options.progress);
     CollectorWatch watch((*recording)->relay(), options.collector.address);
     end = signals.wait();
     (*recording)->relay().job_ended(end.exit_status, end.signal);
@@ -244,7 +261,13 @@ void add_run(CommandLine& line) {
   command->add_flag("--force", options->force, "Overwrite files that exist");
   command->add_option("--keep", options->keep, "`all` keeps every single event; else those of a bounded window")
       ->check(CLI::IsMember({"all", "window"}));
-  command->add_flag("--progress", options->progress, "Draw a live line on stderr");
+  command
+      ->add_option("--deep", options->deep,
+                   "Steps in which every operator is looked at: `always`, `never`, N for each Nth; else a few at the "
+                   "start, after a change and now and then")
+      ->check(deep_problem);
+  command->add_flag("--progress", options->progress, "Draw a live line on stderr, and tell findings as they come up");
+  add_config_option(command, options->config);
   command->add_option("--collector", options->collector.address, "Send to a `castscope serve` at HOST:PORT instead");
   command->add_option("--token", options->collector.token, "What the collector asks for")->envname("CASTSCOPE_TOKEN");
   command->add_flag("--tls", options->collector.tls.use, "Talk TLS to the collector");
@@ -276,6 +299,7 @@ void add_run(CommandLine& line) {
         say(absl::StrCat("run has no option ", options->command[0], ": castscope run --help lists them"));
         return kOwnFailure;
       }
+      if (!read_settings_of(*options)) return kOwnFailure;
       options->collector.tls.use |= !options->collector.tls.root_certificate_file.empty();
       return run(*options);
     };

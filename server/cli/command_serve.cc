@@ -66,7 +66,7 @@ class RunShelf {
     if (closing.exit_status >= 0) end.exit_status = closing.exit_status;
     if (closing.signal > 0) end.signal = closing.signal;
     if (end.complete) end.complete = every_process_ended(*entry.store);
-    auto concluded = conclude(*entry.store, end, entry.output);
+    auto concluded = conclude(*entry.store, end, entry.output, Sources::kElsewhere);
     if (concluded.ok()) {
       if (!concluded->moved.empty()) spdlog::warn("run {}: {}", id, concluded->moved);
       spdlog::info("run {}: {} and .json written", id, concluded->output.run_file());
@@ -87,7 +87,8 @@ class RunShelf {
             .cwd = run.cwd,
             .host = run.host,
             .castscope_version = run.castscope_version,
-            .start_ns = run.begin_realtime_ns};
+            .start_ns = run.begin_realtime_ns,
+            .checkout = run.checkout};
   }
 
   static bool every_process_ended(store::RunStore& store) {

@@ -19,18 +19,33 @@ struct CommandLine {
 void add_run(CommandLine& line);
 void add_report(CommandLine& line);
 void add_convert(CommandLine& line);
+void add_check(CommandLine& line);
+void add_diff(CommandLine& line);
+void add_explain(CommandLine& line);
+void add_rules(CommandLine& line);
 void add_recover(CommandLine& line);
 void add_serve(CommandLine& line);
 void add_env(CommandLine& line);
 void add_doctor(CommandLine& line);
 void add_relay(CommandLine& line);        // hidden: for the preload library
 void add_build_agent(CommandLine& line);  // hidden: for CMake
+void add_counts(CommandLine& line);       // hidden: for the pytest plugin
 void add_version(CommandLine& line);
 
 // castscope's own failures, as `env`, `timeout` and `nohup` have theirs: told apart from most jobs' statuses.
 inline constexpr int kOwnFailure = 125;
+// Of commands that answer questions, as grep and diff have them.
+inline constexpr int kFound = 1, kUsage = 2, kIncompleteData = 3;
+
+// An option's value that is "" is a mistake: in a script, a variable that is not set.
+inline CLI::Validator is_given() {
+  return CLI::Validator([](const std::string& value) { return value.empty() ? "its value is empty" : std::string(); },
+                        "");
+}
 
 // "castscope: …" on stderr.
 void say(const std::string& sentence);
+// On stdout. False when that cannot be written, which was said then.
+bool put(const std::string& text);
 
 }  // namespace castscope::cli

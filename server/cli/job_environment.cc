@@ -3,10 +3,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "server/cli/child.h"
 
@@ -41,6 +43,12 @@ PythonInstall prepare_python(const std::vector<std::string>& command, const Say&
 }
 
 }  // namespace
+
+std::string deep_problem(const std::string& text) {
+  std::uint64_t every = 0;
+  if (text == "always" || text == "never" || (absl::SimpleAtoi(text, &every) && every > 0)) return "";
+  return absl::StrCat("it takes `always`, `never` or N for each Nth step, not `", text, "`");
+}
 
 bool fits_into_ld_preload(const std::string& path) { return path.find_first_of(": \t\n") == std::string::npos; }
 

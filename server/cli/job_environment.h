@@ -25,6 +25,9 @@ Preparation prepare_job(const std::vector<std::string>& command, const Say& say)
 // The whole environment of a job of `castscope run`.
 std::vector<std::string> job_environment(Preparation prepared, const RunDirectory& directory, const Say& say);
 
+// What is wrong with this answer to the question which steps are deep (docs/decisions/deep-steps.md); "" = nothing.
+std::string deep_problem(const std::string& text);
+
 // LD_PRELOAD parts paths at colons and blanks and knows no quotes.
 bool fits_into_ld_preload(const std::string& path);
 

@@ -62,6 +62,16 @@ std::string working_folder() {
   return error ? fs::read_symlink("/proc/self/cwd", error).string() : folder.string();
 }
 
+std::string checkout_of(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;  // what cannot be looked into is none
+  for (fs::path at = folder; at.is_absolute(); at = at.parent_path()) {
+    if (fs::exists(at / ".git", error)) return at.string();
+    if (!at.has_relative_path()) break;
+  }
+  return "";
+}
+
 std::string one_line(std::string text, std::size_t most_bytes) {
   for (char& c : text) c = static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? ' ' : c;
   if (text.size() <= most_bytes) return text;

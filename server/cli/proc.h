@@ -15,6 +15,8 @@ double process_age(pid_t pid);                  // seconds; below zero: there is
 std::vector<std::string> command_line(pid_t pid);
 // Of this process; where it was deleted, as the kernel tells it; "" = not known.
 std::string working_folder();
+// The folder at or above this one that a checkout of Git is in, "" = none.
+std::string checkout_of(const std::string& folder);
 // A command as a person may see it: without line ends, and cut where it gets long.
 std::string one_line(std::string text, std::size_t most_bytes);
 

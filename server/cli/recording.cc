@@ -15,7 +15,8 @@
 #include "server/cli/proc.h"
 #include "server/cli/version.h"
 #include "server/report/json.h"
-#include "server/rules/rules.h"
+#include "server/report/source_reader.h"
+#include "server/rules/judgement.h"
 
 namespace castscope::cli {
 namespace {
@@ -100,16 +101,21 @@ absl::Status write_text_file(const std::string& path, const std::string& text) {
   return absl::UnavailableError(absl::StrCat(path, " cannot be written: ", std::strerror(error)));
 }
 
-absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd& end, const Output& output) {
+absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd& end, const Output& output,
+                                    Sources sources, const rules::Settings& settings) {
   const bool moved = store.has_moved();
   absl::Status status = moved ? store.notice(
                                     "the run file was moved or deleted while it was being written: this is "
                                     "another one, with all of it")
                               : absl::OkStatus();
   if (status.ok()) status = store.finish(end);
-  if (status.ok()) status = rules::record_findings(store);
   absl::StatusOr<store::RunData> data = store.read();
   if (status.ok()) status = data.status();
+  if (status.ok() && sources == Sources::kOnThisMachine) {
+    data->source = report::read_source(*data, rules::judge(*data, settings));
+    status = store.set_source(data->source);
+  }
+  if (status.ok()) status = rules::record_findings(store, settings);
   Conclusion result{.data = {}, .output = output, .moved = ""};
   OutputClaim claim;
   if (moved && data.ok()) {
@@ -119,7 +125,10 @@ absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd&
   }
   absl::Status closed = result.moved.empty() ? store.close() : store.close_elsewhere(result.output.run_file());
   // What was read is worth a report, whatever becomes of the file.
-  if (data.ok()) closed.Update(write_text_file(result.output.report_file(), report::json_text(*data)));
+  if (data.ok()) {
+    const report::Model model = report::model_of(*data, rules::judgement_of(*data, settings));
+    closed.Update(write_text_file(result.output.report_file(), report::json_text(model)));
+  }
   if (status.ok()) status = closed;
   if (!status.ok()) return status;
   result.data = *std::move(data);
@@ -132,6 +141,7 @@ absl::StatusOr<std::unique_ptr<Recording>> Recording::begin(RecordingOptions opt
   if (recording->options_.collector.address.empty()) status = recording->open_store();
   if (status.ok()) status = recording->start_relay();
   if (!status.ok()) return status;
+  recording->watch_findings();
   return recording;
 }
 
@@ -144,7 +154,8 @@ absl::Status Recording::open_store() {
                         .cwd = record.cwd,
                         .host = host_name(),
                         .castscope_version = kVersion,
-                        .start_ns = record.begin_realtime_ns};
+                        .start_ns = record.begin_realtime_ns,
+                        .checkout = checkout_of(record.cwd)};
   std::string path = options_.output.run_file();
   std::error_code error;
   auto store = options_.resume && std::filesystem::exists(path, error)
@@ -171,7 +182,8 @@ absl::Status Recording::start_relay() {
                        .cwd = record.cwd,
                        .host = host_name(),
                        .begin_realtime_ns = record.begin_realtime_ns,
-                       .castscope_version = kVersion};
+                       .castscope_version = kVersion,
+                       .checkout = checkout_of(record.cwd)};
   if (options_.child != 0) {
     relay_options.job_pid = options_.child;
     relay_options.job_start_ticks = start_ticks(options_.child);
@@ -190,13 +202,29 @@ absl::Status Recording::start_relay() {
   return relay_->start();
 }
 
+void Recording::watch_findings() {
+  if (store_ == nullptr) return;
+  const auto evidence = [relay = relay_.get()] {
+    const relay::Progress now = relay->progress();
+    return now.casts + now.hits + now.events + now.dropped + now.processes;
+  };
+  live_ =
+      std::make_unique<LiveFindings>(store_, LiveFindingsOptions{.settings = options_.settings, .evidence = evidence});
+}
+
+std::vector<store::Finding> Recording::new_findings() {
+  return live_ != nullptr ? live_->take_new() : std::vector<store::Finding>();
+}
+
 Recording::~Recording() {
+  live_.reset();
   relay_.reset();  // before the server it talks to
   if (server_ != nullptr) server_->shutdown(seconds(1));
 }
 
 RecordingResult Recording::finish(std::optional<JobEnd> end, std::vector<std::string> notices,
                                   const std::vector<pid_t>& left) {
+  live_.reset();
   RecordingResult result;
   result.output = options_.output;
   relay::Farewell farewell;
@@ -231,7 +259,7 @@ void Recording::close_store(const std::optional<JobEnd>& end, const std::vector<
   store::RunEnd run_end{.end_ns = realtime_ns(), .exit_status = {}, .signal = {}, .complete = result.complete};
   if (end && end->signal != 0) run_end.signal = end->signal;
   if (end && end->signal == 0) run_end.exit_status = end->exit_status;
-  auto concluded = conclude(*store_, run_end, options_.output);
+  auto concluded = conclude(*store_, run_end, options_.output, Sources::kOnThisMachine, options_.settings);
   if (concluded.ok()) {
     result.data = std::move(concluded->data);
     result.output = concluded->output;

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "agent/relay/relay.h"
 #include "server/cli/job.h"
+#include "server/cli/live_findings.h"
 #include "server/cli/output_name.h"
 #include "server/cli/run_directory.h"
 #include "server/ingest/server.h"
@@ -39,6 +40,7 @@ struct RecordingOptions {
   std::optional<std::vector<pid_t>> expected = {};
   pid_t child = 0;  // the same process where it is ours: relay().job_ended() is going to be called
   CollectorAddress collector;
+  rules::Settings settings = {};
 };
 
 struct RecordingResult {
@@ -56,6 +58,8 @@ class Recording {
   ~Recording();
 
   relay::Relay& relay() { return *relay_; }
+  // Of local collecting: findings that came up since the last call.
+  std::vector<store::Finding> new_findings();
   // The last drain, the run file closed, the report written. Without `end`, that of the main process counts.
   // `left`: processes of the job that go on unrecorded.
   RecordingResult finish(std::optional<JobEnd> end, std::vector<std::string> notices,
@@ -65,13 +69,19 @@ class Recording {
   explicit Recording(RecordingOptions options) : options_(std::move(options)) {}
   absl::Status open_store();
   absl::Status start_relay();
+  void watch_findings();
   void close_store(const std::optional<JobEnd>& end, const std::vector<std::string>& notices, RecordingResult& result);
 
   RecordingOptions options_;
   std::shared_ptr<store::RunStore> store_;
   std::unique_ptr<ingest::Server> server_;
   std::unique_ptr<relay::Relay> relay_;
+  std::unique_ptr<LiveFindings> live_;  // asks the relay for its progress
 };
+
+// Where the job's source files are: a run that came over the network names files of another machine, or whatever its
+// sender likes, and none of them is read.
+enum class Sources { kElsewhere, kOnThisMachine };
 
 struct Conclusion {
   store::RunData data;
@@ -80,7 +90,8 @@ struct Conclusion {
 };
 // Judges, reads and closes the run: what remains to do with a store when its last word has been said. Writes the
 // report beside it. A run file that was moved or deleted meanwhile is written anew, elsewhere if need be.
-absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd& end, const Output& output);
+absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd& end, const Output& output,
+                                    Sources sources, const rules::Settings& settings = {});
 
 absl::Status write_text_file(const std::string& path, const std::string& text);
 

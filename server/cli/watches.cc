@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "server/cli/commands.h"
+#include "server/cli/proc.h"
 
 namespace castscope::cli {
 
@@ -29,10 +30,14 @@ Watch::~Watch() {
   thread_.join();
 }
 
-ProgressLine::ProgressLine(relay::Relay& relay, bool wanted) : relay_(relay) {
+ProgressLine::ProgressLine(Recording& recording, bool wanted) : recording_(recording), folder_(working_folder()) {
   if (!wanted) return;
   watch_ = std::make_unique<Watch>(milliseconds(500), [this] {
-    const relay::Progress now = relay_.progress();
+    for (const store::Finding& finding : recording_.new_findings()) {
+      draw("");
+      say(absl::StrCat("found: ", one_line(one_line_of(finding, folder_), 400)));
+    }
+    const relay::Progress now = recording_.relay().progress();
     draw(absl::StrCat("castscope: ", now.processes, now.processes == 1 ? " process, " : " processes, ", now.casts,
                       " casts, ", now.hits, " cache hits, ", now.events, " events",
                       now.dropped > 0 ? absl::StrCat(", ", now.dropped, " dropped") : ""));

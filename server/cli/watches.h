@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "agent/relay/relay.h"
+#include "server/cli/recording.h"
 
 namespace castscope::cli {
 
@@ -26,15 +27,16 @@ class Watch {
   std::thread thread_;
 };
 
-// A line that is drawn over and over, only when asked for: the job may draw its own.
+// A line that is drawn over and over, and findings as they come up, only when asked for: the job may draw its own.
 class ProgressLine {
  public:
-  ProgressLine(relay::Relay& relay, bool wanted);
+  ProgressLine(Recording& recording, bool wanted);
   ~ProgressLine();
 
  private:
   void draw(const std::string& text);
-  relay::Relay& relay_;
+  Recording& recording_;
+  const std::string folder_;
   std::size_t drawn_ = 0;
   std::unique_ptr<Watch> watch_;
 };

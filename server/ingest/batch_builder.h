@@ -42,6 +42,19 @@ class BatchBuilder {
   BatchBuilder& site(std::uint32_t id, lanes::SiteDefinition site = {}) {
     return define(lanes::DefinitionKind::kSite, id, site);
   }
+  BatchBuilder& operator_use(std::uint32_t id, lanes::OperatorUseDefinition use = {},
+                             const std::vector<lanes::Operand>& operands = {}) {
+    use.operands = static_cast<std::uint16_t>(operands.size());
+    std::string payload(reinterpret_cast<const char*>(&use), sizeof use);
+    payload.append(reinterpret_cast<const char*>(operands.data()), operands.size() * sizeof(lanes::Operand));
+    return raw(lanes::DefinitionKind::kOperatorUse, id, payload);
+  }
+  BatchBuilder& flow(std::uint32_t id, const lanes::FlowDefinition& flow) {
+    return define(lanes::DefinitionKind::kFlow, id, flow);
+  }
+  BatchBuilder& fact(std::uint32_t id, const lanes::FactDefinition& fact) {
+    return define(lanes::DefinitionKind::kFact, id, fact);
+  }
   BatchBuilder& stack(std::uint32_t id, const std::vector<lanes::Frame>& frames) {
     const lanes::StackDefinition head{static_cast<std::uint32_t>(frames.size()), 0};
     std::string payload(reinterpret_cast<const char*>(&head), sizeof head);
@@ -56,10 +69,13 @@ class BatchBuilder {
       events[i].site = site;
       events[i].tensor = first + i;
     }
+    return this->events(lane, first, events);
+  }
+  BatchBuilder& events(std::uint32_t lane, std::uint64_t first, const std::vector<lanes::Event>& events) {
     v1::Events& block = *batch_.add_events();
     block.set_lane(lane);
     block.set_first(first);
-    block.set_count(count);
+    block.set_count(static_cast<std::uint32_t>(events.size()));
     block.set_packed(wire::pack(events));
     return *this;
   }

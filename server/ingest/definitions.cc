@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/utf8.h"
+#include "server/ingest/record.h"
 
 namespace castscope::ingest {
 namespace {
@@ -12,22 +13,6 @@ using lanes::DefinitionKind;
 
 // Frames share their texts in the segment and not here: a small record could otherwise ask for gigabytes.
 constexpr std::size_t kMostStackText = 4u << 20;
-
-absl::Status nonsense(const std::string& what) { return absl::InvalidArgumentError(what); }
-
-// The fixed part of a record's payload. A longer payload is an error too: what is not read is not understood.
-template <typename T>
-absl::Status read(std::string_view payload, const char* name, T* out) {
-  if (payload.size() != sizeof(T))
-    return nonsense(absl::StrCat("a ", name, " definition of ", payload.size(), " bytes, not ", sizeof(T)));
-  std::memcpy(out, payload.data(), sizeof(T));
-  return absl::OkStatus();
-}
-
-template <typename Enum>
-bool is_listed(Enum value, Enum last) {
-  return static_cast<unsigned>(value) <= static_cast<unsigned>(last);
-}
 
 }  // namespace
 
@@ -42,6 +27,19 @@ const std::string& Definitions::text(std::uint32_t id) const {
   static const std::string& none = *new std::string;
   const auto it = strings_.find(id);
   return it == strings_.end() ? none : it->second;
+}
+
+const std::string& Definitions::operator_name(std::uint32_t id) const {
+  const auto it = operators_.find(id);
+  return text(it == operators_.end() ? 0 : it->second);
+}
+
+absl::Status Definitions::number(Numbered kind, std::uint32_t id, bool* fresh) {
+  *fresh = what(id) == Numbered::kNothing;
+  if (!*fresh && what(id) != kind) return nonsense(absl::StrCat("two different definitions with the number ", id));
+  if (id >= numbers_.size()) numbers_.resize(id + 1);
+  numbers_[id] = kind;
+  return absl::OkStatus();
 }
 
 absl::Status Definitions::kept(absl::Status status) {
@@ -107,9 +105,8 @@ absl::Status Definitions::apply_one(const std::string& key, const Record& record
       lanes::CallSiteDefinition site{};
       if (absl::Status status = read(record.payload, "call site", &site); !status.ok()) return status;
       insert(call_sites_, record.id);
-      const auto op = operators_.find(site.op);
       return kept(sink.call_site(key, {.id = record.id,
-                                       .op = op == operators_.end() ? "" : text(op->second),
+                                       .op = operator_name(site.op),
                                        .argument = site.argument,
                                        .argument_name = text(site.argument_name),
                                        .code_address = text(site.code_address)}));
@@ -118,6 +115,12 @@ absl::Status Definitions::apply_one(const std::string& key, const Record& record
       return apply_region(key, record, sink);
     case DefinitionKind::kSite:
       return apply_site(key, record, sink);
+    case DefinitionKind::kOperatorUse:
+      return apply_operator_use(key, record, sink);
+    case DefinitionKind::kFlow:
+      return apply_flow(key, record, sink);
+    case DefinitionKind::kFact:
+      return apply_fact(key, record, sink);
     case DefinitionKind::kThread: {
       lanes::ThreadDefinition thread{};
       if (absl::Status status = read(record.payload, "thread", &thread); !status.ok()) return status;
@@ -172,23 +175,24 @@ absl::Status Definitions::apply_region(const std::string& key, const Record& rec
                                 .dtype = region.dtype,
                                 .enabled = region.enabled != 0,
                                 .cache_enabled = region.cache_enabled != 0,
-                                .kind = region.kind}));
+                                .kind = region.kind,
+                                .flags = region.flags}));
 }
 
 absl::Status Definitions::apply_site(const std::string& key, const Record& record, store::RunSink& sink) {
   lanes::SiteDefinition site{};
   if (absl::Status status = read(record.payload, "site", &site); !status.ok()) return status;
-  if (!is_listed(site.role, lanes::Role::kGradient) || !is_listed(site.cause, lanes::Cause::kOperator) ||
+  if (!is_listed(site.role, lanes::Role::kGradient) || !is_listed(site.cause, lanes::Cause::kFsdp) ||
       !is_listed(site.why, lanes::WhyNotCached::kNotAutocast) || !is_listed(site.phase, lanes::Phase::kOther))
     return nonsense(absl::StrCat("site ", record.id, " with a role, cause, phase or reason that is on no list"));
-  if (!insert(sites_, record.id)) return absl::OkStatus();
-  const auto op = operators_.find(site.op);
+  bool fresh = false;
+  if (absl::Status status = number(Numbered::kSite, record.id, &fresh); !status.ok() || !fresh) return status;
   return kept(sink.site(key, {.id = record.id,
                               .stack = known(stacks_, site.stack),
                               .module = known(modules_, site.module),
                               .call_site = known(call_sites_, site.call_site),
                               .region = known(regions_, site.region),
-                              .op = op == operators_.end() ? "" : text(op->second),
+                              .op = operator_name(site.op),
                               .role = site.role,
                               .cause = site.cause,
                               .why = site.why,

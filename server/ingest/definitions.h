@@ -19,7 +19,7 @@ namespace castscope::ingest {
 
 // Numbers are given from 1 upwards; past this a table would be larger than the segment that it came from.
 inline constexpr std::uint32_t kLargestDefinitionId = 1u << 22;
-// More than a segment can hold.
+// More than a segment can hold; of facts and operator uses with their texts, which they share in the segment.
 inline constexpr std::uint64_t kMostDefinitionBytes = 64ull << 20;
 
 class Definitions {
@@ -27,7 +27,11 @@ class Definitions {
   // Takes whole records. Records known already are passed over. On an error of the sink `*sink_error` is set too.
   absl::Status apply(const std::string& key, std::string_view records, store::RunSink& sink, absl::Status* sink_error);
 
-  bool knows_site(std::uint32_t id) const { return contains(sites_, id); }
+  // Sites and what deep steps see are numbered in one series, and counted alike.
+  bool knows_number(std::uint32_t id) const { return what(id) != Numbered::kNothing; }
+  bool knows_site(std::uint32_t id) const { return what(id) == Numbered::kSite; }
+  bool knows_operator_use(std::uint32_t id) const { return what(id) == Numbered::kOperatorUse; }
+  bool knows_fact(std::uint32_t id) const { return what(id) == Numbered::kFact; }
   bool knows_region(std::uint32_t id) const { return contains(regions_, id); }
   bool knows_thread(std::uint32_t id) const { return contains(threads_, id); }
 
@@ -37,6 +41,11 @@ class Definitions {
     std::uint32_t id = 0;
     std::string_view payload;
   };
+  enum class Numbered : std::uint8_t { kNothing, kSite, kOperatorUse, kFlow, kFact };
+  Numbered what(std::uint32_t id) const { return id < numbers_.size() ? numbers_[id] : Numbered::kNothing; }
+  std::uint32_t known(Numbered kind, std::uint32_t id) const { return what(id) == kind ? id : 0; }
+  // Gives `id` to what is defined. `fresh` is false when it was told before; another kind of thing is an error.
+  absl::Status number(Numbered kind, std::uint32_t id, bool* fresh);
   using Set = std::vector<bool>;
   static bool contains(const Set& set, std::uint32_t id) { return id < set.size() && set[id]; }
   static bool insert(Set& set, std::uint32_t id);  // false: it was there
@@ -44,11 +53,16 @@ class Definitions {
 
   absl::Status apply_one(const std::string& key, const Record& record, store::RunSink& sink);
   absl::Status apply_site(const std::string& key, const Record& record, store::RunSink& sink);
+  absl::Status apply_operator_use(const std::string& key, const Record& record, store::RunSink& sink);
+  absl::Status apply_flow(const std::string& key, const Record& record, store::RunSink& sink);
+  absl::Status apply_fact(const std::string& key, const Record& record, store::RunSink& sink);
+  std::uint32_t known_subject(const lanes::FactDefinition& fact) const;
   absl::Status apply_region(const std::string& key, const Record& record, store::RunSink& sink);
   absl::Status apply_stack(const std::string& key, const Record& record, store::RunSink& sink);
   absl::Status apply_attribute(const std::string& key, const Record& record, store::RunSink& sink);
   absl::Status kept(absl::Status status);  // remembers an error of the sink
   const std::string& text(std::uint32_t id) const;
+  const std::string& operator_name(std::uint32_t id) const;
 
   struct Code {
     std::uint32_t file = 0, function = 0;
@@ -57,7 +71,8 @@ class Definitions {
   absl::flat_hash_map<std::uint32_t, Code> codes_;
   absl::flat_hash_map<std::uint32_t, std::uint32_t> operators_;  // → string
   absl::flat_hash_set<std::pair<std::string, std::string>> attributes_;
-  Set stacks_, modules_, call_sites_, regions_, sites_, threads_;
+  Set stacks_, modules_, call_sites_, regions_, threads_;
+  std::vector<Numbered> numbers_;
   std::uint64_t bytes_ = 0;
   absl::Status sink_error_;
 };

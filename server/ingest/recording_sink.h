@@ -26,6 +26,9 @@ class RecordingSink : public store::RunSink {
     std::map<std::uint32_t, store::CallSiteInfo> call_sites;
     std::map<std::uint32_t, store::RegionInfo> regions;
     std::map<std::uint32_t, store::SiteInfo> sites;
+    std::map<std::uint32_t, store::OperatorUseInfo> operator_uses;
+    std::map<std::uint32_t, store::FlowInfo> flows;
+    std::map<std::uint32_t, store::FactInfo> facts;
     std::map<std::uint32_t, store::ThreadInfo> threads;
     std::map<std::uint32_t, Lane> lanes;
     std::map<std::pair<std::uint32_t, std::uint32_t>, store::CounterRow> counters;  // lane, site
@@ -66,6 +69,15 @@ class RecordingSink : public store::RunSink {
   }
   absl::Status site(const std::string& key, const store::SiteInfo& s) override {
     return define(processes[key].sites, s);
+  }
+  absl::Status operator_use(const std::string& key, const store::OperatorUseInfo& u) override {
+    return define(processes[key].operator_uses, u);
+  }
+  absl::Status flow(const std::string& key, const store::FlowInfo& f) override {
+    return define(processes[key].flows, f);
+  }
+  absl::Status fact(const std::string& key, const store::FactInfo& f) override {
+    return define(processes[key].facts, f);
   }
   absl::Status thread(const std::string& key, const store::ThreadInfo& t) override {
     return define(processes[key].threads, t);

@@ -34,7 +34,8 @@ absl::StatusOr<RunOpening> check_hello(const v1::Hello& hello) {
                     .cwd = hello.cwd(),
                     .host = hello.host(),
                     .begin_realtime_ns = hello.begin_realtime_ns(),
-                    .castscope_version = hello.version()};
+                    .castscope_version = hello.version(),
+                    .checkout = hello.checkout()};
 }
 
 absl::Status Run::ensure_open() {

@@ -28,6 +28,7 @@ struct RunOpening {
   std::string cwd = {}, host = {};
   std::int64_t begin_realtime_ns = 0;
   std::string castscope_version = {};
+  std::string checkout = {};
 };
 
 struct RunClosing {

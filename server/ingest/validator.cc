@@ -150,6 +150,12 @@ bool ProcessValidator::forget_unknown_keys(const std::vector<wire::EventKey>& ke
         return id == 0 || definitions_.knows_region(id);
       case lanes::EventKind::kThread:
         return id == 0 || definitions_.knows_thread(id);
+      case lanes::EventKind::kValues:
+        return id == 0 || definitions_.knows_site(id) || definitions_.knows_operator_use(id);
+      case lanes::EventKind::kOptimizer:
+      case lanes::EventKind::kScaler:
+      case lanes::EventKind::kBackward:
+        return id == 0 || definitions_.knows_fact(id);
       default:
         return id == 0;
     }
@@ -192,7 +198,7 @@ void ProcessValidator::count(CounterRow row) {
   const std::uint64_t id = static_cast<std::uint64_t>(row.lane) << 32 | row.site;
   const auto [it, fresh] = counters_.try_emplace(id, Count{.row = {.lane = row.lane, .site = row.site}});
   Count& known = it->second;
-  if (fresh) known.orphan = row.site != 0 && !definitions_.knows_site(row.site);
+  if (fresh) known.orphan = row.site != 0 && !definitions_.knows_number(row.site);
   const CounterRow before = known.row;
   if (!raise(known.row, row) && !fresh) return;
   if (row.site != 0 && !known.orphan) {
@@ -241,7 +247,10 @@ absl::Status ProcessValidator::gauges(const v1::Gauges& g, store::RunSink& sink)
                                  .cache_peak_entries = g.cache_peak_entries(),
                                  .cache_clears = g.cache_clears(),
                                  .steps = g.steps(),
-                                 .lost_definitions = g.lost_definitions()}));
+                                 .lost_definitions = g.lost_definitions(),
+                                 .deep_steps = g.deep_steps(),
+                                 .deep_operators = g.deep_operators(),
+                                 .deep_ns = g.deep_ns()}));
 }
 
 absl::Status ProcessValidator::end(const v1::ProcessEnd& end, store::RunSink& sink) {

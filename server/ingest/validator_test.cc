@@ -1,46 +1,15 @@
 #include "server/ingest/validator.h"
 
-#include <gmock/gmock.h>
 #include <google/protobuf/stubs/logging.h>
-#include <gtest/gtest.h>
 
 #include <random>
 
-#include "server/ingest/batch_builder.h"
-#include "server/ingest/recording_sink.h"
+#include "server/ingest/validator_test.h"
 
 namespace castscope::ingest {
 namespace {
 
-using lanes::DefinitionKind;
-using testing::HasSubstr;
 using testing::IsEmpty;
-using Batch = BatchBuilder;
-
-class ValidatorTest : public testing::Test {
- protected:
-  void accept(const v1::Batch& batch) {
-    const Verdict verdict = validator_.apply(batch, sink_);
-    EXPECT_TRUE(verdict.ok()) << verdict.rejected << verdict.failed;
-  }
-  std::string reject(const v1::Batch& batch) {
-    const Verdict verdict = validator_.apply(batch, sink_);
-    EXPECT_TRUE(verdict.failed.ok()) << verdict.failed;
-    EXPECT_FALSE(verdict.rejected.ok()) << "was accepted";
-    return std::string(verdict.rejected.message());
-  }
-  void begun() { accept(Batch().begin()); }
-  RecordingSink::Lane& lane(std::uint32_t id = 1) { return sink_.only().lanes[id]; }
-  std::vector<std::uint64_t> tensors(std::uint32_t id = 1) {
-    std::vector<std::uint64_t> all;
-    for (const lanes::Event& event : lane(id).events) all.push_back(event.tensor);
-    return all;
-  }
-  std::uint64_t casts(std::uint32_t lane, std::uint32_t site) { return sink_.only().counters[{lane, site}].casts; }
-
-  RecordingSink sink_;
-  RunValidator validator_;
-};
 
 TEST_F(ValidatorTest, IntroducesAProcessOnce) {
   accept(Batch().begin(42));
@@ -237,12 +206,12 @@ Batch wrong_count() {
 }
 Batch damaged_events() {
   Batch batch;
-  batch.casts(1, 0, 5, 1).batch().mutable_events(0)->set_packed("\2garbage");
+  batch.casts(1, 0, 5, 1).batch().mutable_events(0)->set_packed("\3garbage");
   return batch;
 }
 Batch older_events() {
   Batch batch;
-  batch.casts(1, 0, 5, 1).batch().mutable_events(0)->mutable_packed()->at(0) = 1;
+  batch.casts(1, 0, 5, 1).batch().mutable_events(0)->mutable_packed()->at(0) = 2;
   return batch;
 }
 Batch cut_short() {
@@ -269,7 +238,8 @@ INSTANTIATE_TEST_SUITE_P(
         Nonsense{"UnlistedRole", Batch().site(1, site_with(&lanes::SiteDefinition::role, static_cast<lanes::Role>(6))),
                  "on no list"},
         Nonsense{"UnlistedCause",
-                 Batch().site(1, site_with(&lanes::SiteDefinition::cause, static_cast<lanes::Cause>(9))), "on no list"},
+                 Batch().site(1, site_with(&lanes::SiteDefinition::cause, static_cast<lanes::Cause>(10))),
+                 "on no list"},
         Nonsense{"UnlistedWhy",
                  Batch().site(1, site_with(&lanes::SiteDefinition::why, static_cast<lanes::WhyNotCached>(10))),
                  "on no list"},
@@ -280,7 +250,7 @@ INSTANTIATE_TEST_SUITE_P(
         Nonsense{"EmptyBlock", Batch().casts(1, 0, 0, 1), "a block of 0 events"},
         Nonsense{"WrongCount", wrong_count(), "a block of 5 events called 6"},
         Nonsense{"DamagedEvents", damaged_events(), "damaged event block"},
-        Nonsense{"OlderEvents", older_events(), "sent events packed in format 1, this castscope reads format 2"},
+        Nonsense{"OlderEvents", older_events(), "sent events packed in format 2, this castscope reads format 3"},
         Nonsense{"ImpossibleNumbers", Batch().casts(1, ~0ull - 1, 5, 1), "impossible numbers"},
         Nonsense{"UnevenCounters", uneven_counters(), "differ in length"},
         Nonsense{"EventsWrittenToLaneZero", Batch().lane(0, 1), "lane 0"},
@@ -312,6 +282,9 @@ TEST_F(ValidatorTest, SurvivesDamage) {
                      .stack(1, {{1, 2}, {1, 3}})
                      .define(DefinitionKind::kRegion, 1, lanes::RegionDefinition{})
                      .site(1)
+                     .operator_use(2, {}, {{0, 6, lanes::Role::kInput, 0}})
+                     .flow(3, {.from = 2, .to = 2, .argument = 0, .cast_to = 15, .reserved = {}})
+                     .fact(4, {.kind = lanes::FactKind::kError, .detail = 1, .subject = 2, .stack = 1, .text = 1})
                      .casts(1, 0, 40, 1)
                      .counter(1, 1, 5)
                      .lane(1, 40)
@@ -329,8 +302,10 @@ TEST_F(ValidatorTest, SurvivesDamage) {
     const Verdict verdict = validator.apply(batch, sink);
     ASSERT_TRUE(verdict.failed.ok());
     taken += verdict.ok() ? 1 : 0;
-    for (const auto& [key, process] : sink.processes)
-      for (const auto& [id, site] : process.sites) ASSERT_LE(static_cast<int>(site.cause), 8);
+    for (const auto& [key, process] : sink.processes) {
+      for (const auto& [id, use] : process.operator_uses) ASSERT_LE(use.operands.size(), lanes::kMostOperands);
+      for (const auto& [id, site] : process.sites) ASSERT_LE(static_cast<int>(site.cause), 9);
+    }
   }
   EXPECT_GT(taken, 0);
 }

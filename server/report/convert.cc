@@ -1,11 +1,13 @@
 #include "server/report/convert.h"
 
+#include <bit>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "proto/event_block.h"
+#include "server/report/chrome_trace.h"
+#include "server/report/timeline.h"
 #include "server/store/event_window.h"
 #include "server/store/names.h"
 #include "server/store/run_store.h"
@@ -36,6 +38,12 @@ std::string_view kind_name(EventKind kind) {
       return "scaler";
     case EventKind::kThread:
       return "thread";
+    case EventKind::kDeep:
+      return "deep";
+    case EventKind::kValues:
+      return "values";
+    case EventKind::kBackward:
+      return "backward";
     case EventKind::kNone:
       break;
   }
@@ -45,13 +53,43 @@ std::string_view kind_name(EventKind kind) {
 bool has_site(EventKind kind) { return kind == EventKind::kCast || kind == EventKind::kHit; }
 bool has_region(EventKind kind) { return kind == EventKind::kRegionEnter || kind == EventKind::kRegionExit; }
 
+bool has_fact(EventKind kind) {
+  return kind == EventKind::kOptimizer || kind == EventKind::kScaler || kind == EventKind::kBackward;
+}
+
+void add_place(const store::RunData& data, std::uint32_t stack, Json& words) {
+  const auto at = data.user_location(stack);
+  if (!at) return;
+  words["file"] = at->file;
+  words["line"] = at->line;
+}
+
+Json use_words(const store::RunData& data, std::uint32_t id) {
+  const store::OperatorUse& use = data.operator_use(id);
+  Json words = {{"operator_use", id}};
+  add_place(data, use.stack, words);
+  if (use.module != 0) words["module"] = data.modules[use.module - 1].path;
+  words["operator"] = use.op;
+  if (!use.node.empty()) words["node"] = use.node;
+  words["phase"] = store::name(use.phase);
+  if (use.result != 0xff) words["result"] = store::dtype_name(use.result);
+  return words;
+}
+
+Json fact_words(const store::RunData& data, std::uint32_t id) {
+  const store::Fact& fact = data.fact(id);
+  Json words = {{"fact", store::name(fact.kind)}};
+  add_place(data, fact.stack, words);
+  if (fact.kind == lanes::FactKind::kUnscale) words["finite"] = fact.detail != 1;
+  if (fact.kind == lanes::FactKind::kOptimizerStep) words["within_scaler"] = fact.detail == 1;
+  if (!fact.text.empty()) words["text"] = fact.text;
+  return words;
+}
+
 Json site_words(const store::RunData& data, std::uint32_t id) {
   const store::Site& site = data.site(id);
   Json words = {{"site", id}};
-  if (const auto at = data.user_location(site.stack)) {
-    words["file"] = at->file;
-    words["line"] = at->line;
-  }
+  add_place(data, site.stack, words);
   if (site.module != 0) words["module"] = data.modules[site.module - 1].path;
   if (!site.op.empty()) words["operator"] = site.op;
   if (site.call_site != 0 && !data.call_sites[site.call_site - 1].argument_name.empty()) {
@@ -69,6 +107,22 @@ class Context {
   explicit Context(const store::RunData& data, store::LocalNumbers numbers)
       : data_(data), numbers_(std::move(numbers)) {}
   const store::RunData& data() const { return data_; }
+  // Of what the event names; empty when it names nothing that is known.
+  Json named(std::uint32_t process, const lanes::Event& event) {
+    if (has_region(event.kind)) return region(process, event.site);
+    if (has_fact(event.kind)) return fact(process, event.site);
+    if (has_site(event.kind)) return site(process, event.site);
+    if (event.kind != EventKind::kValues) return Json::object();
+    const std::uint32_t use = numbers_.operator_use(process, event.site);
+    if (use == 0 || use > data_.operator_uses.size()) return site(process, event.site);
+    return use_words(data_, use);
+  }
+
+ private:
+  Json fact(std::uint32_t process, std::uint32_t local) const {
+    const std::uint32_t id = numbers_.fact(process, local);
+    return id == 0 || id > data_.facts.size() ? Json::object() : fact_words(data_, id);
+  }
   Json region(std::uint32_t process, std::uint32_t local) const {
     const std::uint32_t id = numbers_.region(process, local);
     if (id == 0 || id > data_.regions.size()) return Json::object();
@@ -77,10 +131,7 @@ class Context {
                   {"device", store::device_name(region.device)},
                   {"dtype", store::dtype_name(region.dtype)},
                   {"enabled", region.enabled}};
-    if (const auto at = data_.user_location(region.stack)) {
-      words["file"] = at->file;
-      words["line"] = at->line;
-    }
+    add_place(data_, region.stack, words);
     return words;
   }
   const Json& site(std::uint32_t process, std::uint32_t local) {
@@ -90,7 +141,6 @@ class Context {
     return words;
   }
 
- private:
   const store::RunData& data_;
   store::LocalNumbers numbers_;
   absl::flat_hash_map<std::uint32_t, Json> words_;
@@ -105,6 +155,20 @@ Json event_words(const lanes::Event& event) {
   if (event.kind == EventKind::kCast || event.kind == EventKind::kCacheClear) words["bytes"] = event.bytes;
   if (event.kind == EventKind::kCast) words["kept"] = (event.flags & lanes::kFlagKept) != 0;
   if (event.kind == EventKind::kCacheClear) words["entries"] = event.entries;
+  if (event.kind == EventKind::kDeep) words["on"] = (event.flags & 1) != 0;
+  if (event.kind == EventKind::kValues) {
+    words["largest"] = std::bit_cast<double>(event.tensor);
+    words["elements"] = event.bytes;
+    words["sampled"] = event.dims[0];
+    words["not_finite"] = event.dims[1];
+    words["zeros"] = event.dims[2];
+    words["integers"] = event.dims[3];
+    words["beyond"] = event.entries;
+  }
+  if (event.kind == EventKind::kScaler && event.tensor != 0) {
+    words["scale_before"] = std::bit_cast<double>(event.tensor);
+    words["scale_after"] = std::bit_cast<double>(event.bytes);
+  }
   if (has_site(event.kind)) {
     Json shape = Json::array();
     for (int i = 0; i < std::min<int>(event.ndim, 4); ++i) shape.push_back(event.dims[i]);
@@ -122,35 +186,8 @@ void write_line(Context& context, const store::KeptBlock& block, const lanes::Ev
                {"time_ns", process.info.begin_realtime_ns + static_cast<std::int64_t>(event.time)}};
   if (event.kind == EventKind::kCast) json["duration_ns"] = event.duration;
   json.update(event_words(event));
-  if (has_site(event.kind)) json.update(context.site(block.process, event.site));
-  if (has_region(event.kind)) json.update(context.region(block.process, event.site));
+  json.update(context.named(block.process, event));
   out << text_of(json) << '\n';
-}
-
-void write_trace_event(Context& context, const store::KeptBlock& block, const lanes::Event& event, std::ostream& out) {
-  const store::Process& process = context.data().process(block.process);
-  const auto begin = static_cast<double>(process.info.begin_realtime_ns - context.data().start.start_ns);
-  Json args = event_words(event);
-  std::string name(kind_name(event.kind));
-  if (has_site(event.kind)) {
-    args.update(context.site(block.process, event.site));
-    if (args.contains("operator")) name += " " + args["operator"].get<std::string>();
-  }
-  if (has_region(event.kind)) args.update(context.region(block.process, event.site));
-  const bool is_span = event.kind == EventKind::kCast || has_region(event.kind);
-  Json json = {{"name", has_region(event.kind) ? "autocast region" : name},
-               {"cat", "castscope"},
-               {"ph", event.kind == EventKind::kCast          ? "X"
-                      : event.kind == EventKind::kRegionEnter ? "B"
-                      : event.kind == EventKind::kRegionExit  ? "E"
-                                                              : "i"},
-               {"ts", (begin + static_cast<double>(event.time)) / 1e3},
-               {"pid", process.info.pid},
-               {"tid", block.lane}};
-  if (event.kind == EventKind::kCast) json["dur"] = static_cast<double>(event.duration) / 1e3;
-  if (!is_span) json["s"] = "t";
-  json["args"] = args;
-  out << text_of(json);
 }
 
 }  // namespace
@@ -162,48 +199,29 @@ std::optional<EventFormat> event_format(std::string_view name) {
 }
 
 absl::Status convert(const std::string& run_file, EventFormat format, std::ostream& out) {
-  const auto data = store::read_run(run_file);
+  if (format == EventFormat::kChromeTrace) return chrome_trace(run_file, out);
+  const auto data = store::read_as_it_is(run_file);
   if (!data.ok()) return data.status();
   auto numbers = store::LocalNumbers::read(run_file);
   if (!numbers.ok()) return numbers.status();
   Context context(*data, *std::move(numbers));
-  const bool trace = format == EventFormat::kChromeTrace;
-  bool first = true;
-  if (trace) out << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
   std::vector<lanes::Event> events;
+  const auto unwritten = [] {
+    return absl::UnavailableError("the output cannot be written: check the disk for space");
+  };
   const absl::Status status = store::read_event_blocks(run_file, [&](const store::KeptBlock& block) -> absl::Status {
-    events.clear();
-    if (block.process == 0 || block.process > data->processes.size()) {
-      return absl::DataLossError(absl::StrCat(run_file, ": the run file is damaged: events of an unknown process"));
-    }
-    const absl::Status bad = wire::unpack(block.packed, wire::kMostEventsInBlock, &events);
-    if (absl::IsUnimplemented(bad)) {
-      return absl::UnimplementedError(absl::StrCat(run_file, ": the run file has ", bad.message(),
-                                                   "; convert it with the castscope that wrote it"));
-    }
-    if (!bad.ok()) {
-      return absl::DataLossError(absl::StrCat(run_file, ": the run file is damaged: ", bad.message()));
-    }
-    if (block.after_gap && !trace) {
+    const absl::Status bad = unpacked(run_file, *data, block, &events);
+    if (!bad.ok()) return bad;
+    if (block.after_gap) {
       out << text_of({{"event", "gap"}, {"pid", data->process(block.process).info.pid}}) << '\n';
     }
-    for (const lanes::Event& event : events) {
-      if (!trace) {
-        write_line(context, block, event, out);
-      } else {
-        if (!first) out << ",\n";
-        write_trace_event(context, block, event, out);
-      }
-      first = false;
-    }
-    if (!out) return absl::UnavailableError("the output cannot be written: check the disk for space");
-    return absl::OkStatus();
+    for (const lanes::Event& event : events) write_line(context, block, event, out);
+    return out ? absl::OkStatus() : unwritten();
   });
-  if (!status.ok()) return status;
-  if (trace) out << "\n]}\n";
+  if (!status.ok() && !absl::IsDataLoss(status)) return status;
   out.flush();
-  if (!out) return absl::UnavailableError("the output cannot be written: check the disk for space");
-  return absl::OkStatus();
+  if (!out) return unwritten();
+  return data->damage ? damage_status(run_file, *data) : status;
 }
 
 }  // namespace castscope::report

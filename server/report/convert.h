@@ -16,6 +16,7 @@ enum class EventFormat {
 };
 
 std::optional<EventFormat> event_format(std::string_view name);  // "jsonl", "chrome"
+// Data loss as in write_report().
 absl::Status convert(const std::string& run_file, EventFormat, std::ostream&);
 
 }  // namespace castscope::report

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <ctime>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "server/report/totals.h"
-#include "server/rules/rules.h"
+#include "server/report/precision.h"
+#include "server/report/words.h"
 #include "server/store/names.h"
 
 namespace castscope::report {
@@ -18,16 +18,6 @@ using Json = nlohmann::ordered_json;
 using store::RunData;
 
 constexpr int kReportFormat = 1;  // docs/report.schema.json; grows when a key changes its meaning or goes
-
-std::string utc(std::int64_t ns) {
-  const std::time_t seconds = ns / 1'000'000'000;
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  char text[40];
-  const std::size_t length = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-  std::snprintf(text + length, sizeof text - length, ".%03dZ", static_cast<int>(ns / 1'000'000 % 1000));
-  return text;
-}
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
@@ -55,26 +45,34 @@ Json argument(const RunData& data, std::uint32_t call_site) {
   return at.argument == lanes::kUnknownArgument ? Json() : Json(std::to_string(at.argument));
 }
 
-Json run_json(const RunData& data) {
+Json run_json(const Model& model) {
+  const RunData& data = model.run;
   Json run = {
       {"id", data.start.run_id},
       {"command", data.start.command},
       {"cwd", data.start.cwd},
+      {"checkout", text_or_null(data.start.checkout)},
       {"host", data.start.host},
       {"start", utc(data.start.start_ns)},
       {"end", data.end ? Json(utc(data.end->end_ns)) : Json()},
       {"seconds",
        data.end ? Json(static_cast<double>((data.end->end_ns - data.start.start_ns) / 1'000'000) / 1e3) : Json()}};
-  run["exit"] = exit_of(data) ? Json(*exit_of(data)) : Json();
+  run["exit"] = model.exit ? Json(*model.exit) : Json();
   run["signal"] = data.end && data.end->signal ? Json(*data.end->signal) : Json();
-  run["complete"] = is_complete(data);
+  run["complete"] = model.complete;
   run["castscope"] = data.start.castscope_version;
   const std::string torch = data.processes.empty() ? "" : data.processes.front().attribute("torch");
   const std::string python = data.processes.empty() ? "" : data.processes.front().attribute("python");
   run["torch"] = text_or_null(torch);
   run["python"] = text_or_null(python);
-  run["notices"] = notices(data);
+  run["notices"] = model.notices;
+  if (data.damage) run["damage"] = data.damage->sentence;
   return run;
+}
+
+// How much was looked at operator by operator.
+Json deep_json(std::uint64_t steps, std::uint64_t operators, std::uint64_t ns) {
+  return {{"steps", steps}, {"operators", operators}, {"ns", ns}};
 }
 
 Json totals_json(const Totals& totals) {
@@ -92,6 +90,7 @@ Json totals_json(const Totals& totals) {
           {"bytes", totals.autocast.bytes},
           {"cpu_ns", totals.autocast.cpu_ns},
           {"dropped_events", totals.dropped_events},
+          {"deep", deep_json(totals.deep_steps, totals.deep_operators, totals.deep_ns)},
           {"by_cause", by_cause},
           {"beyond_sites",
            {{"casts", beyond.casts},
@@ -110,42 +109,32 @@ Json cache_json(const store::Gauges& gauges) {
           {"entries_at_end", gauges.cache_entries}};
 }
 
-Json regions_json(const RunData& data) {
-  std::vector<store::Counts> counts(data.regions.size() + 1);
-  for (const store::SiteUse& use : data.site_uses) {
-    const store::Site& site = data.site(use.site);
-    if (site.cause == lanes::Cause::kAutocast) counts[site.region] += use.counts;
-  }
-  struct Use {
-    std::uint64_t entered = 0, entries = 0, bytes = 0;
-  };
-  std::vector<Use> uses(data.regions.size() + 1);
-  for (const store::RegionUse& use : data.region_uses) {
-    uses[use.region].entered += use.entered;
-    uses[use.region].entries = std::max(uses[use.region].entries, use.most_entries);
-    uses[use.region].bytes = std::max(uses[use.region].bytes, use.most_bytes);
-  }
+Json regions_json(const Model& model) {
+  const RunData& data = model.run;
   Json list = Json::array();
   for (const store::Region& region : data.regions) {
-    const store::Counts& c = counts[region.id];
+    const RegionTotal& total = model.regions[region.id - 1];
+    const store::Counts& c = total.counts;
     list.push_back({{"id", region.id},
                     {"location", location(data.user_location(region.stack))},
                     {"stack", frames(data, region.stack)},
                     {"kind", store::name(region.kind)},
                     {"device", store::device_name(region.device)},
                     {"dtype", store::dtype_name(region.dtype)},
+                    {"default_dtype", (region.flags & lanes::kRegionDefaultDtype) != 0},
                     {"enabled", region.enabled},
+                    {"asked_enabled", region.enabled || (region.flags & lanes::kRegionAskedEnabled) != 0},
                     {"cache_enabled", region.cache_enabled},
                     {"nesting", region.nesting},
                     {"parent", number_or_null(region.parent)},
-                    {"entered", uses[region.id].entered},
+                    {"entered", total.entered},
                     {"casts", c.casts},
                     {"cache_hits", c.hits},
                     {"pass_through", c.passes},
                     {"bytes", c.bytes},
                     {"cpu_ns", c.cpu_ns},
-                    {"peak_entries", uses[region.id].entries},
-                    {"peak_bytes", uses[region.id].bytes}});
+                    {"peak_entries", total.most_entries},
+                    {"peak_bytes", total.most_bytes}});
   }
   return list;
 }
@@ -207,7 +196,8 @@ Json pass_through_json(const RunData& data) {
   return list;
 }
 
-Json steps_json(const RunData& data) {
+Json steps_json(const Model& model) {
+  const RunData& data = model.run;
   Json runs = Json::array();
   for (const store::StepRun& run : data.step_runs) {
     runs.push_back({{"process", run.process},
@@ -232,21 +222,44 @@ Json steps_json(const RunData& data) {
     }
     behaviours.back()["sites"].push_back({{"site", at.site}, {"casts", at.casts}, {"cache_hits", at.hits}});
   }
-  return {{"count", step_count(data)}, {"runs", runs}, {"behaviours", behaviours}};
+  return {{"count", model.steps}, {"runs", runs}, {"behaviours", behaviours}};
 }
 
-Json findings_json(const std::vector<rules::Finding>& findings) {
+Json savings_json(const std::optional<store::Savings>& savings) {
+  if (!savings) return nullptr;
+  return {{"ns_per_step", static_cast<std::int64_t>(std::llround(savings->ns_per_step))},
+          {"share_of_step", std::round(savings->share_of_step * 1e4) / 1e4},
+          {"held_bytes", savings->held_bytes}};
+}
+
+Json findings_json(const Model& model) {
   Json list = Json::array();
-  for (const rules::Finding& finding : findings) {
-    Json evidence = Json::object();
+  for (std::size_t i = 0; i < model.findings.size(); ++i) {
+    const rules::Finding& finding = model.findings[i];
+    Json evidence = Json::object(), related = Json::array();
     for (const auto& [name, number] : finding.evidence_number) evidence[name] = number;
     for (const auto& [name, text] : finding.evidence_text) evidence[name] = text;
+    for (const store::CodeLocation& at : finding.related) related.push_back(location(at));
     list.push_back({{"rule", finding.rule},
                     {"severity", finding.severity},
                     {"title", finding.title},
                     {"location", location(finding.location)},
+                    {"related", related},
                     {"evidence", evidence},
+                    {"deep_only", finding.deep_only},
+                    {"savings", savings_json(finding.savings)},
+                    {"fingerprint", model.fingerprints[i]},
                     {"fix", finding.fix}});
+  }
+  return list;
+}
+
+Json source_json(const store::SourceLines& source) {
+  Json list = Json::array();
+  for (const auto& [name, file] : source.files()) {
+    Json lines = Json::array();
+    for (const auto& [number, text] : file.lines) lines.push_back({{"line", number}, {"text", text}});
+    list.push_back({{"file", name}, {"state", store::name(file.state)}, {"lines", lines}});
   }
   return list;
 }
@@ -257,28 +270,21 @@ Json rank_json(const std::string& text) {
   return error == std::errc() && end == text.data() + text.size() ? Json(value) : Json();
 }
 
-Json process_json(const RunData& data, const store::Process& process) {
-  store::Counts counts = process.beyond_sites;
-  for (const store::SiteUse& use : data.site_uses) {
-    if (use.process == process.id && data.site(use.site).cause == lanes::Cause::kAutocast) counts += use.counts;
-  }
+Json process_json(const Model& model, const store::Process& process) {
+  const ProcessTotal& total = model.processes[process.id - 1];
+  const store::Counts& counts = total.counts;
   Json lane_list = Json::array();
-  std::uint64_t made = 0, received = 0, dropped = 0;
   for (const store::LaneRow& lane : process.lanes) {
     std::string thread;
     for (const store::ThreadInfo& info : process.threads) {
       if (info.lane == lane.lane) thread = info.name;
     }
-    const std::uint64_t written = lane.written + lane.dropped;
     lane_list.push_back({{"lane", lane.lane},
                          {"tid", lane.tid},
                          {"thread", text_or_null(thread)},
-                         {"written", written},
+                         {"written", lane.written + lane.dropped},
                          {"received", lane.received},
                          {"dropped", lane.dropped}});
-    made += written;
-    received += lane.received;
-    dropped += lane.dropped;
   }
   return {{"id", process.id},
           {"pid", process.info.pid},
@@ -299,35 +305,42 @@ Json process_json(const RunData& data, const store::Process& process) {
           {"bytes", counts.bytes},
           {"cpu_ns", counts.cpu_ns},
           {"cache", cache_json(process.gauges)},
-          {"events", {{"written", made}, {"received", received}, {"dropped", dropped}}},
+          {"deep", deep_json(process.gauges.deep_steps, process.gauges.deep_operators, process.gauges.deep_ns)},
+          {"events", {{"written", total.written}, {"received", total.received}, {"dropped", total.dropped}}},
           {"lost_definitions", process.gauges.lost_definitions},
           {"lanes", lane_list}};
 }
 
 }  // namespace
 
-Json to_json(const RunData& data) {
-  const Totals totals = totals_of(data);
+Json to_json(const Model& model) {
+  const RunData& data = model.run;
   Json report = {{"format", kReportFormat},
-                 {"run", run_json(data)},
-                 {"totals", totals_json(totals)},
-                 {"cache", cache_json(totals.cache)},
-                 {"findings", findings_json(rules::judge(data))},
-                 {"regions", regions_json(data)}};
+                 {"run", run_json(model)},
+                 {"totals", totals_json(model.totals)},
+                 {"cache", cache_json(model.totals.cache)},
+                 {"findings", findings_json(model)},
+                 {"ignored", {{"by_settings", model.ignored_by_settings}, {"in_code", model.ignored_in_code}}},
+                 {"regions", regions_json(model)}};
   Json sites = Json::array();
-  for (const SiteTotal& total : cast_sites(data)) sites.push_back(site_json(data, total));
+  for (const SiteTotal& total : model.sites) sites.push_back(site_json(data, total));
   report["sites"] = std::move(sites);
   report["pass_through"] = pass_through_json(data);
-  report["steps"] = steps_json(data);
+  report["precision"] = precision_json(data);
+  report["steps"] = steps_json(model);
   Json processes = Json::array();
-  for (const store::Process& process : data.processes) processes.push_back(process_json(data, process));
+  for (const store::Process& process : data.processes) processes.push_back(process_json(model, process));
   report["processes"] = std::move(processes);
+  report["source"] = source_json(data.source);
   return report;
 }
 
-std::string json_text(const RunData& data) {
+std::string json_text(const Model& model) {
   // Names of files and functions are bytes; what is not UTF-8 in them must not cost the report.
-  return to_json(data).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return to_json(model).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
+
+Json to_json(const RunData& data) { return to_json(model_of(data)); }
+std::string json_text(const RunData& data) { return json_text(model_of(data)); }
 
 }  // namespace castscope::report

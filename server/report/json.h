@@ -5,11 +5,14 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "server/store/run_data.h"
+#include "server/report/model.h"
 
 namespace castscope::report {
 
-nlohmann::ordered_json to_json(const store::RunData&);  // findings are judged from the data
-std::string json_text(const store::RunData&);           // indented, with a newline at the end
+nlohmann::ordered_json to_json(const Model&);
+std::string json_text(const Model&);  // indented, with a newline at the end
+// Judged by the rules' defaults.
+nlohmann::ordered_json to_json(const store::RunData&);
+std::string json_text(const store::RunData&);
 
 }  // namespace castscope::report

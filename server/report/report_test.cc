@@ -323,7 +323,7 @@ TEST_F(ReportTest, EventsBecomeATrace) {
   const auto trace = nlohmann::json::parse(converted(EventFormat::kChromeTrace));
   std::map<std::string, int> phases;
   for (const auto& event : trace["traceEvents"]) ++phases[event["ph"]];
-  EXPECT_EQ(phases, (std::map<std::string, int>{{"X", 15}, {"B", 3}, {"E", 3}, {"i", 9}}));
+  EXPECT_EQ(phases, (std::map<std::string, int>{{"M", 2}, {"X", 15}, {"B", 3}, {"E", 3}, {"i", 9}}));
 }
 
 TEST_F(ReportTest, EventsOfAnotherFormatAreNoDamage) {
@@ -333,7 +333,7 @@ TEST_F(ReportTest, EventsOfAnotherFormatAreNoDamage) {
   ASSERT_TRUE(database->exec("UPDATE event_blocks SET data = CAST(x'01' || substr(data, 2) AS BLOB)").ok());
   std::ostringstream out;
   EXPECT_THAT(std::string(convert(path(), EventFormat::kJsonLines, out).message()),
-              testing::EndsWith(": the run file has events packed in format 1, this castscope reads format 2; "
+              testing::EndsWith(": the run file has events packed in format 1, this castscope reads format 3; "
                                 "convert it with the castscope that wrote it"));
 }
 

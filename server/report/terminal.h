@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "server/store/run_data.h"
+#include "server/report/model.h"
 
 namespace castscope::report {
 
@@ -14,6 +14,7 @@ struct TerminalOptions {
   std::string report_file;  // NAME.json; "" = not said
 };
 
-std::string summary(const store::RunData&, const TerminalOptions&);  // several lines, newline at the end
+std::string summary(const Model&, const TerminalOptions&);           // several lines, newline at the end
+std::string summary(const store::RunData&, const TerminalOptions&);  // judged by the rules' defaults
 
 }  // namespace castscope::report

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <tuple>
 
+#include "server/report/words.h"
+
 namespace castscope::report {
 
 Totals totals_of(const store::RunData& data) {
@@ -24,6 +26,9 @@ Totals totals_of(const store::RunData& data) {
       if (nothing_comes && lane.written > lane.received) totals.dropped_events += lane.written - lane.received;
     }
     const store::Gauges& gauges = process.gauges;
+    totals.deep_steps += gauges.deep_steps;
+    totals.deep_operators += gauges.deep_operators;
+    totals.deep_ns += gauges.deep_ns;
     totals.cache.cache_bytes += gauges.cache_bytes;
     totals.cache.cache_entries += gauges.cache_entries;
     totals.cache.cache_clears += gauges.cache_clears;
@@ -79,7 +84,7 @@ std::uint64_t step_count(const store::RunData& data) {
 }
 
 bool is_complete(const store::RunData& data) {
-  if (!data.end || !data.end->complete) return false;
+  if (data.damage || !data.end || !data.end->complete) return false;
   return std::all_of(data.processes.begin(), data.processes.end(), [](const store::Process& process) {
     return process.end == store::ProcessEnd::kExited || process.end == store::ProcessEnd::kReplaced;
   });
@@ -105,14 +110,34 @@ std::vector<std::string> unseen_ends(const store::RunData& data) {
   return all;
 }
 
+std::vector<std::string> changed_sources(const store::RunData& data) {
+  constexpr std::size_t kTold = 5;
+  std::vector<std::string> all;
+  std::size_t more = 0;
+  for (const auto& [name, file] : data.source.files()) {
+    if (file.state != store::SourceState::kChanged) continue;
+    if (all.size() == kTold) {
+      ++more;
+    } else {
+      all.push_back(name +
+                    " was written to after the run began: its lines may have moved, and comments in it silence "
+                    "nothing");
+    }
+  }
+  if (more > 0) all.push_back("so were " + counted(more, "other file", "other files"));
+  return all;
+}
+
 std::vector<std::string> notices(const store::RunData& data) {
   std::vector<std::string> all = data.notices;
+  if (data.damage) all.insert(all.begin(), data.damage->sentence);
   for (const store::Process& process : data.processes) {
     for (const auto& [name, value] : process.attributes) {
       if (name == "notice" && std::find(all.begin(), all.end(), value) == all.end()) all.push_back(value);
     }
   }
   for (std::string& sentence : unseen_ends(data)) all.push_back(std::move(sentence));
+  for (std::string& sentence : changed_sources(data)) all.push_back(std::move(sentence));
   if (totals_of(data).autocast.traced > 0) all.emplace_back(kTracedNotice);
   return all;
 }

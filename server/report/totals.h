@@ -12,10 +12,11 @@
 namespace castscope::report {
 
 struct Totals {
-  store::Counts autocast;                   // every return of cached_cast, wherever it was counted
-  store::Counts beyond_sites;               // the part of it that belongs to no site
-  std::array<std::uint64_t, 9> by_cause{};  // casts, index = lanes::Cause
-  std::uint64_t dropped_events = 0;         // made by the processes and not in the run's evidence
+  store::Counts autocast;                    // every return of cached_cast, wherever it was counted
+  store::Counts beyond_sites;                // the part of it that belongs to no site
+  std::array<std::uint64_t, 10> by_cause{};  // casts, index = lanes::Cause
+  std::uint64_t dropped_events = 0;          // made by the processes and not in the run's evidence
+  std::uint64_t deep_steps = 0, deep_operators = 0, deep_ns = 0;  // of all processes together
   store::Gauges cache;  // clears: of all processes; peaks: of the process that had the most; at the end: together
 };
 Totals totals_of(const store::RunData&);
@@ -43,6 +44,8 @@ inline constexpr const char* kTracedNotice =
     "calls of autocast were traced, as torch.compile does: where a backend such as inductor then generated code, that "
     "code casts by itself, and those casts are not counted";
 // What was said during the run, what its processes noted, and unseen_ends(); each sentence once.
+// Of source files that were written to after the run began; also among the notices.
+std::vector<std::string> changed_sources(const store::RunData&);
 std::vector<std::string> notices(const store::RunData&);
 
 }  // namespace castscope::report

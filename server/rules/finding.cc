@@ -4,14 +4,6 @@
 
 namespace castscope::rules {
 
-Finding finding_of(const Rule& rule, const store::RunData& data, std::uint32_t stack) {
-  Finding finding;
-  finding.rule = rule.name;
-  finding.severity = rule.severity;
-  finding.location = data.user_location(stack);
-  return finding;
-}
-
 std::string readable_bytes(std::uint64_t bytes) {
   const char* const units[] = {"bytes", "kB", "MB", "GB", "TB"};
   double value = static_cast<double>(bytes);
@@ -22,10 +14,20 @@ std::string readable_bytes(std::uint64_t bytes) {
   return text;
 }
 
+std::string readable_number(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", number);
+  return text;
+}
+
 std::string counted(std::uint64_t n, std::string_view singular) {
   std::string text = std::to_string(n) + " ";
   text += singular;
   return n == 1 ? text : text + "s";
+}
+
+void add_related(Finding& finding, const store::RunData& data, std::uint32_t stack) {
+  if (const auto at = data.user_location(stack)) finding.related.push_back(*at);
 }
 
 }  // namespace castscope::rules

@@ -1,6 +1,7 @@
 // What rules share when they say something.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -8,9 +9,11 @@
 
 namespace castscope::rules {
 
-// A finding of the rule at the place, title, evidence and fix still to be filled in.
-Finding finding_of(const Rule&, const store::RunData&, std::uint32_t stack);
 std::string readable_bytes(std::uint64_t bytes);                  // "1.5 MB"
+std::string readable_number(double number);                       // "65536", "0.0625"
 std::string counted(std::uint64_t n, std::string_view singular);  // "1 cast", "12 casts"
+
+// The user's line on this stack is another place that belongs to the finding; without one (stack 0), nothing.
+void add_related(Finding&, const store::RunData&, std::uint32_t stack);
 
 }  // namespace castscope::rules

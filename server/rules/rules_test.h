@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/rules/rules.h"
@@ -21,7 +22,14 @@
 
 namespace castscope::rules {
 
+using lanes::FactKind;
+using lanes::Role;
 using lanes::WhyNotCached;
+using store::kBFloat16;
+using store::kFloat16;
+using store::kFloat32;
+using store::kInt64;
+using store::operand;
 using store::RunStore;
 using store::TestRun;
 
@@ -80,6 +88,11 @@ class RulesTest : public ::testing::Test {
     EXPECT_EQ(as_json(findings), golden.str()) << path;
   }
   static void expect_none(const std::vector<Finding>& findings) { EXPECT_EQ(as_json(findings), "[]\n"); }
+  // … of this rule, where another one rightly speaks.
+  static void expect_none_of(std::string_view rule, std::vector<Finding> findings) {
+    std::erase_if(findings, [&](const Finding& finding) { return finding.rule != rule; });
+    expect_none(findings);
+  }
 
   std::filesystem::path folder_;
 };

@@ -1,29 +1,11 @@
 #include "server/store/definitions.h"
 
 #include <algorithm>
-#include <cstring>
-#include <type_traits>
+
+#include "server/store/content.h"
 
 namespace castscope::store {
 namespace {
-
-// Content as bytes: numbers as they are, texts with their length before them.
-template <typename... T>
-std::string content(const T&... values) {
-  std::string bytes;
-  const auto add = [&](const auto& value) {
-    if constexpr (std::is_convertible_v<decltype(value), std::string_view>) {
-      const std::string_view text = value;
-      const std::uint64_t size = text.size();
-      bytes.append(reinterpret_cast<const char*>(&size), sizeof size).append(text);
-    } else {
-      const auto number = static_cast<std::uint64_t>(value);
-      bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
-    }
-  };
-  (add(values), ...);
-  return bytes;
-}
 
 std::string content_of(const std::vector<CodeLocation>& frames, bool truncated) {
   std::string bytes = content(truncated);
@@ -33,7 +15,7 @@ std::string content_of(const std::vector<CodeLocation>& frames, bool truncated) 
 std::string content_of(const CallSite& c) { return content(c.op, c.argument, c.argument_name, c.code_address); }
 std::string content_of(const Module& m) { return content(m.path, m.type, m.root_type, m.root_number); }
 std::string content_of(const Region& r) {
-  return content(r.stack, r.parent, r.nesting, r.device, r.dtype, r.enabled, r.cache_enabled, r.kind);
+  return content(r.stack, r.parent, r.nesting, r.device, r.dtype, r.enabled, r.cache_enabled, r.kind, r.flags);
 }
 std::string content_of(const Site& s) {
   // Of an autocast site the operator is the call site's, which may become known later.
@@ -72,7 +54,7 @@ absl::StatusOr<Definitions> Definitions::on(const Database& database) {
       {&d.change_call_site_,
        "UPDATE call_sites SET operator = ?2, argument = ?3, argument_name = ?4, code_address = ?5 WHERE id = ?1"},
       {&d.change_site_operator_, "UPDATE sites SET operator = ?2 WHERE call_site = ?1"},
-      {&d.add_region_, "INSERT INTO regions VALUES (?,?,?,?,?,?,?,?,?)"},
+      {&d.add_region_, "INSERT INTO regions VALUES (?,?,?,?,?,?,?,?,?,?)"},
       {&d.add_site_, "INSERT INTO sites VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
   };
   for (const auto& [statement, sql] : all) {
@@ -172,8 +154,8 @@ absl::StatusOr<std::uint32_t> Definitions::region(const Region& r) {
   if (!is_new) return it->second;
   regions_.push_back(r);
   const std::uint32_t id = regions_.back().id = it->second = regions_.size();
-  CASTSCOPE_RETURN_IF_ERROR(
-      add_region_.run(id, r.stack, r.parent, r.nesting, r.device, r.dtype, r.enabled, r.cache_enabled, r.kind));
+  CASTSCOPE_RETURN_IF_ERROR(add_region_.run(id, r.stack, r.parent, r.nesting, r.device, r.dtype, r.enabled,
+                                            r.cache_enabled, r.kind, r.flags));
   return id;
 }
 

@@ -60,7 +60,7 @@ absl::Status EventWindow::add(std::uint32_t process, const EventBlock& block) {
 }
 
 absl::Status read_event_blocks(const std::string& path, const std::function<absl::Status(const KeptBlock&)>& take) {
-  auto database = open_run_file(path);
+  auto database = open_as_it_is(path);
   if (!database.ok()) return database.status();
   auto rows = Statement::prepare(*database, "SELECT process, lane, number, data FROM event_blocks ORDER BY id");
   if (!rows.ok()) return rows.status();
@@ -80,22 +80,19 @@ absl::Status read_event_blocks(const std::string& path, const std::function<absl
 }
 
 absl::StatusOr<LocalNumbers> LocalNumbers::read(const std::string& path) {
-  auto database = open_run_file(path);
+  auto database = open_as_it_is(path);
   if (!database.ok()) return database.status();
   LocalNumbers numbers;
   const std::pair<Numbers*, const char*> lists[] = {
       {&numbers.sites_, "SELECT process, local, site FROM local_sites"},
-      {&numbers.regions_, "SELECT process, local, region FROM local_regions"}};
+      {&numbers.regions_, "SELECT process, local, region FROM local_regions"},
+      {&numbers.uses_, "SELECT process, local, operator_use FROM local_uses"},
+      {&numbers.facts_, "SELECT process, local, fact FROM local_facts"}};
   for (const auto& [list, sql] : lists) {
-    auto rows = Statement::prepare(*database, sql);
-    if (!rows.ok()) return rows.status();
-    for (;;) {
-      const auto more = rows->next();
-      if (!more.ok()) return more.status();
-      if (!*more) break;
-      (*list)[static_cast<std::uint64_t>(rows->number(0)) << 32 | static_cast<std::uint32_t>(rows->number(1))] =
-          static_cast<std::uint32_t>(rows->number(2));
-    }
+    CASTSCOPE_RETURN_IF_ERROR(each(*database, sql, [to = list](const Statement& row) {
+      (*to)[static_cast<std::uint64_t>(row.number(0)) << 32 | static_cast<std::uint32_t>(row.number(1))] =
+          static_cast<std::uint32_t>(row.number(2));
+    }));
   }
   return numbers;
 }

@@ -42,15 +42,19 @@ struct KeptBlock {
   bool after_gap = false;  // blocks of this process before it are not in the file
   std::string_view packed;
 };
-// Calls `take` for each block of a run file, in the order received.
+// Calls `take` for each block of a run file, in the order received. Data loss: of a file that is damaged or cut short,
+// the blocks before the damage were given.
 absl::Status read_event_blocks(const std::string& path, const std::function<absl::Status(const KeptBlock&)>& take);
 
-// Events speak of sites and regions by the numbers of their process: this has the run-wide ones (0 = not known).
+// Events speak of sites, regions, operator uses and facts by the numbers of their process: this has the run-wide ones
+// (0 = not known).
 class LocalNumbers {
  public:
   static absl::StatusOr<LocalNumbers> read(const std::string& path);
   std::uint32_t site(std::uint32_t process, std::uint32_t local) const { return find(sites_, process, local); }
   std::uint32_t region(std::uint32_t process, std::uint32_t local) const { return find(regions_, process, local); }
+  std::uint32_t operator_use(std::uint32_t process, std::uint32_t local) const { return find(uses_, process, local); }
+  std::uint32_t fact(std::uint32_t process, std::uint32_t local) const { return find(facts_, process, local); }
 
  private:
   using Numbers = absl::flat_hash_map<std::uint64_t, std::uint32_t>;  // process << 32 | local
@@ -58,7 +62,7 @@ class LocalNumbers {
     const auto it = numbers.find(std::uint64_t{process} << 32 | local);
     return it == numbers.end() ? 0 : it->second;
   }
-  Numbers sites_, regions_;
+  Numbers sites_, regions_, uses_, facts_;
 };
 
 }  // namespace castscope::store

@@ -60,6 +60,7 @@ std::uint64_t source_of(const lanes::Event& event) {
 
 void EvidenceTracker::cast(std::uint32_t lane_id, const lanes::Event& event, const SiteFacts& facts) {
   LaneState& lane = lane_state(lane_id);
+  lane.worked = true;
   const std::uint32_t stay = stay_of(lane, event);
   SiteState& state = site_state(event.site, stay);
   ++state.casts;
@@ -75,15 +76,19 @@ void EvidenceTracker::cast(std::uint32_t lane_id, const lanes::Event& event, con
   const LastCast now{.stay = stay, .version = event.entries, .time = event.time};
   const auto [source, new_source] = sources_.try_emplace(source_of(event), now);
   const auto [consumer, new_consumer] = consumers_.try_emplace(facts.consumer, stay);
+  // When it was last cast before this stay, or before the cache was cleared in it; 0: it was not.
   const bool seen_before = !new_source && (source->second.stay != stay || clears_.any(source->second.time, event.time));
+  const std::uint64_t cast_before = seen_before ? source->second.time : 0;
   const bool seen_in_stay = !new_source && !new_consumer && source->second.stay == stay && consumer->second == stay &&
                             source->second.version == now.version;
   source->second = now;
   consumer->second = stay;
   if (is_kept) {
-    kept(lane, state, event, facts, seen_before);
+    if (!lane.open.empty()) midway_.kept(lane_id, event.time);
+    kept(lane, state, event, facts, cast_before);
   } else {
-    if (state.casts > 1 && !(event.flags & lanes::kFlagData)) ++state.evidence.repeats;
+    const bool again = is_cast_again(state, event.entries);
+    if (again && !(event.flags & lanes::kFlagData)) ++state.evidence.repeats;
     if (seen_in_stay) ++state.evidence.same_source;
     if (state.casts > state.evidence.most_in_region) state.evidence.most_in_region = state.casts;
     changed(event.site, state);
@@ -91,7 +96,7 @@ void EvidenceTracker::cast(std::uint32_t lane_id, const lanes::Event& event, con
 }
 
 void EvidenceTracker::kept(LaneState& lane, SiteState& state, const lanes::Event& event, const SiteFacts& facts,
-                           bool seen_before) {
+                           std::uint64_t cast_before) {
   newest_kept_ = std::max(newest_kept_, event.time);
   if (clears_.any(state.kept_span.last, event.time)) forget_kept(state);
   if (state.kept++ == 0) state.kept_span.first = event.time;
@@ -106,9 +111,13 @@ void EvidenceTracker::kept(LaneState& lane, SiteState& state, const lanes::Event
     state.most_span = state.kept_span;
     changed(event.site, state);
   }
-  if (seen_before && evidence.returning < kEnoughReturning) {
-    ++evidence.returning;
-    changed(event.site, state);
+  if (cast_before != 0) {
+    if (cast_before > state.returned_from) ++state.returned;
+    state.returned_from = cast_before;
+    if (state.returned > evidence.returning) {
+      evidence.returning = state.returned;
+      changed(event.site, state);
+    }
   }
   if (clears_.any(lane.stay_span.last, event.time)) end_stay(lane);
   lane.stay_region = facts.outermost_region;
@@ -123,7 +132,9 @@ void EvidenceTracker::kept(LaneState& lane, SiteState& state, const lanes::Event
 }
 
 void EvidenceTracker::hit(std::uint32_t lane_id, const lanes::Event& event) {
-  SiteState& state = site_state(event.site, stay_of(lane_state(lane_id), event));
+  LaneState& lane = lane_state(lane_id);
+  lane.worked = true;
+  SiteState& state = site_state(event.site, stay_of(lane, event));
   SiteEvidence& evidence = state.evidence;
   ++state.hits_since_kept;
   // Only worth a write when it belongs to the growth on record and has not yet outgrown it.
@@ -136,9 +147,12 @@ void EvidenceTracker::hit(std::uint32_t lane_id, const lanes::Event& event) {
 
 void EvidenceTracker::enter(std::uint32_t lane_id, const lanes::Event& event, std::uint32_t region, bool outermost) {
   LaneState& lane = lane_state(lane_id);
+  lane.worked = true;
   if (outermost) lane.open.clear();  // whatever was dropped, nothing is around it
   lane.open.push_back({.serial = event.region, .region = region});
+  lane.ended_region = 0;
   if (lane.open.size() == 1) {
+    midway_.ended(lane_id, event.time);
     end_stay(lane);
     lane.stay = event.region;
   }
@@ -153,14 +167,36 @@ void EvidenceTracker::exit(std::uint32_t lane_id, const lanes::Event& event, std
   if (lane.open.empty()) {
     end_stay(lane);
     lane.stay = 0;
+    lane.ended_region = region;
+    midway_.ended(lane_id, event.time);
   }
   if ((event.flags & lanes::kFlagInherited) == 0) ++region_use(region).exited;
+}
+
+void EvidenceTracker::optimizer(std::uint32_t lane_id, const lanes::Event& event) {
+  LaneState& lane = lane_state(lane_id);
+  if (!std::exchange(lane.worked, false)) return;
+  for (OpenRegion& open : lane.open) {
+    // A region in which nothing was cast yet is told of late. It has a later number than those around it.
+    if (open.serial > event.region) break;
+    if (!open.whole) continue;
+    const std::uint32_t steps = ++open.optimizer_steps;
+    const auto is_it = [&](const auto& known) { return known.first == open.region; };
+    const auto it = std::find_if(lane.optimizer_steps.begin(), lane.optimizer_steps.end(), is_it);
+    if (it == lane.optimizer_steps.end()) {
+      lane.optimizer_steps.emplace_back(open.region, steps);
+    } else {
+      it->second = std::max(it->second, steps);
+    }
+  }
 }
 
 void EvidenceTracker::clear(std::uint32_t lane_id, const lanes::Event& event) {
   clears_.add(event.time);
   late_clear_ |= event.time < newest_kept_;
   LaneState& lane = lane_state(lane_id);
+  if (lane.ended_region != 0 && event.entries > 0) midway_.cleared(lane_id, event.time, lane.ended_region);
+  lane.ended_region = 0;
   if (lane.uncleared_region == 0) return;
   ++region_use(lane.uncleared_region).own_clears;
   lane.uncleared_region = 0;
@@ -169,7 +205,18 @@ void EvidenceTracker::clear(std::uint32_t lane_id, const lanes::Event& event) {
 void EvidenceTracker::thread_begins(std::uint32_t lane_id) {
   LaneState& lane = lane_state(lane_id);
   end_stay(lane);
+  midway_.forget(lane_id);
+  auto steps = std::move(lane.optimizer_steps);
   lane = LaneState();
+  lane.optimizer_steps = std::move(steps);
+}
+
+void EvidenceTracker::break_off(std::uint32_t lane_id) {
+  LaneState& lane = lane_state(lane_id);
+  for (OpenRegion& open : lane.open) open.whole = false;
+  lane.optimizer_steps.clear();
+  lane.ended_region = 0;
+  midway_.forget(lane_id);
 }
 
 // What was counted before it was known that another thread had cleared the cache meanwhile.
@@ -206,8 +253,15 @@ std::vector<std::pair<std::uint32_t, SiteEvidence>> EvidenceTracker::take_sites(
   return taken;
 }
 
-std::vector<RegionUse> EvidenceTracker::take_regions() {
+std::vector<RegionUse> EvidenceTracker::take_regions(bool last) {
   take_back();
+  for (const std::uint32_t region : midway_.settle(last)) ++region_use(region).cleared_midway;
+  for (LaneState& lane : lanes_) {
+    for (const auto& [region, steps] : lane.optimizer_steps) {
+      if (steps > regions_[region].most_optimizer_steps) region_use(region).most_optimizer_steps = steps;
+    }
+    lane.optimizer_steps.clear();
+  }
   for (LaneState& lane : lanes_) {  // stays that go on count as far as they have come
     if (lane.stay_region == 0) continue;
     const LaneState before = lane;

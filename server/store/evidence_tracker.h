@@ -5,6 +5,7 @@
 // counted across it. Everything is bounded; dropped events make the evidence a lower bound, never wrong.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "agent/lanes/format.h"
 #include "server/store/clear_times.h"
+#include "server/store/midway_clears.h"
 #include "server/store/run_data.h"
 
 namespace castscope::store {
@@ -32,18 +34,28 @@ class EvidenceTracker {
   void enter(std::uint32_t lane, const lanes::Event&, std::uint32_t region, bool outermost);
   void exit(std::uint32_t lane, const lanes::Event&, std::uint32_t region);
   void clear(std::uint32_t lane, const lanes::Event&);
+  void backward(std::uint32_t lane) { lane_state(lane).worked = true; }
+  // An optimizer step was taken. Several in a row, each with parameters of its own, are one.
+  void optimizer(std::uint32_t lane, const lanes::Event&);
+  // All events of the lane up to this time have been handed over.
+  void seen(std::uint32_t lane, std::uint64_t ns) { midway_.seen(lane, ns); }
   // The lane goes to another thread: what the one before left open is not this one's.
   void thread_begins(std::uint32_t lane);
+  // Some events of the lane are missing here, which is told after the events around the gap: of what was open, nothing
+  // is made that depends on having seen its end.
+  void break_off(std::uint32_t lane);
 
   // Evidence that changed since the last call: by process-local site and by run-wide region.
   std::vector<std::pair<std::uint32_t, SiteEvidence>> take_sites();
-  std::vector<RegionUse> take_regions();
+  std::vector<RegionUse> take_regions(bool last);  // `last`: no more events will come
   // Of an earlier life of the file.
   void adopt(const RegionUse&);
 
  private:
   struct OpenRegion {
     std::uint32_t serial = 0, region = 0;
+    std::uint32_t optimizer_steps = 0;  // taken by its thread while it is open
+    bool whole = true;                  // everything of it was seen so far
   };
   // From the first to the last entry of what was counted: times.
   struct Span {
@@ -55,13 +67,19 @@ class EvidenceTracker {
     std::uint32_t stay_region = 0;                   // its definition
     std::uint64_t stay_entries = 0, stay_bytes = 0;  // put in since the last clear
     Span stay_span;
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> optimizer_steps;  // (region, in a stay) since take_regions()
+    std::uint32_t ended_region = 0;                                        // its end may be what clears the cache next
+    bool worked = true;  // something was cast or entered, or backward called, since the last optimizer step
     std::uint32_t uncleared_region = 0;  // raw: this thread put entries into the cache and nobody of it cleared
   };
   struct SiteState {
     std::uint32_t stay = 0;
     std::uint32_t casts = 0, kept = 0, hits_since_kept = 0;
     std::uint64_t kept_bytes = 0;
-    Span kept_span, most_span;  // of `kept`, of evidence.most_kept
+    std::vector<std::uint32_t> contents;  // of the casts of this stay, at most kMostContents
+    std::uint32_t returned = 0;           // of `kept`: as SiteEvidence::returning has it
+    std::uint64_t returned_from = 0;      // when the last one that had been kept in an earlier stay was cast there
+    Span kept_span, most_span;            // of `kept`, of evidence.most_kept
     bool changed = false;
     bool cast_before = false;
     SiteEvidence evidence;
@@ -70,23 +88,30 @@ class EvidenceTracker {
     if (lane >= lanes_.size()) lanes_.resize(lane + 1);
     return lanes_[lane];
   }
+  // Whether it was cast at this site in this stay before, as it is.
+  static bool is_cast_again(SiteState& state, std::uint32_t content) {
+    if (std::find(state.contents.begin(), state.contents.end(), content) != state.contents.end()) return true;
+    if (state.contents.size() < kMostContents) state.contents.push_back(content);
+    return false;
+  }
   SiteState& site_state(std::uint32_t site, std::uint32_t stay) {
     if (site >= sites_.size()) sites_.resize(site + 256);
     SiteState& state = sites_[site];
     if (state.stay != stay) {
       state.stay = stay;
       state.casts = 0;
+      state.contents.clear();
       forget_kept(state);
     }
     return state;
   }
   static void forget_kept(SiteState& state) {
-    state.kept = state.hits_since_kept = 0;
-    state.kept_bytes = 0;
+    state.kept = state.hits_since_kept = state.returned = 0;
+    state.kept_bytes = state.returned_from = 0;
   }
   std::uint32_t stay_of(LaneState&, const lanes::Event&);
   void end_stay(LaneState&);
-  void kept(LaneState&, SiteState&, const lanes::Event&, const SiteFacts&, bool seen_before);
+  void kept(LaneState&, SiteState&, const lanes::Event&, const SiteFacts&, std::uint64_t cast_before);
   void changed(std::uint32_t site, SiteState& state) {
     if (!state.changed) changed_sites_.push_back(site);
     state.changed = true;
@@ -96,9 +121,7 @@ class EvidenceTracker {
 
   static constexpr std::uint32_t kNoRegion = 1u << 31;  // serial numbers of regions do not come this far
   // Sources remembered; beyond it all are forgotten at once: evidence stays a lower bound.
-  static constexpr std::size_t kMostSources = 1 << 20;
-  // `returning` only has to show that sources live: counting on would make every step a change to be written.
-  static constexpr std::uint64_t kEnoughReturning = 64;
+  static constexpr std::size_t kMostSources = 1 << 20, kMostContents = 64;
 
   std::deque<LaneState> lanes_;
   std::vector<SiteState> sites_;
@@ -109,6 +132,7 @@ class EvidenceTracker {
   ClearTimes clears_;
   std::uint64_t newest_kept_ = 0;
   bool late_clear_ = false;  // older than what was counted already
+  MidwayClears midway_;
   struct LastCast {
     std::uint32_t stay = 0, version = 0;
     std::uint64_t time = 0;

@@ -19,7 +19,7 @@ TEST(EvidenceTrackerTest, ARegionIsEnteredAndLeft) {
   EvidenceTracker tracker;
   for (std::uint32_t serial = 1; serial <= 3; ++serial) tracker.enter(kLane, in_region(serial), kRegion, true);
   tracker.exit(kLane, in_region(3), kRegion);
-  const std::vector<RegionUse> uses = tracker.take_regions();
+  const std::vector<RegionUse> uses = tracker.take_regions(true);
   ASSERT_EQ(uses.size(), 1u);
   EXPECT_EQ(uses[0].entered, 3u);
   EXPECT_EQ(uses[0].exited, 1u);
@@ -35,7 +35,7 @@ TEST(EvidenceTrackerTest, ARegionThatAForkedProcessGoesOnInWasEnteredByItsParent
   tracker.cast(kLane, cast, weight);
   tracker.exit(kLane, in_region(1, lanes::kFlagInherited), kRegion);
   tracker.enter(kLane, in_region(2), kRegion, true);
-  const std::vector<RegionUse> uses = tracker.take_regions();
+  const std::vector<RegionUse> uses = tracker.take_regions(true);
   ASSERT_EQ(uses.size(), 1u);
   EXPECT_EQ(uses[0].entered, 1u);
   EXPECT_EQ(uses[0].exited, 0u);

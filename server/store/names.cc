@@ -58,14 +58,19 @@ constexpr std::array<std::string_view, 21> kDevices = {
     "cpu",   "cuda", "mkldnn", "opengl", "opencl", "ideep", "hip",  "fpga", "maia", "xla",          "vulkan",
     "metal", "xpu",  "mps",    "meta",   "hpu",    "ve",    "lazy", "ipu",  "mtia", "privateuseone"};
 // The closed lists: the values of proto/castscope/v1/castscope.proto in small letters.
-constexpr std::array<std::string_view, 9> kCauses = {
-    "unknown", "autocast", "user_to", "dtype_argument", "custom_cast", "promotion", "backward", "script", "operator"};
+constexpr std::array<std::string_view, 10> kCauses = {"unknown",     "autocast",  "user_to",  "dtype_argument",
+                                                      "custom_cast", "promotion", "backward", "script",
+                                                      "operator",    "fsdp"};
 constexpr std::array<std::string_view, 6> kRoles = {"unknown", "input", "weight", "buffer", "activation", "gradient"};
 constexpr std::array<std::string_view, 4> kPhases = {"unknown", "forward", "backward", "other"};
 constexpr std::array<std::string_view, 10> kWhys = {"none",       "inference_mode",   "cache_disabled", "other_dtype",
                                                     "not_fp32",   "no_requires_grad", "not_leaf",       "view",
                                                     "cuda_graph", "not_autocast"};
 constexpr std::array<std::string_view, 4> kRegionKinds = {"none", "context", "raw", "inherited"};
+constexpr std::array<std::string_view, 12> kFactKinds = {
+    "unknown",  "stale_hit",     "lost_grad",         "error", "unscale", "update", "optimizer_step",
+    "backward", "region_leaked", "region_never_left", "scale", "clip"};
+constexpr std::array<std::string_view, 5> kStalenesses = {"none", "same_values", "version", "moved", "unversioned"};
 constexpr std::array<std::string_view, 4> kProcessEnds = {"not_seen", "exited", "replaced", "vanished"};
 
 template <typename Number>
@@ -83,6 +88,8 @@ std::span<const std::string_view> role_names() { return kRoles; }
 std::span<const std::string_view> phase_names() { return kPhases; }
 std::span<const std::string_view> why_not_cached_names() { return kWhys; }
 std::span<const std::string_view> region_kind_names() { return kRegionKinds; }
+std::span<const std::string_view> fact_kind_names() { return kFactKinds; }
+std::span<const std::string_view> staleness_names() { return kStalenesses; }
 std::span<const std::string_view> process_end_names() { return kProcessEnds; }
 
 std::string_view dtype_name(std::uint8_t scalar_type) { return at(kDtypes, scalar_type); }
@@ -92,6 +99,8 @@ std::string_view name(lanes::Role role) { return at(kRoles, role); }
 std::string_view name(lanes::Phase phase) { return at(kPhases, phase); }
 std::string_view name(lanes::WhyNotCached why) { return at(kWhys, why); }
 std::string_view name(lanes::RegionKind kind) { return at(kRegionKinds, kind); }
+std::string_view name(lanes::FactKind kind) { return at(kFactKinds, kind); }
+std::string_view name(lanes::Staleness staleness) { return at(kStalenesses, staleness); }
 std::string_view name(ProcessEnd end) { return at(kProcessEnds, end); }
 
 }  // namespace castscope::store

@@ -18,6 +18,8 @@ std::string_view name(lanes::Role);
 std::string_view name(lanes::Phase);
 std::string_view name(lanes::WhyNotCached);
 std::string_view name(lanes::RegionKind);
+std::string_view name(lanes::FactKind);
+std::string_view name(lanes::Staleness);
 std::string_view name(ProcessEnd);
 
 // The same as lists, number = index.
@@ -28,6 +30,8 @@ std::span<const std::string_view> role_names();
 std::span<const std::string_view> phase_names();
 std::span<const std::string_view> why_not_cached_names();
 std::span<const std::string_view> region_kind_names();
+std::span<const std::string_view> fact_kind_names();
+std::span<const std::string_view> staleness_names();
 std::span<const std::string_view> process_end_names();
 
 }  // namespace castscope::store

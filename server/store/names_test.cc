@@ -30,8 +30,8 @@ TEST(NamesTest, DtypesAndDevicesAreThoseOfPyTorch) {
 }
 
 TEST(NamesTest, EveryValueOfAClosedListHasItsWord) {
-  EXPECT_EQ(name(lanes::Cause::kOperator), "operator");
-  EXPECT_EQ(cause_names().size(), static_cast<std::size_t>(lanes::Cause::kOperator) + 1);
+  EXPECT_EQ(name(lanes::Cause::kFsdp), "fsdp");
+  EXPECT_EQ(cause_names().size(), static_cast<std::size_t>(lanes::Cause::kFsdp) + 1);
   EXPECT_EQ(name(lanes::Role::kGradient), "gradient");
   EXPECT_EQ(role_names().size(), static_cast<std::size_t>(lanes::Role::kGradient) + 1);
   EXPECT_EQ(name(lanes::Phase::kOther), "other");
@@ -40,6 +40,12 @@ TEST(NamesTest, EveryValueOfAClosedListHasItsWord) {
   EXPECT_EQ(why_not_cached_names().size(), static_cast<std::size_t>(lanes::WhyNotCached::kNotAutocast) + 1);
   EXPECT_EQ(name(lanes::RegionKind::kInherited), "inherited");
   EXPECT_EQ(region_kind_names().size(), static_cast<std::size_t>(lanes::RegionKind::kInherited) + 1);
+  EXPECT_EQ(name(lanes::FactKind::kBackward), "backward");
+  EXPECT_EQ(name(lanes::FactKind::kRegionNeverLeft), "region_never_left");
+  EXPECT_EQ(name(lanes::FactKind::kClip), "clip");
+  EXPECT_EQ(fact_kind_names().size(), static_cast<std::size_t>(lanes::FactKind::kClip) + 1);
+  EXPECT_EQ(name(lanes::Staleness::kUnversioned), "unversioned");
+  EXPECT_EQ(staleness_names().size(), static_cast<std::size_t>(lanes::Staleness::kUnversioned) + 1);
   EXPECT_EQ(name(ProcessEnd::kVanished), "vanished");
   EXPECT_EQ(process_end_names().size(), static_cast<std::size_t>(ProcessEnd::kVanished) + 1);
   EXPECT_EQ(name(static_cast<lanes::Cause>(99)), "unknown");

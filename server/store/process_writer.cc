@@ -7,19 +7,7 @@
 namespace castscope::store {
 namespace {
 
-// Numbers of a process are dense; this only keeps a broken one from making us allocate without end.
-constexpr std::uint32_t kMostNumbers = 1u << 24;
 constexpr std::uint32_t kMostLanes = 1u << 16;
-
-void set(std::vector<std::uint32_t>& numbers, std::uint32_t local, std::uint32_t number) {
-  if (local >= numbers.size()) numbers.resize(local + 1);
-  numbers[local] = number;
-}
-
-absl::Status check_number(const std::string& key, const char* what, std::uint32_t local) {
-  if (local > 0 && local < kMostNumbers) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("process ", key, ": ", what, " ", local, " is out of range"));
-}
 
 bool watch_repeats(const SiteInfo& site) {
   const bool is_weight = site.role == lanes::Role::kWeight || site.role == lanes::Role::kBuffer;
@@ -32,6 +20,7 @@ bool watch_repeats(const SiteInfo& site) {
 absl::Status ProcessWriter::adopt(const Database& database, const RunData& data) {
   for (const LaneRow& lane : data.process(id_).lanes) {
     lanes_[lane.lane] = lane;
+    gaps_[lane.lane].adopt(lane);
     steps_.gap(lane.lane);  // the step that was open when the earlier life ended is in the file in part
   }
   for (const RegionUse& use : data.region_uses) {
@@ -40,22 +29,12 @@ absl::Status ProcessWriter::adopt(const Database& database, const RunData& data)
   std::size_t runs = 0;
   for (const StepRun& run : data.step_runs) runs += run.process == id_;
   step_runs_.already(runs);
-  // What was learnt of call sites is not told again in one piece: first the little known at their first use.
-  auto call_sites =
-      Statement::prepare(database, absl::StrCat("SELECT local, call_site FROM local_call_sites WHERE process = ", id_));
-  if (!call_sites.ok()) return call_sites.status();
-  for (;;) {
-    const auto more = call_sites->next();
-    if (!more.ok()) return more.status();
-    if (!*more) break;
-    const auto local = static_cast<std::uint32_t>(call_sites->number(0));
-    const auto number = static_cast<std::uint32_t>(call_sites->number(1));
-    if (number == 0 || number > data.call_sites.size())
-      return absl::DataLossError(
-          absl::StrCat(database.path(), ": the run file is damaged: a process names a call site that is not there"));
-    CASTSCOPE_RETURN_IF_ERROR(check_number(key_, "call site", local));
-    set(call_sites_, local, number);
-  }
+  deep_.adopt(data);
+  CASTSCOPE_RETURN_IF_ERROR(numbers_.adopt(database, data));
+  return adopt_counters(database);
+}
+
+absl::Status ProcessWriter::adopt_counters(const Database& database) {
   auto rows = Statement::prepare(database, absl::StrCat("SELECT id & 4294967295, lane, casts, hits, passes, traced, "
                                                         "bytes, cpu_ns, kept FROM counters WHERE process = ",
                                                         id_));
@@ -71,69 +50,24 @@ absl::Status ProcessWriter::adopt(const Database& database, const RunData& data)
   }
 }
 
-absl::Status ProcessWriter::need(const char* what, std::uint32_t local, const std::vector<std::uint32_t>& numbers,
-                                 std::uint32_t* number) const {
-  *number = local < numbers.size() ? numbers[local] : 0;
-  if (local == 0 || *number != 0) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("process ", key_, ": ", what, " ", local, " was never defined"));
-}
-
 absl::Status ProcessWriter::attribute(const std::string& name, const std::string& value) {
   if (name == kTorchFolder) tables_->definitions.torch_folder(value);
   return tables_->add_attribute.run(id_, name, value);
 }
 
-absl::Status ProcessWriter::stack(const StackInfo& stack) {
-  CASTSCOPE_RETURN_IF_ERROR(check_number(key_, "stack", stack.id));
-  const auto number = tables_->definitions.stack(stack);
-  if (number.ok()) set(stacks_, stack.id, *number);
-  return number.status();
-}
-
-absl::Status ProcessWriter::module(const ModuleInfo& module) {
-  CASTSCOPE_RETURN_IF_ERROR(check_number(key_, "module", module.id));
-  const auto number = tables_->definitions.module({module.path, module.type, module.root_type, module.root_number});
-  if (number.ok()) set(modules_, module.id, *number);
-  return number.status();
-}
-
 absl::Status ProcessWriter::call_site(const CallSiteInfo& info) {
-  CASTSCOPE_RETURN_IF_ERROR(check_number(key_, "call site", info.id));
-  const CallSite content{info.op, info.argument, info.argument_name, info.code_address};
-  const std::uint32_t before = info.id < call_sites_.size() ? call_sites_[info.id] : 0;
-  const auto number = before ? tables_->definitions.refine(before, content) : tables_->definitions.call_site(content);
-  if (!number.ok()) return number.status();
-  set(call_sites_, info.id, *number);
-  if (before == *number) return absl::OkStatus();
-  CASTSCOPE_RETURN_IF_ERROR(tables_->put_local_call_site.run(id_, info.id, *number));
-  if (before == 0) return absl::OkStatus();
-  // It was taken for another process's call site and is not: its sites become sites of their own.
+  bool moved = false;
+  CASTSCOPE_RETURN_IF_ERROR(numbers_.call_site(info, &moved));
+  if (!moved) return absl::OkStatus();
+  // It was taken for another process's call site: its sites become sites of their own.
   for (const LocalSite& site : sites_) {
     if (site.known && site.info.call_site == info.id) CASTSCOPE_RETURN_IF_ERROR(define_site(SiteInfo(site.info)));
   }
   return absl::OkStatus();
 }
 
-absl::Status ProcessWriter::region(const RegionInfo& info) {
-  CASTSCOPE_RETURN_IF_ERROR(check_number(key_, "region", info.id));
-  Region region{.nesting = info.nesting,
-                .device = info.device,
-                .dtype = info.dtype,
-                .enabled = info.enabled,
-                .cache_enabled = info.cache_enabled,
-                .kind = info.kind};
-  CASTSCOPE_RETURN_IF_ERROR(need("stack", info.stack, stacks_, &region.stack));
-  CASTSCOPE_RETURN_IF_ERROR(need("region", info.parent, regions_, &region.parent));
-  const auto number = tables_->definitions.region(region);
-  if (!number.ok()) return number.status();
-  set(regions_, info.id, *number);
-  if (info.id >= outermost_.size()) outermost_.resize(info.id + 1);
-  outermost_[info.id] = info.parent == 0;
-  return tables_->put_local_region.run(id_, info.id, *number);
-}
-
 absl::Status ProcessWriter::site(const SiteInfo& info) {
-  CASTSCOPE_RETURN_IF_ERROR(check_number(key_, "site", info.id));
+  CASTSCOPE_RETURN_IF_ERROR(numbers_.check("site", info.id));
   return define_site(info);
 }
 
@@ -147,10 +81,10 @@ absl::Status ProcessWriter::define_site(const SiteInfo& info) {
             .to = info.to,
             .device = info.device,
             .flags = info.flags};
-  CASTSCOPE_RETURN_IF_ERROR(need("stack", info.stack, stacks_, &site.stack));
-  CASTSCOPE_RETURN_IF_ERROR(need("module", info.module, modules_, &site.module));
-  CASTSCOPE_RETURN_IF_ERROR(need("call site", info.call_site, call_sites_, &site.call_site));
-  CASTSCOPE_RETURN_IF_ERROR(need("region", info.region, regions_, &site.region));
+  CASTSCOPE_RETURN_IF_ERROR(numbers_.find_stack(info.stack, &site.stack));
+  CASTSCOPE_RETURN_IF_ERROR(numbers_.find_module(info.module, &site.module));
+  CASTSCOPE_RETURN_IF_ERROR(numbers_.find_call_site(info.call_site, &site.call_site));
+  CASTSCOPE_RETURN_IF_ERROR(numbers_.find_region(info.region, &site.region));
   const auto number = tables_->definitions.site(site);
   if (!number.ok()) return number.status();
   if (info.id >= sites_.size()) {
@@ -158,6 +92,7 @@ absl::Status ProcessWriter::define_site(const SiteInfo& info) {
     facts_.resize(info.id + 1);
   }
   sites_[info.id] = {.info = info, .known = true};
+  numbers_.site(info.id, *number);
   CASTSCOPE_RETURN_IF_ERROR(tables_->put_local_site.run(id_, info.id, *number));
   SiteFacts& facts = facts_[info.id];
   if (facts.site != 0 && facts.site != *number) {  // counted elsewhere so far
@@ -182,47 +117,31 @@ absl::Status ProcessWriter::thread(const ThreadInfo& thread) {
   return tables_->put_thread.run(id_, thread.id, thread.lane, thread.tid, thread.name);
 }
 
+void ProcessWriter::break_off(std::uint32_t lane) {
+  evidence_.break_off(lane);
+  deep_.break_off(lane);
+}
+
 absl::Status ProcessWriter::events(const EventBlock& block) {
   if (block.lane >= kMostLanes) {
     return absl::InvalidArgumentError(absl::StrCat("process ", key_, ": lane ", block.lane, " is out of range"));
   }
   has_events_ = true;
+  LaneGaps& gaps = gaps_[block.lane];
   for (const lanes::Event& event : block.events) {
     LaneSteps& step = steps_.at(block.lane, event);
+    if (gaps.before_next()) [[unlikely]] {
+      break_off(block.lane);
+    }
     switch (event.kind) {
       case lanes::EventKind::kCast:
       case lanes::EventKind::kHit:
-        if (event.site == 0) [[unlikely]] {  // its site had no room in the process: of that step not all is known
-          step.other(event);
-          steps_.dropped(block.lane);
-          break;
-        }
-        if (event.site >= facts_.size() || facts_[event.site].site == 0) [[unlikely]] {
-          return absl::FailedPreconditionError(
-              absl::StrCat("process ", key_, ": an event is of site ", event.site, ", which was never defined"));
-        }
-        if (event.kind == lanes::EventKind::kCast) {
-          step.cast(event);
-          evidence_.cast(block.lane, event, facts_[event.site]);
-        } else {
-          step.hit(event);
-          evidence_.hit(block.lane, event);
-        }
+        CASTSCOPE_RETURN_IF_ERROR(cast_event(block.lane, event, step));
         break;
       case lanes::EventKind::kRegionEnter:
-      case lanes::EventKind::kRegionExit: {
-        std::uint32_t region = 0;
-        CASTSCOPE_RETURN_IF_ERROR(need("region", event.site, regions_, &region));
-        if (region == 0) break;
-        if (event.kind == lanes::EventKind::kRegionEnter) {
-          step.enter(event);
-          evidence_.enter(block.lane, event, region, outermost_[event.site]);
-        } else {
-          step.other(event);
-          evidence_.exit(block.lane, event, region);
-        }
+      case lanes::EventKind::kRegionExit:
+        CASTSCOPE_RETURN_IF_ERROR(region_event(block.lane, event, step));
         break;
-      }
       case lanes::EventKind::kCacheClear:
         step.clear(event);
         evidence_.clear(block.lane, event);
@@ -230,20 +149,70 @@ absl::Status ProcessWriter::events(const EventBlock& block) {
       case lanes::EventKind::kThread:
         step.other(event);
         evidence_.thread_begins(block.lane);
+        deep_.thread_begins(block.lane);
         break;
       case lanes::EventKind::kOptimizer:
+        evidence_.optimizer(block.lane, event);
+        [[fallthrough]];
       case lanes::EventKind::kScaler:
         step.optimizer(event);
+        deep_.event(block.lane, event);
+        break;
+      case lanes::EventKind::kBackward:
+        evidence_.backward(block.lane);
+        [[fallthrough]];
+      case lanes::EventKind::kValues:
+        step.other(event);
+        deep_.event(block.lane, event);
         break;
       default:
         step.other(event);
     }
   }
+  if (!block.events.empty()) evidence_.seen(block.lane, block.events.back().time);
   return tables_->window.add(id_, block);
+}
+
+absl::Status ProcessWriter::cast_event(std::uint32_t lane, const lanes::Event& event, LaneSteps& step) {
+  if (event.site == 0) [[unlikely]] {  // its site had no room in the process: of that step not all is known
+    step.other(event);
+    steps_.dropped(lane);
+    return absl::OkStatus();
+  }
+  if (event.site >= facts_.size() || facts_[event.site].site == 0) [[unlikely]] {
+    return absl::FailedPreconditionError(
+        absl::StrCat("process ", key_, ": an event is of site ", event.site, ", which was never defined"));
+  }
+  if (event.kind == lanes::EventKind::kCast) {
+    step.cast(event);
+    evidence_.cast(lane, event, facts_[event.site]);
+  } else {
+    step.hit(event);
+    evidence_.hit(lane, event);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ProcessWriter::region_event(std::uint32_t lane, const lanes::Event& event, LaneSteps& step) {
+  std::uint32_t region = 0;
+  CASTSCOPE_RETURN_IF_ERROR(numbers_.find_region(event.site, &region));
+  if (region == 0) return absl::OkStatus();
+  if (event.kind == lanes::EventKind::kRegionEnter) {
+    step.enter(event);
+    evidence_.enter(lane, event, region, numbers_.is_outermost(event.site));
+  } else {
+    step.other(event);
+    evidence_.exit(lane, event, region);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ProcessWriter::counters(std::span<const CounterRow> rows) {
   for (const CounterRow& row : rows) {
+    if (row.lane < kMostLanes && deep_.counts(row.site)) {
+      deep_.counter(row);
+      continue;
+    }
     if (row.lane >= kMostLanes || (row.site != 0 && (row.site >= facts_.size() || facts_[row.site].site == 0))) {
       return absl::FailedPreconditionError(absl::StrCat("process ", key_, ": a counter is of lane ", row.lane,
                                                         ", site ", row.site, ", which was never defined"));
@@ -263,7 +232,10 @@ absl::Status ProcessWriter::lanes(std::span<const LaneRow> rows) {
       return absl::InvalidArgumentError(absl::StrCat("process ", key_, ": lane ", row.lane, " is out of range"));
     }
     LaneRow& known = lanes_[row.lane];
-    if (row.dropped > known.dropped) steps_.dropped(row.lane);
+    if (gaps_[row.lane].told(row)) {
+      steps_.dropped(row.lane);
+      break_off(row.lane);
+    }
     known = row;
     if (std::find(changed_lanes_.begin(), changed_lanes_.end(), row.lane) == changed_lanes_.end()) {
       changed_lanes_.push_back(row.lane);
@@ -274,7 +246,8 @@ absl::Status ProcessWriter::lanes(std::span<const LaneRow> rows) {
 
 absl::Status ProcessWriter::gauges(const Gauges& g) {
   return tables_->put_gauges.run(id_, g.cache_bytes, g.cache_entries, g.cache_peak_bytes, g.cache_peak_entries,
-                                 g.cache_clears, g.steps, g.lost_definitions);
+                                 g.cache_clears, g.steps, g.lost_definitions, g.deep_steps, g.deep_operators,
+                                 g.deep_ns);
 }
 
 absl::Status ProcessWriter::end(ProcessEnd end, int exit_status) {
@@ -290,6 +263,7 @@ LanePosition ProcessWriter::position(std::uint32_t lane) const {
 
 absl::Status ProcessWriter::write(bool last) {
   CASTSCOPE_RETURN_IF_ERROR(write_counters());
+  CASTSCOPE_RETURN_IF_ERROR(deep_.write());
   for (const std::uint32_t lane : changed_lanes_) {
     const LaneRow& row = lanes_[lane];
     CASTSCOPE_RETURN_IF_ERROR(
@@ -299,7 +273,7 @@ absl::Status ProcessWriter::write(bool last) {
   last |= ended_;
   if (!has_events_ && !last) return absl::OkStatus();
   has_events_ = false;
-  CASTSCOPE_RETURN_IF_ERROR(write_evidence());
+  CASTSCOPE_RETURN_IF_ERROR(write_evidence(last));
   return write_steps(last);
 }
 
@@ -317,17 +291,18 @@ absl::Status ProcessWriter::write_counters() {
   return absl::OkStatus();
 }
 
-absl::Status ProcessWriter::write_evidence() {
+absl::Status ProcessWriter::write_evidence(bool last) {
   for (const auto& [local, e] : evidence_.take_sites()) {
     const std::uint32_t site = facts_[local].site;
     CASTSCOPE_RETURN_IF_ERROR(tables_->put_site_evidence.run(
         std::uint64_t{id_} << 32 | site, id_, site, e.repeats, e.same_source, e.most_in_region, e.most_kept,
         e.most_kept_bytes, e.hits_after_growth, e.returning, e.first_ns));
   }
-  for (const RegionUse& use : evidence_.take_regions()) {
-    CASTSCOPE_RETURN_IF_ERROR(tables_->put_region_use.run(
-        std::uint64_t{id_} << 32 | use.region, id_, use.region, use.entered, use.exited, use.most_entries,
-        use.most_bytes, use.kept, use.kept_bytes, use.own_clears, use.first_kept_step));
+  for (const RegionUse& use : evidence_.take_regions(last)) {
+    CASTSCOPE_RETURN_IF_ERROR(tables_->put_region_use.run(std::uint64_t{id_} << 32 | use.region, id_, use.region,
+                                                          use.entered, use.exited, use.most_entries, use.most_bytes,
+                                                          use.kept, use.kept_bytes, use.own_clears, use.first_kept_step,
+                                                          use.most_optimizer_steps, use.cleared_midway));
   }
   return absl::OkStatus();
 }
@@ -348,7 +323,7 @@ absl::Status ProcessWriter::write_steps(bool last) {
 
 absl::Status ProcessWriter::take_step(std::uint32_t step, StepWork&& work) {
   for (StepWork::AtSite& at : work.sites) at.site = facts_[at.site].site;
-  for (auto& [region, times] : work.enters) region = regions_[region];
+  for (auto& [region, times] : work.enters) (void)numbers_.find_region(region, &region);  // it was found once
   work.order();
   const std::uint64_t fingerprint = work.fingerprint();
   if (!step_runs_.continues(step, work, fingerprint)) {

@@ -6,7 +6,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "server/store/deep_writer.h"
 #include "server/store/evidence_tracker.h"
+#include "server/store/lane_gaps.h"
+#include "server/store/process_numbers.h"
 #include "server/store/run_sink.h"
 #include "server/store/run_tables.h"
 #include "server/store/step_tracker.h"
@@ -16,14 +19,15 @@ namespace castscope::store {
 class ProcessWriter {
  public:
   ProcessWriter(RunTables* tables, std::uint32_t id, std::string key)
-      : tables_(tables), id_(id), key_(std::move(key)) {}
+      : tables_(tables), id_(id), key_(std::move(key)), numbers_(tables, id, key_), deep_(tables, &numbers_, id) {}
+  ProcessWriter(const ProcessWriter&) = delete;
+  ProcessWriter& operator=(const ProcessWriter&) = delete;
   absl::Status adopt(const Database&, const RunData&);
 
   absl::Status attribute(const std::string& name, const std::string& value);
-  absl::Status stack(const StackInfo&);
-  absl::Status module(const ModuleInfo&);
+  ProcessNumbers& numbers() { return numbers_; }  // takes stacks, modules and regions
+  DeepWriter& deep() { return deep_; }            // takes operator uses, flows and facts
   absl::Status call_site(const CallSiteInfo&);
-  absl::Status region(const RegionInfo&);
   absl::Status site(const SiteInfo&);
   absl::Status thread(const ThreadInfo&);
   absl::Status events(const EventBlock&);
@@ -44,11 +48,13 @@ class ProcessWriter {
     CounterRow row;
     bool changed = false;
   };
-  absl::Status need(const char* what, std::uint32_t local, const std::vector<std::uint32_t>& numbers,
-                    std::uint32_t* number) const;
+  absl::Status region_event(std::uint32_t lane, const lanes::Event&, LaneSteps&);
+  absl::Status cast_event(std::uint32_t lane, const lanes::Event&, LaneSteps&);
+  void break_off(std::uint32_t lane);
+  absl::Status adopt_counters(const Database&);
   absl::Status define_site(const SiteInfo&);
   absl::Status write_counters();
-  absl::Status write_evidence();
+  absl::Status write_evidence(bool last);
   absl::Status write_steps(bool last);
   absl::Status take_step(std::uint32_t step, StepWork&&);
   absl::Status write_step_run();
@@ -56,14 +62,14 @@ class ProcessWriter {
   RunTables* tables_;
   std::uint32_t id_;
   std::string key_;
-  // By the number the process gave; 0 = not told yet.
-  std::vector<std::uint32_t> stacks_, modules_, call_sites_, regions_;
+  ProcessNumbers numbers_;
+  DeepWriter deep_;
   std::vector<LocalSite> sites_;
   std::vector<SiteFacts> facts_;                               // by local site; site 0 = not told yet
-  std::vector<bool> outermost_;                                // by local region
   absl::flat_hash_map<std::uint64_t, CounterState> counters_;  // lane << 32 | local site
   std::vector<std::uint64_t> changed_counters_;
   absl::flat_hash_map<std::uint32_t, LaneRow> lanes_;
+  absl::flat_hash_map<std::uint32_t, LaneGaps> gaps_;
   std::vector<std::uint32_t> changed_lanes_;
   EvidenceTracker evidence_;
   StepTracker steps_;

@@ -34,6 +34,11 @@ std::optional<CodeLocation> RunData::user_location(std::uint32_t stack) const {
   return frames.front();
 }
 
+bool is_standard_library(const CodeLocation& frame) {
+  const auto at = frame.file.find("/lib/python3.");
+  return at != std::string::npos && frame.file.find("-packages/", at) == std::string::npos;
+}
+
 bool is_users_own(const CodeLocation& frame, const std::vector<std::string>& torch_folders) {
   for (const std::string& folder : torch_folders) {
     if (frame.file.size() > folder.size() && frame.file[folder.size()] == '/' && frame.file.starts_with(folder))
@@ -43,6 +48,7 @@ bool is_users_own(const CodeLocation& frame, const std::vector<std::string>& tor
        {"/site-packages/torch/", "/dist-packages/torch/", "/site-packages/castscope/", "/dist-packages/castscope/"}) {
     if (frame.file.find(package) != std::string::npos) return false;
   }
+  if (is_standard_library(frame)) return false;
   // <string> and <stdin> are the user's; these are made by Python's importer and by torch.fx.
   return !frame.file.starts_with("<frozen ") && !frame.file.starts_with("<eval_with_key>");
 }

@@ -11,7 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "server/store/deep_data.h"
 #include "server/store/run_sink.h"
+#include "server/store/source_lines.h"
 
 namespace castscope::store {
 
@@ -22,6 +24,9 @@ struct RunStart {
   std::string host;
   std::string castscope_version;
   std::int64_t start_ns = 0;  // wall clock, since the epoch
+  std::string checkout = {};  // the folder at or above cwd that version control knows; "" = none
+  // From where files are called the same on every machine.
+  const std::string& project() const { return checkout.empty() ? cwd : checkout; }
 };
 
 struct RunEnd {
@@ -57,6 +62,7 @@ struct Region {
   std::uint8_t device = 0, dtype = 0;
   bool enabled = false, cache_enabled = false;
   lanes::RegionKind kind{};
+  std::uint8_t flags = 0;  // lanes::kRegion…
 };
 struct Site {
   std::uint32_t id = 0, stack = 0, module = 0, call_site = 0, region = 0;
@@ -73,16 +79,18 @@ struct Site {
 // What the events of one process showed about one site. Lower bounds when events were dropped. "Region" is the
 // outermost open region here: the cache lives as long as it does.
 struct SiteEvidence {
-  // Casts that were not the first at this site in their region, of tensors that are computed for each use: whether
-  // they are the same weight cannot be told from their addresses.
+  // Casts of what had been cast at this site in this region before, of tensors that are computed for each use: known
+  // by their values, as far as those can be looked at, else whatever they are.
   std::uint64_t repeats = 0;
   std::uint64_t same_source = 0;        // casts of a tensor that had been cast before, as it is, in the same region
   std::uint64_t most_in_region = 0;     // casts of this site in one region, at most
   std::uint64_t most_kept = 0;          // cache entries of this site in one region, at most
   std::uint64_t most_kept_bytes = 0;    // their bytes
   std::uint64_t hits_after_growth = 0;  // in that region: hits since the last new entry
-  std::uint64_t returning = 0;          // entries whose source had been kept in an earlier region: it is alive
-  std::uint64_t first_ns = 0;           // the first cast alone: it may pay for page faults and the start of threads
+  // Entries of one region, at most, whose source had been cast in an earlier one, and later there than that of the one
+  // before. All of a list that lives come so; the addresses of weights that are gone come back in any order.
+  std::uint64_t returning = 0;
+  std::uint64_t first_ns = 0;  // the first cast alone: it may pay for page faults and the start of threads
 };
 
 struct SiteUse {  // (process, site)
@@ -99,6 +107,9 @@ struct RegionUse {  // (process, region), from events
   std::uint64_t kept = 0, kept_bytes = 0;  // put into the cache
   std::uint64_t own_clears = 0;            // clears made by a thread that had itself put entries there so
   std::uint32_t first_kept_step = 0;
+  // Of every region, whether outermost or not:
+  std::uint64_t most_optimizer_steps = 0;  // taken by its thread during one stay
+  std::uint64_t cleared_midway = 0;        // times that its end cleared what another thread's open region had kept
 };
 
 // Consecutive steps that did the same. behaviour 0 = several kinds of steps put together to bound the file.
@@ -129,8 +140,15 @@ struct Process {
   std::string attribute(std::string_view name) const;  // the last one told, "" = none
 };
 
+// Of a file that was damaged or cut short after it was written.
+struct Damage {
+  std::string sentence;   // "the run file is cut short: 100 of 200 bytes are there; …"
+  bool evidence = false;  // what rules judge is not all there: rules would find what is not so
+};
+
 struct RunData {
   RunStart start;
+  std::optional<Damage> damage;
   std::optional<RunEnd> end;
   std::vector<std::string> notices;
   std::vector<Process> processes;
@@ -143,10 +161,21 @@ struct RunData {
   std::vector<RegionUse> region_uses;  // ordered by (process, region)
   std::vector<StepRun> step_runs;      // ordered by (process, first)
   std::vector<BehaviourSite> behaviour_sites;
+  std::vector<OperatorUse> operator_uses;
+  std::vector<Flow> flows;
+  std::vector<Fact> facts;
+  std::vector<UseCount> use_counts;    // ordered by (process, use)
+  std::vector<FlowCount> flow_counts;  // ordered by (process, flow)
+  std::vector<FactCount> fact_counts;  // ordered by (process, fact)
+  std::vector<ValueRange> value_ranges;
+  std::vector<ScalerUse> scaler_uses;
   std::vector<std::string> torch_folders;  // where the processes' torch package lies
+  SourceLines source;                      // of the lines that findings and sites name
 
   const Site& site(std::uint32_t id) const { return sites[id - 1]; }
   const Region& region(std::uint32_t id) const { return regions[id - 1]; }
+  const OperatorUse& operator_use(std::uint32_t id) const { return operator_uses[id - 1]; }
+  const Fact& fact(std::uint32_t id) const { return facts[id - 1]; }
   const Process& process(std::uint32_t id) const { return processes[id - 1]; }
   // The outermost region around `id`; 0 for 0.
   std::uint32_t outermost(std::uint32_t id) const;
@@ -156,8 +185,17 @@ struct RunData {
 
 // A process tells with this attribute where its torch package lies, before its first stack.
 inline constexpr std::string_view kTorchFolder = "torch_folder";
-// Not in the torch package, and not code without a file of its own that torch or Python generated.
+// Not in the torch package, not in Python's standard library (contextlib enters regions, threading calls modules), and
+// not code without a file of its own that torch or Python generated.
 bool is_users_own(const CodeLocation&, const std::vector<std::string>& torch_folders);
+bool is_standard_library(const CodeLocation&);
+
+// What mending it would save, as far as it was measured.
+struct Savings {
+  double ns_per_step = 0;        // 0 = not known
+  double share_of_step = 0;      // 0 … 1
+  std::uint64_t held_bytes = 0;  // that a copy which is kept would take
+};
 
 // As rules found it; what the findings table holds.
 struct Finding {
@@ -165,8 +203,11 @@ struct Finding {
   std::string severity;  // error, warning, performance, info
   std::string title;
   std::optional<CodeLocation> location;
-  std::vector<std::pair<std::string, std::string>> evidence_text;     // name, text
+  std::vector<CodeLocation> related;                               // other places that belong to it, in reading order
+  std::vector<std::pair<std::string, std::string>> evidence_text;  // name, text
   std::vector<std::pair<std::string, std::int64_t>> evidence_number;  // name, number
+  bool deep_only = false;  // seen in deep steps alone: its counts are of those
+  std::optional<Savings> savings;
   std::string fix;
 };
 

@@ -6,14 +6,16 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "server/store/deep_reader.h"
+#include "server/store/references.h"
 #include "server/store/run_store.h"
 #include "server/store/schema.h"
+#include "server/store/source_tables.h"
 
 namespace castscope::store {
 namespace {
@@ -68,22 +70,12 @@ absl::StatusOr<std::int64_t> pragma(const Database& database, const char* sql) {
   return *row ? statement->number(0) : 0;
 }
 
-absl::Status each(const Database& database, const char* sql, const std::function<void(const Statement&)>& take) {
-  auto statement = Statement::prepare(database, sql);
-  if (!statement.ok()) return statement.status();
-  for (;;) {
-    const auto more = statement->next();
-    if (!more.ok()) return more.status();
-    if (!*more) return absl::OkStatus();
-    take(*statement);
-  }
-}
-
 void put(RunData& data, const std::string& name, const Statement& row) {
   RunStart& start = data.start;
   const auto end = [&]() -> RunEnd& { return data.end ? *data.end : data.end.emplace(); };
   if (name == "run_id") start.run_id = row.text(1);
   if (name == "cwd") start.cwd = row.text(1);
+  if (name == "checkout") start.checkout = row.text(1);
   if (name == "host") start.host = row.text(1);
   if (name == "castscope_version") start.castscope_version = row.text(1);
   if (name == "start_ns") start.start_ns = row.number(1);
@@ -103,7 +95,7 @@ absl::Status read_definitions(const Database& database, RunData& data) {
   CASTSCOPE_RETURN_IF_ERROR(each(database, "SELECT truncated FROM stacks ORDER BY id", [&](const Statement& row) {
     data.stacks.push_back({.frames = {}, .truncated = row.number(0) != 0});
   }));
-  bool good = true;
+  std::size_t lost = 0;
   CASTSCOPE_RETURN_IF_ERROR(
       each(database,
            "SELECT f.stack, c.file, c.function, f.line FROM frames f JOIN code c ON c.id = f.code "
@@ -111,13 +103,12 @@ absl::Status read_definitions(const Database& database, RunData& data) {
            [&](const Statement& row) {
              const auto stack = static_cast<std::uint64_t>(row.number(0));
              if (stack == 0 || stack > data.stacks.size()) {
-               good = false;
+               ++lost;
              } else {
                data.stacks[stack - 1].frames.push_back({row.text(1), row.text(2), row.number(3)});
              }
            }));
-  if (!good)
-    return absl::DataLossError(absl::StrCat(database.path(), ": the run file is damaged: a frame has no stack"));
+  CASTSCOPE_RETURN_IF_ERROR(none_lost(database, lost, "a frame has no stack"));
   CASTSCOPE_RETURN_IF_ERROR(
       each(database, "SELECT path, type, root_type, root_number FROM modules ORDER BY id", [&](const Statement& row) {
         Module& module = data.modules.emplace_back();
@@ -129,15 +120,16 @@ absl::Status read_definitions(const Database& database, RunData& data) {
       [&](const Statement& row) {
         data.call_sites.push_back({row.text(0), static_cast<std::uint32_t>(row.number(1)), row.text(2), row.text(3)});
       }));
-  CASTSCOPE_RETURN_IF_ERROR(each(database,
-                                 "SELECT id, stack, parent, nesting, device, dtype, enabled, cache_enabled, kind "
-                                 "FROM regions ORDER BY id",
-                                 [&](const Statement& row) {
-                                   Region& r = data.regions.emplace_back();
-                                   row.get(0, r.id), row.get(1, r.stack), row.get(2, r.parent), row.get(3, r.nesting);
-                                   row.get(4, r.device), row.get(5, r.dtype), row.get(6, r.enabled);
-                                   row.get(7, r.cache_enabled), row.get(8, r.kind);
-                                 }));
+  CASTSCOPE_RETURN_IF_ERROR(
+      each(database,
+           "SELECT id, stack, parent, nesting, device, dtype, enabled, cache_enabled, kind, flags "
+           "FROM regions ORDER BY id",
+           [&](const Statement& row) {
+             Region& r = data.regions.emplace_back();
+             row.get(0, r.id), row.get(1, r.stack), row.get(2, r.parent), row.get(3, r.nesting);
+             row.get(4, r.device), row.get(5, r.dtype), row.get(6, r.enabled);
+             row.get(7, r.cache_enabled), row.get(8, r.kind), row.get(9, r.flags);
+           }));
   return each(database,
               "SELECT id, stack, module, call_site, region, operator, role, cause, why, phase, from_dtype, to_dtype, "
               "device, flags FROM sites ORDER BY id",
@@ -154,7 +146,8 @@ absl::Status read_processes(const Database& database, RunData& data) {
   CASTSCOPE_RETURN_IF_ERROR(
       each(database,
            "SELECT id, key, host, pid, parent_pid, start_ticks, begin_ns, ended, end, exit_status, cache_bytes, "
-           "cache_entries, cache_peak_bytes, cache_peak_entries, cache_clears, steps, lost_definitions FROM processes "
+           "cache_entries, cache_peak_bytes, cache_peak_entries, cache_clears, steps, lost_definitions, deep_steps, "
+           "deep_operators, deep_ns FROM processes "
            "ORDER BY id",
            [&](const Statement& row) {
              Process& p = data.processes.emplace_back();
@@ -163,14 +156,15 @@ absl::Status read_processes(const Database& database, RunData& data) {
              row.get(7, p.ended), row.get(8, p.end), row.get(9, p.exit_status), row.get(10, p.gauges.cache_bytes);
              row.get(11, p.gauges.cache_entries), row.get(12, p.gauges.cache_peak_bytes);
              row.get(13, p.gauges.cache_peak_entries), row.get(14, p.gauges.cache_clears), row.get(15, p.gauges.steps);
-             row.get(16, p.gauges.lost_definitions);
+             row.get(16, p.gauges.lost_definitions), row.get(17, p.gauges.deep_steps);
+             row.get(18, p.gauges.deep_operators), row.get(19, p.gauges.deep_ns);
            }));
-  bool good = true;
-  for (std::size_t i = 0; i < data.processes.size(); ++i) good &= data.processes[i].id == i + 1;
+  std::size_t lost = keep_numbered(data.processes);
   const auto of = [&](const Statement& row) -> Process* {
     const auto id = static_cast<std::uint64_t>(row.number(0));
-    good &= id > 0 && id <= data.processes.size();
-    return good ? &data.processes[id - 1] : nullptr;
+    if (id > 0 && id <= data.processes.size()) return &data.processes[id - 1];
+    ++lost;
+    return nullptr;
   };
   CASTSCOPE_RETURN_IF_ERROR(
       each(database, "SELECT process, name, value FROM attributes ORDER BY rowid", [&](const Statement& row) {
@@ -195,8 +189,7 @@ absl::Status read_processes(const Database& database, RunData& data) {
              ThreadInfo& thread = p->threads.emplace_back();
              row.get(1, thread.id), row.get(2, thread.lane), row.get(3, thread.tid), thread.name = row.text(4);
            }));
-  if (!good) return absl::DataLossError(absl::StrCat(database.path(), ": the run file is damaged: its processes"));
-  return absl::OkStatus();
+  return none_lost(database, lost, "its processes");
 }
 
 absl::Status read_counts(const Database& database, RunData& data) {
@@ -227,12 +220,13 @@ absl::Status read_counts(const Database& database, RunData& data) {
   }
   return each(database,
               "SELECT process, region, entered, exited, most_entries, most_bytes, kept, kept_bytes, own_clears, "
-              "first_kept_step FROM region_use ORDER BY process, region",
+              "first_kept_step, most_optimizer_steps, cleared_midway FROM region_use ORDER BY process, region",
               [&](const Statement& row) {
                 RegionUse& use = data.region_uses.emplace_back();
                 row.get(0, use.process), row.get(1, use.region), row.get(2, use.entered), row.get(3, use.exited);
                 row.get(4, use.most_entries), row.get(5, use.most_bytes), row.get(6, use.kept);
                 row.get(7, use.kept_bytes), row.get(8, use.own_clears), row.get(9, use.first_kept_step);
+                row.get(10, use.most_optimizer_steps), row.get(11, use.cleared_midway);
               });
 }
 
@@ -255,65 +249,28 @@ absl::Status read_steps(const Database& database, RunData& data) {
               });
 }
 
-// After this, every number in the data may be used as an index, and chains of regions end.
-absl::Status check_references(const std::string& path, const RunData& data) {
-  bool good = true;
-  const auto refers = [&](std::uint64_t id, std::size_t count) { good &= id <= count; };
-  for (std::size_t i = 0; i < data.regions.size(); ++i) {
-    good &= data.regions[i].id == i + 1 && data.regions[i].parent <= i;
-    refers(data.regions[i].stack, data.stacks.size());
-  }
-  for (std::size_t i = 0; i < data.sites.size(); ++i) {
-    const Site& site = data.sites[i];
-    good &= site.id == i + 1;
-    refers(site.stack, data.stacks.size());
-    refers(site.module, data.modules.size());
-    refers(site.call_site, data.call_sites.size());
-    refers(site.region, data.regions.size());
-  }
-  for (const SiteUse& use : data.site_uses) {
-    good &= use.process > 0;
-    refers(use.process, data.processes.size());
-    refers(use.site, data.sites.size());
-  }
-  for (const RegionUse& use : data.region_uses) {
-    good &= use.process > 0 && use.region > 0;
-    refers(use.process, data.processes.size());
-    refers(use.region, data.regions.size());
-  }
-  for (const StepRun& run : data.step_runs) {
-    good &= run.process > 0 && run.last >= run.first;
-    refers(run.process, data.processes.size());
-  }
-  for (const BehaviourSite& at : data.behaviour_sites) {
-    good &= at.site > 0;
-    refers(at.site, data.sites.size());
-  }
-  if (good) return absl::OkStatus();
-  return absl::DataLossError(
-      absl::StrCat(path, ": the run file is damaged: its rows do not fit together; take an intact copy"));
-}
-
-}  // namespace
-
-namespace {
-
-absl::StatusOr<Database> open_database(const std::string& path, int flags, const std::string& uri = "") {
-  auto database = Database::open(path, flags, uri);
-  if (!database.ok()) return database;
-  const auto application = pragma(*database, "PRAGMA application_id");
+absl::Status check_format(const Database& database) {
+  const std::string& path = database.path();
+  const auto application = pragma(database, "PRAGMA application_id");
   if (!application.ok()) return application.status();
   if (*application != kApplicationId) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": this is an SQLite file, but not one of castscope's run files"));
   }
-  const auto format = pragma(*database, "PRAGMA user_version");
+  const auto format = pragma(database, "PRAGMA user_version");
   if (!format.ok()) return format.status();
   if (*format != kFormat) {
     return absl::UnimplementedError(absl::StrCat(
         path, ": the run file has format ", *format, ", this castscope reads ", kFormat, "; read it with ",
         *format > kFormat ? "a newer castscope, as the one that wrote it" : "the castscope that wrote it"));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Database> open_database(const std::string& path, int flags, const std::string& uri = "") {
+  auto database = Database::open(path, flags, uri);
+  if (!database.ok()) return database;
+  if (absl::Status status = check_format(*database); !status.ok()) return status;
   return database;
 }
 
@@ -341,8 +298,10 @@ absl::StatusOr<Database> open_run_file(const std::string& path, bool to_write) {
                    "-wal, and SQLite reads that only in a folder that you may write to: copy both files to one"));
 }
 
-absl::StatusOr<RunData> read_run_data(const Database& database) {
-  RunData data;
+namespace {
+
+// All that rules judge.
+absl::Status read_evidence(const Database& database, RunData& data) {
   CASTSCOPE_RETURN_IF_ERROR(each(database, "SELECT name, value FROM run ORDER BY name",
                                  [&](const Statement& row) { put(data, row.text(0), row); }));
   CASTSCOPE_RETURN_IF_ERROR(each(database, "SELECT sentence FROM notices ORDER BY id",
@@ -351,11 +310,21 @@ absl::StatusOr<RunData> read_run_data(const Database& database) {
   CASTSCOPE_RETURN_IF_ERROR(read_definitions(database, data));
   CASTSCOPE_RETURN_IF_ERROR(read_counts(database, data));
   CASTSCOPE_RETURN_IF_ERROR(read_steps(database, data));
-  CASTSCOPE_RETURN_IF_ERROR(check_references(database.path(), data));
+  CASTSCOPE_RETURN_IF_ERROR(read_deep(database, data));
+  CASTSCOPE_RETURN_IF_ERROR(none_lost(database, mend_references(data), "its rows do not fit together"));
   for (const SiteUse& use : data.site_uses) {
     if (use.site == 0) data.processes[use.process - 1].beyond_sites = use.counts;
   }
   std::erase_if(data.site_uses, [](const SiteUse& use) { return use.site == 0; });
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<RunData> read_run_data(const Database& database) {
+  RunData data;
+  CASTSCOPE_RETURN_IF_ERROR(read_evidence(database, data));
+  CASTSCOPE_RETURN_IF_ERROR(read_source(database, data.source));
   return data;
 }
 
@@ -364,6 +333,36 @@ absl::StatusOr<RunData> read_run(const std::string& path) {
   if (!database.ok()) return database.status();
   CASTSCOPE_RETURN_IF_ERROR(database->exec("BEGIN"));  // all of it from one moment, also while the run goes on
   return read_run_data(*database);
+}
+
+absl::StatusOr<Database> open_as_it_is(const std::string& path) {
+  absl::StatusOr<Database> whole = open_run_file(path);
+  if (whole.ok()) whole->leave_out_unreadable();
+  if (!absl::IsDataLoss(whole.status())) return whole;
+  // SQLite refuses a file that is shorter than its header says, unless it is told that its user knows what he does. A
+  // log beside it is not looked at: what is damaged must not be written to.
+  auto database = Database::open(path, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, immutable_uri(path));
+  if (!database.ok() || !database->exec("PRAGMA writable_schema = ON").ok()) return whole;
+  if (absl::Status ours = check_format(*database); !ours.ok()) return absl::IsDataLoss(ours) ? whole.status() : ours;
+  database->leave_out_unreadable();
+  return database;
+}
+
+absl::StatusOr<RunData> read_as_it_is(const std::string& path) {
+  absl::StatusOr<RunData> whole = read_run(path);
+  if (!absl::IsDataLoss(whole.status())) return whole;
+  auto database = open_as_it_is(path);
+  if (!database.ok()) return whole;
+  RunData data;
+  if (!read_evidence(*database, data).ok() || data.processes.empty()) return whole;
+  const std::uint64_t of_evidence = database->left_out();
+  if (!read_source(*database, data.source).ok()) return whole;
+  std::string why(whole.status().message());
+  if (why.starts_with(path + ": ")) why.erase(0, path.size() + 2);
+  why += of_evidence == 0 ? "; what was counted is all there"
+                          : "; what was counted is not all there, and findings cannot be told";
+  data.damage = Damage{.sentence = std::move(why), .evidence = of_evidence > 0};
+  return data;
 }
 
 }  // namespace castscope::store

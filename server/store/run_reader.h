@@ -13,4 +13,7 @@ namespace castscope::store {
 absl::StatusOr<Database> open_run_file(const std::string& path, bool to_write = false);
 absl::StatusOr<RunData> read_run_data(const Database&);
 
+// For reports, of a file that may be damaged or cut short: a connection whose each() gives the rows that can be read.
+absl::StatusOr<Database> open_as_it_is(const std::string& path);
+
 }  // namespace castscope::store

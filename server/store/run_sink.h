@@ -54,6 +54,7 @@ struct RegionInfo {
   std::uint8_t device = 0, dtype = 0;
   bool enabled = false, cache_enabled = false;
   lanes::RegionKind kind = lanes::RegionKind::kNone;
+  std::uint8_t flags = 0;
 };
 struct SiteInfo {
   std::uint32_t id = 0, stack = 0, module = 0, call_site = 0, region = 0;
@@ -64,12 +65,32 @@ struct SiteInfo {
   lanes::Phase phase{};
   std::uint8_t from = 0, to = 0, device = 0, flags = 0;
 };
+// What deep steps see takes its numbers from the same series as sites.
+struct OperatorUseInfo {
+  std::uint32_t id = 0, stack = 0, module = 0, region = 0;
+  std::string op, node;
+  lanes::Phase phase{};
+  std::uint8_t device = 0, computed = 0xff, result = 0xff;
+  std::uint16_t flags = 0;
+  std::vector<lanes::Operand> operands;  // at most lanes::kMostOperands
+};
+struct FlowInfo {
+  std::uint32_t id = 0, from = 0, to = 0;
+  std::uint8_t argument = 0, cast_to = 0xff;
+};
+struct FactInfo {
+  std::uint32_t id = 0, subject = 0, stack = 0;
+  lanes::FactKind kind{};
+  std::uint16_t detail = 0;
+  std::string text;
+};
 struct ThreadInfo {
   std::uint32_t id = 0, lane = 0, tid = 0;
   std::string name;
 };
 
-// Absolute values, so that handing one over twice does no harm. site 0 = the lane's overflow counter;
+// Absolute values, so that handing one over twice does no harm. site = number of a site, operator use, flow or fact; of
+// the latter three `casts` is how often it was seen (lanes::Counter). site 0 = the lane's overflow counter;
 // lane 0 = calls of threads that could get no lane.
 struct CounterRow {
   std::uint32_t lane = 0, site = 0;
@@ -93,6 +114,7 @@ struct LanePosition {
 struct Gauges {  // absolute, of a process
   std::uint64_t cache_bytes = 0, cache_entries = 0, cache_peak_bytes = 0, cache_peak_entries = 0, cache_clears = 0;
   std::uint64_t steps = 0, lost_definitions = 0;
+  std::uint64_t deep_steps = 0, deep_operators = 0, deep_ns = 0;
 };
 
 enum class ProcessEnd : std::uint8_t {
@@ -121,6 +143,9 @@ class RunSink {
   virtual absl::Status call_site(const std::string& key, const CallSiteInfo&) = 0;
   virtual absl::Status region(const std::string& key, const RegionInfo&) = 0;
   virtual absl::Status site(const std::string& key, const SiteInfo&) = 0;
+  virtual absl::Status operator_use(const std::string& key, const OperatorUseInfo&) = 0;
+  virtual absl::Status flow(const std::string& key, const FlowInfo&) = 0;
+  virtual absl::Status fact(const std::string& key, const FactInfo&) = 0;
   virtual absl::Status thread(const std::string& key, const ThreadInfo&) = 0;
   virtual absl::Status events(const std::string& key, const EventBlock&) = 0;
   virtual absl::Status counters(const std::string& key, std::span<const CounterRow>) = 0;

@@ -11,12 +11,14 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "server/store/event_merge.h"
+#include "server/store/findings_table.h"
 #include "server/store/names.h"
+#include "server/store/one_file.h"
 #include "server/store/process_writer.h"
 #include "server/store/run_reader.h"
 #include "server/store/run_tables.h"
 #include "server/store/schema.h"
+#include "server/store/source_tables.h"
 #include "server/store/sqlite.h"
 
 namespace castscope::store {
@@ -74,7 +76,7 @@ class RunStore::Impl {
   std::unique_ptr<RunTables> tables;
   std::deque<ProcessWriter> processes;
   absl::flat_hash_map<std::string, std::size_t> by_key;
-  Statement put_run, add_notice, put_process, add_finding;
+  Statement put_run, add_notice, put_process;
   absl::Status failed;
   bool in_transaction = false, closed = false;
   bool finished = false;  // the run's end was told: no events will come
@@ -85,7 +87,6 @@ class RunStore::Impl {
   void unlink_all() const;
   absl::Status write_names();
   void let_go();
-  absl::Status leave_one_file(absl::Status status);
 };
 
 absl::Status RunStore::Impl::open_for_writing(const StoreOptions& options) {
@@ -104,8 +105,6 @@ absl::Status RunStore::Impl::open_for_writing(const StoreOptions& options) {
       {&add_notice, "INSERT INTO notices (sentence) SELECT ?1 WHERE ?1 NOT IN (SELECT sentence FROM notices)"},
       {&put_process,
        "INSERT INTO processes (id, key, host, pid, parent_pid, start_ticks, begin_ns) VALUES (?,?,?,?,?,?,?)"},
-      {&add_finding,
-       "INSERT INTO findings (rule, severity, title, file, line, function, evidence, fix) VALUES (?,?,?,?,?,?,?,?)"},
   };
   for (const auto& [statement, sql] : all) {
     auto one = Statement::prepare(database, sql);
@@ -125,6 +124,8 @@ absl::Status RunStore::Impl::write_names() {
                                                                              {"phase", phase_names()},
                                                                              {"why_not_cached", why_not_cached_names()},
                                                                              {"region_kind", region_kind_names()},
+                                                                             {"fact_kind", fact_kind_names()},
+                                                                             {"staleness", staleness_names()},
                                                                              {"process_end", process_end_names()}};
   for (const auto& [list, names] : lists) {
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -153,7 +154,7 @@ absl::Status RunStore::Impl::create(const RunStart& start, const StoreOptions& o
   absl::Status status = fill(start, options);
   if (!status.ok()) {  // a stub would only be in the way of the next run
     closed = true;
-    for (Statement* statement : {&put_run, &add_notice, &put_process, &add_finding}) *statement = Statement();
+    for (Statement* statement : {&put_run, &add_notice, &put_process}) *statement = Statement();
     tables.reset();
     (void)database.close();
     unlink_all();
@@ -171,14 +172,17 @@ absl::Status RunStore::Impl::fill(const RunStart& start, const StoreOptions& opt
                    kApplicationId, "; PRAGMA user_version = ", kFormat, "; PRAGMA synchronous = OFF; BEGIN")
           .c_str()));
   CASTSCOPE_RETURN_IF_ERROR(database.exec(kTables));
+  CASTSCOPE_RETURN_IF_ERROR(database.exec(kDeepTables));
   CASTSCOPE_RETURN_IF_ERROR(database.exec(kViews));
+  CASTSCOPE_RETURN_IF_ERROR(database.exec(kDeepViews));
   CASTSCOPE_RETURN_IF_ERROR(write_names());
   CASTSCOPE_RETURN_IF_ERROR(database.exec("COMMIT"));
   CASTSCOPE_RETURN_IF_ERROR(open_for_writing(options));
   CASTSCOPE_RETURN_IF_ERROR(begin());
   CASTSCOPE_RETURN_IF_ERROR(set("run_id", start.run_id));
-  CASTSCOPE_RETURN_IF_ERROR(set("command", dumped(start.command)));
+  CASTSCOPE_RETURN_IF_ERROR(set("command", dumped(nlohmann::json(start.command))));
   CASTSCOPE_RETURN_IF_ERROR(set("cwd", start.cwd));
+  if (!start.checkout.empty()) CASTSCOPE_RETURN_IF_ERROR(set("checkout", start.checkout));
   CASTSCOPE_RETURN_IF_ERROR(set("host", start.host));
   CASTSCOPE_RETURN_IF_ERROR(set("castscope_version", start.castscope_version));
   CASTSCOPE_RETURN_IF_ERROR(set("start_ns", start.start_ns));
@@ -222,46 +226,23 @@ absl::Status RunStore::Impl::close() {
   if (closed) return absl::OkStatus();
   absl::Status status = failed.ok() ? commit(true) : failed;
   let_go();
-  return leave_one_file(status);
+  return leave_one_file(database, status);
 }
 
 void RunStore::Impl::let_go() {
   closed = true;
-  for (Statement* statement : {&put_run, &add_notice, &put_process, &add_finding}) *statement = Statement();
+  for (Statement* statement : {&put_run, &add_notice, &put_process}) *statement = Statement();
   processes.clear();
   tables.reset();
 }
 
-// What has no name any more is still open, and can be read.
 absl::Status RunStore::Impl::close_elsewhere(const std::string& place) {
   if (closed) return absl::FailedPreconditionError(absl::StrCat(path, ": the run file is closed"));
   absl::Status status = failed.ok() ? commit(true) : failed;
   let_go();
-  {
-    auto copy = Statement::prepare(database, "VACUUM INTO ?");
-    status.Update(copy.ok() ? copy->run(place) : copy.status());
-  }
-  (void)database.close();
+  status.Update(move_to(database, place));
   path = place;
-  auto opened = status.ok() ? Database::open(place, SQLITE_OPEN_READWRITE) : status;
-  if (!opened.ok()) return opened.status();
-  database = *std::move(opened);
-  return leave_one_file(absl::OkStatus());
-}
-
-absl::Status RunStore::Impl::leave_one_file(absl::Status status) {
-  // Only saves room: when it cannot be done, on a full disk, the blocks stay as they are.
-  if (status.ok() && merge_event_blocks(database).ok()) (void)database.exec("PRAGMA incremental_vacuum");
-  // Out of WAL: what is left is one file that may be copied anywhere. That cannot be done while somebody else has it
-  // open; then everything is at least in the file itself, and whoever closes it last takes the log away.
-  (void)database.exec("PRAGMA busy_timeout = 1000");
-  if (absl::Status one_file = database.exec("PRAGMA journal_mode = DELETE"); absl::IsUnavailable(one_file)) {
-    (void)database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
-  } else {
-    status.Update(one_file);
-  }
-  status.Update(database.close());
-  return status;
+  return status.ok() ? leave_one_file(database, status) : status;
 }
 
 absl::Status RunStore::Impl::add_process(const ProcessInfo& info) {
@@ -295,19 +276,28 @@ absl::Status RunStore::attribute(const std::string& key, const std::string& name
   return impl_->on(key, [&](ProcessWriter& p) { return p.attribute(name, value); });
 }
 absl::Status RunStore::stack(const std::string& key, const StackInfo& stack) {
-  return impl_->on(key, [&](ProcessWriter& p) { return p.stack(stack); });
+  return impl_->on(key, [&](ProcessWriter& p) { return p.numbers().stack(stack); });
 }
 absl::Status RunStore::module(const std::string& key, const ModuleInfo& module) {
-  return impl_->on(key, [&](ProcessWriter& p) { return p.module(module); });
+  return impl_->on(key, [&](ProcessWriter& p) { return p.numbers().module(module); });
 }
 absl::Status RunStore::call_site(const std::string& key, const CallSiteInfo& call_site) {
   return impl_->on(key, [&](ProcessWriter& p) { return p.call_site(call_site); });
 }
 absl::Status RunStore::region(const std::string& key, const RegionInfo& region) {
-  return impl_->on(key, [&](ProcessWriter& p) { return p.region(region); });
+  return impl_->on(key, [&](ProcessWriter& p) { return p.numbers().region(region); });
 }
 absl::Status RunStore::site(const std::string& key, const SiteInfo& site) {
   return impl_->on(key, [&](ProcessWriter& p) { return p.site(site); });
+}
+absl::Status RunStore::operator_use(const std::string& key, const OperatorUseInfo& use) {
+  return impl_->on(key, [&](ProcessWriter& p) { return p.deep().operator_use(use); });
+}
+absl::Status RunStore::flow(const std::string& key, const FlowInfo& flow) {
+  return impl_->on(key, [&](ProcessWriter& p) { return p.deep().flow(flow); });
+}
+absl::Status RunStore::fact(const std::string& key, const FactInfo& fact) {
+  return impl_->on(key, [&](ProcessWriter& p) { return p.deep().fact(fact); });
 }
 absl::Status RunStore::thread(const std::string& key, const ThreadInfo& thread) {
   return impl_->on(key, [&](ProcessWriter& p) { return p.thread(thread); });
@@ -354,19 +344,11 @@ absl::Status RunStore::finish(const RunEnd& end) {
 }
 
 absl::Status RunStore::set_findings(std::span<const Finding> findings) {
-  return impl_->on_run([&]() -> absl::Status {
-    CASTSCOPE_RETURN_IF_ERROR(impl_->database.exec("DELETE FROM findings"));
-    for (const Finding& finding : findings) {
-      nlohmann::ordered_json evidence = nlohmann::ordered_json::object();
-      for (const auto& [name, number] : finding.evidence_number) evidence[name] = number;
-      for (const auto& [name, text] : finding.evidence_text) evidence[name] = text;
-      const CodeLocation at = finding.location.value_or(CodeLocation());
-      CASTSCOPE_RETURN_IF_ERROR(
-          impl_->add_finding.run(finding.rule, finding.severity, finding.title, at.file, at.line, at.function,
-                                 evidence.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), finding.fix));
-    }
-    return absl::OkStatus();
-  });
+  return impl_->on_run([&] { return write_findings(impl_->database, findings); });
+}
+
+absl::Status RunStore::set_source(const SourceLines& source) {
+  return impl_->on_run([&] { return write_source(impl_->database, source); });
 }
 
 absl::StatusOr<RunData> RunStore::read() {

@@ -40,6 +40,9 @@ class RunStore final : public RunSink {
   absl::Status call_site(const std::string& key, const CallSiteInfo&) override;
   absl::Status region(const std::string& key, const RegionInfo&) override;
   absl::Status site(const std::string& key, const SiteInfo&) override;
+  absl::Status operator_use(const std::string& key, const OperatorUseInfo&) override;
+  absl::Status flow(const std::string& key, const FlowInfo&) override;
+  absl::Status fact(const std::string& key, const FactInfo&) override;
   absl::Status thread(const std::string& key, const ThreadInfo&) override;
   absl::Status events(const std::string& key, const EventBlock&) override;
   absl::Status counters(const std::string& key, std::span<const CounterRow>) override;
@@ -53,6 +56,7 @@ class RunStore final : public RunSink {
   absl::Status notice(const std::string& sentence);
   absl::Status finish(const RunEnd&);
   absl::Status set_findings(std::span<const Finding>);  // instead of those before
+  absl::Status set_source(const SourceLines&);          // instead of those before
   // The run as handed over so far (commits first).
   absl::StatusOr<RunData> read();
   // The file was moved or deleted while it was being written: nobody finds in its place what is written.
@@ -72,5 +76,7 @@ class RunStore final : public RunSink {
 // Reads the run of any run file, finished, running, or left behind by a killed writer. A file that is missing,
 // truncated, foreign or of a newer castscope is a sentence.
 absl::StatusOr<RunData> read_run(const std::string& path);
+// The same, and of a file that is damaged or cut short what can be read: RunData::damage says what is missing.
+absl::StatusOr<RunData> read_as_it_is(const std::string& path);
 
 }  // namespace castscope::store

@@ -7,13 +7,13 @@ absl::StatusOr<std::unique_ptr<RunTables>> RunTables::on(const Database& databas
   auto definitions = Definitions::on(database);
   if (!definitions.ok()) return definitions.status();
   tables->definitions = *std::move(definitions);
+  auto deep = DeepDefinitions::on(database);
+  if (!deep.ok()) return deep.status();
+  tables->deep = *std::move(deep);
   auto window = EventWindow::on(database, options);
   if (!window.ok()) return window.status();
   tables->window = *std::move(window);
-  const struct {
-    Statement* statement;
-    const char* sql;
-  } all[] = {
+  const std::pair<Statement*, const char*> all[] = {
       {&tables->put_counter, "INSERT OR REPLACE INTO counters VALUES (?,?,?,?,?,?,?,?,?,?,?)"},
       // The larger value wins: an earlier life of the file, and sites of one process that turned out to be one.
       {&tables->put_site_evidence,
@@ -24,7 +24,7 @@ absl::StatusOr<std::unique_ptr<RunTables>> RunTables::on(const Database& databas
        "most_kept = max(most_kept, excluded.most_kept), "
        "most_kept_bytes = max(most_kept_bytes, excluded.most_kept_bytes), "
        "returned = max(returned, excluded.returned), first_ns = iif(first_ns > 0, first_ns, excluded.first_ns)"},
-      {&tables->put_region_use, "INSERT OR REPLACE INTO region_use VALUES (?,?,?,?,?,?,?,?,?,?,?)"},
+      {&tables->put_region_use, "INSERT OR REPLACE INTO region_use VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"},
       {&tables->put_step_run, "INSERT OR REPLACE INTO step_runs VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
       {&tables->mark_step_run, "UPDATE step_runs SET incomplete = 1 WHERE process = ?1 AND first <= ?2 AND last >= ?2"},
       {&tables->add_behaviour, "INSERT INTO behaviours VALUES (?,?)"},
@@ -32,26 +32,31 @@ absl::StatusOr<std::unique_ptr<RunTables>> RunTables::on(const Database& databas
       {&tables->put_lane, "INSERT OR REPLACE INTO lanes VALUES (?,?,?,?,?,?,?)"},
       {&tables->put_gauges,
        "UPDATE processes SET cache_bytes = ?2, cache_entries = ?3, cache_peak_bytes = ?4, cache_peak_entries = ?5, "
-       "cache_clears = ?6, steps = ?7, lost_definitions = ?8 WHERE id = ?1"},
+       "cache_clears = ?6, steps = ?7, lost_definitions = ?8, deep_steps = ?9, deep_operators = ?10, deep_ns = ?11 "
+       "WHERE id = ?1"},
       {&tables->put_end, "UPDATE processes SET ended = 1, end = ?2, exit_status = ?3 WHERE id = ?1"},
       {&tables->put_thread, "INSERT OR REPLACE INTO threads VALUES (?,?,?,?,?)"},
       {&tables->put_local_site, "INSERT OR REPLACE INTO local_sites VALUES (?,?,?)"},
       {&tables->put_local_call_site, "INSERT OR REPLACE INTO local_call_sites VALUES (?,?,?)"},
       {&tables->put_local_region, "INSERT OR REPLACE INTO local_regions VALUES (?,?,?)"},
+      {&tables->put_local_use, "INSERT OR REPLACE INTO local_uses VALUES (?,?,?)"},
+      {&tables->put_local_fact, "INSERT OR REPLACE INTO local_facts VALUES (?,?,?)"},
+      {&tables->put_use_count, "INSERT OR REPLACE INTO use_counts VALUES (?,?,?,?,?,?,?)"},
+      {&tables->put_flow_count, "INSERT OR REPLACE INTO flow_counts VALUES (?,?,?,?,?)"},
+      {&tables->put_fact_count, "INSERT OR REPLACE INTO fact_counts VALUES (?,?,?,?,?)"},
+      {&tables->put_value_range, "INSERT OR REPLACE INTO value_ranges VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
+      {&tables->put_scaler_use, "INSERT OR REPLACE INTO scaler_use VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"},
       {&tables->add_attribute,
        "INSERT INTO attributes SELECT ?1, ?2, ?3 WHERE NOT EXISTS "
        "(SELECT 1 FROM attributes WHERE process = ?1 AND name = ?2 AND value = ?3)"},
   };
-  for (const auto& [statement, sql] : all) {
-    auto prepared = Statement::prepare(database, sql);
-    if (!prepared.ok()) return prepared.status();
-    *statement = *std::move(prepared);
-  }
+  CASTSCOPE_RETURN_IF_ERROR(prepare_all(database, all));
   return tables;
 }
 
 absl::Status RunTables::adopt(const Database& database, const RunData& data) {
   CASTSCOPE_RETURN_IF_ERROR(definitions.adopt(database, data));
+  deep.adopt(data);
   CASTSCOPE_RETURN_IF_ERROR(window.adopt(database));
   behaviour_rows = data.behaviour_sites.size();
   auto rows = Statement::prepare(database, "SELECT id, fingerprint FROM behaviours");

@@ -6,7 +6,8 @@ const char* const kTables = R"sql(
 -- What the run is: command, cwd, host, start_ns, end_ns, exit_status, signal, complete, …
 CREATE TABLE run (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE notices (id INTEGER PRIMARY KEY, sentence TEXT NOT NULL);
--- The words for numbers: list = dtype, device, cause, role, phase, why_not_cached, region_kind, process_end.
+-- The words for numbers: list = dtype, device, cause, role, phase, why_not_cached, region_kind, process_end,
+-- fact_kind, staleness.
 CREATE TABLE names (list TEXT, number INTEGER, name TEXT, PRIMARY KEY (list, number)) WITHOUT ROWID;
 
 CREATE TABLE processes (
@@ -14,7 +15,8 @@ CREATE TABLE processes (
   begin_ns INTEGER, ended INTEGER DEFAULT 0, end INTEGER DEFAULT 0, exit_status INTEGER DEFAULT -1,
   cache_bytes INTEGER DEFAULT 0, cache_entries INTEGER DEFAULT 0, cache_peak_bytes INTEGER DEFAULT 0,
   cache_peak_entries INTEGER DEFAULT 0, cache_clears INTEGER DEFAULT 0, steps INTEGER DEFAULT 0,
-  lost_definitions INTEGER DEFAULT 0);
+  lost_definitions INTEGER DEFAULT 0, deep_steps INTEGER DEFAULT 0, deep_operators INTEGER DEFAULT 0,
+  deep_ns INTEGER DEFAULT 0);
 CREATE TABLE attributes (process INTEGER, name TEXT, value TEXT);
 CREATE TABLE threads (process INTEGER, local INTEGER, lane INTEGER, tid INTEGER, name TEXT,
   PRIMARY KEY (process, local)) WITHOUT ROWID;
@@ -30,7 +32,7 @@ CREATE TABLE modules (id INTEGER PRIMARY KEY, path TEXT, type TEXT, root_type TE
 CREATE TABLE call_sites (id INTEGER PRIMARY KEY, operator TEXT, argument INTEGER, argument_name TEXT,
   code_address TEXT);
 CREATE TABLE regions (id INTEGER PRIMARY KEY, stack INTEGER, parent INTEGER, nesting INTEGER, device INTEGER,
-  dtype INTEGER, enabled INTEGER, cache_enabled INTEGER, kind INTEGER);
+  dtype INTEGER, enabled INTEGER, cache_enabled INTEGER, kind INTEGER, flags INTEGER);
 CREATE TABLE sites (id INTEGER PRIMARY KEY, stack INTEGER, module INTEGER, call_site INTEGER, region INTEGER,
   operator TEXT, role INTEGER, cause INTEGER, why INTEGER, phase INTEGER, from_dtype INTEGER, to_dtype INTEGER,
   device INTEGER, flags INTEGER);
@@ -54,7 +56,7 @@ CREATE TABLE site_evidence (id INTEGER PRIMARY KEY, process INTEGER, site INTEGE
   hits_after_growth INTEGER, returned INTEGER, first_ns INTEGER);
 CREATE TABLE region_use (id INTEGER PRIMARY KEY, process INTEGER, region INTEGER, entered INTEGER, exited INTEGER,
   most_entries INTEGER, most_bytes INTEGER, kept INTEGER, kept_bytes INTEGER, own_clears INTEGER,
-  first_kept_step INTEGER);
+  first_kept_step INTEGER, most_optimizer_steps INTEGER, cleared_midway INTEGER);
 -- Consecutive steps that did the same are one row. behaviour 0: several kinds of steps put together.
 CREATE TABLE step_runs (id INTEGER PRIMARY KEY, process INTEGER, first INTEGER, last INTEGER, behaviour INTEGER,
   incomplete INTEGER, begin_ns INTEGER, end_ns INTEGER, casts INTEGER, hits INTEGER, regions INTEGER,
@@ -69,7 +71,12 @@ CREATE TABLE event_blocks (id INTEGER PRIMARY KEY, process INTEGER, lane INTEGER
   last_ns INTEGER, first_step INTEGER, last_step INTEGER, events INTEGER, data BLOB);
 
 CREATE TABLE findings (id INTEGER PRIMARY KEY, rule TEXT, severity TEXT, title TEXT, file TEXT, line INTEGER,
-  function TEXT, evidence TEXT, fix TEXT);
+  function TEXT, evidence TEXT, fix TEXT, related TEXT, deep_only INTEGER, savings TEXT);
+
+-- The source text of what findings and sites name, as it was at the run's end. state: 0 kept, 1 changed since the run
+-- began, 2 gone, 3 unreadable, 4 no text, 5 too large.
+CREATE TABLE source_files (id INTEGER PRIMARY KEY, file TEXT NOT NULL UNIQUE, state INTEGER);
+CREATE TABLE source_lines (file INTEGER, line INTEGER, text TEXT, PRIMARY KEY (file, line)) WITHOUT ROWID;
 )sql";
 
 // A site's text columns are looked up in subqueries on `names`, so that a view shows words where tables hold numbers.
@@ -136,9 +143,10 @@ CREATE VIEW v_regions AS
 SELECT r.id AS region, l.file, l.line, l.function,
   (SELECT name FROM names WHERE list = 'device' AND number = r.device) AS device,
   (SELECT name FROM names WHERE list = 'dtype' AND number = r.dtype) AS dtype,
-  r.enabled, r.cache_enabled, (SELECT name FROM names WHERE list = 'region_kind' AND number = r.kind) AS kind,
+  r.enabled, (r.enabled OR r.flags & 1) AS asked_enabled, (r.flags & 8 <> 0) AS default_dtype, r.cache_enabled, (SELECT name FROM names WHERE list = 'region_kind' AND number = r.kind) AS kind,
   r.nesting, nullif(r.parent, 0) AS parent,
   (SELECT sum(entered) FROM region_use u WHERE u.region = r.id) AS entered,
+  (SELECT max(most_optimizer_steps) FROM region_use u WHERE u.region = r.id) AS most_optimizer_steps,
   (SELECT sum(c.casts) FROM counters c JOIN sites s ON s.id = c.site WHERE s.region = r.id AND s.cause = 1) AS casts,
   (SELECT sum(c.hits) FROM counters c JOIN sites s ON s.id = c.site WHERE s.region = r.id AND s.cause = 1)
     AS cache_hits,
@@ -162,12 +170,17 @@ CREATE VIEW v_processes AS
 SELECT p.id AS process, p.host, p.pid, p.parent_pid,
   (SELECT value FROM attributes a WHERE a.process = p.id AND a.name = 'rank' ORDER BY rowid DESC LIMIT 1) AS rank,
   CASE WHEN p.ended THEN (SELECT name FROM names WHERE list = 'process_end' AND number = p.end) END AS end,
-  nullif(p.exit_status, -1) AS exit_status, p.steps AS step, p.cache_peak_bytes, p.cache_peak_entries, p.cache_clears,
+  nullif(p.exit_status, -1) AS exit_status, p.steps AS step, p.deep_steps, p.deep_operators,
+  round(p.deep_ns / 1e6, 3) AS deep_milliseconds, p.cache_peak_bytes, p.cache_peak_entries, p.cache_clears,
   (SELECT sum(dropped) FROM lanes l WHERE l.process = p.id) AS dropped_events
 FROM processes p;
 
 CREATE VIEW v_findings AS
-SELECT severity, rule, title, file, line, function, evidence, fix FROM findings ORDER BY id;
+SELECT severity, rule, title, file, line, function, evidence, fix, related, deep_only, savings
+FROM findings ORDER BY id;
+
+CREATE VIEW v_source AS
+SELECT f.file, l.line, l.text FROM source_files f JOIN source_lines l ON l.file = f.id ORDER BY f.file, l.line;
 )sql";
 
 }  // namespace castscope::store

@@ -126,4 +126,36 @@ std::string_view Statement::blob(int column) const {
   return bytes ? std::string_view(bytes, sqlite3_column_bytes(statement_.get(), column)) : std::string_view();
 }
 
+absl::Status prepare_all(const Database& database, std::span<const std::pair<Statement*, const char*>> all) {
+  for (const auto& [statement, sql] : all) {
+    auto prepared = Statement::prepare(database, sql);
+    if (!prepared.ok()) return prepared.status();
+    *statement = *std::move(prepared);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status each(const Database& database, const char* sql, const std::function<void(const Statement&)>& take) {
+  auto statement = Statement::prepare(database, sql);
+  if (!statement.ok()) return statement.status();
+  for (;;) {
+    const auto more = statement->next();
+    if (absl::IsDataLoss(more.status()) && database.leaves_out_unreadable()) {
+      database.leave_out();
+      return absl::OkStatus();
+    }
+    if (!more.ok() || !*more) return more.status();
+    take(*statement);
+  }
+}
+
+absl::Status none_lost(const Database& database, std::size_t lost, const char* what) {
+  if (lost == 0) return absl::OkStatus();
+  if (!database.leaves_out_unreadable())
+    return absl::DataLossError(
+        absl::StrCat(database.path(), ": the run file is damaged: ", what, "; take an intact copy"));
+  database.leave_out();
+  return absl::OkStatus();
+}
+
 }  // namespace castscope::store

@@ -5,10 +5,13 @@
 #include <sqlite3.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -31,6 +34,11 @@ class Database {
   absl::Status exec(const char* sql);
   absl::Status close();
   bool has_moved() const;  // its path leads to another file now, or to none
+  // Of a file that is damaged or cut short: from now on each() ends where a table cannot be read on, without an error.
+  void leave_out_unreadable() { left_out_ = std::make_unique<std::uint64_t>(0); }
+  bool leaves_out_unreadable() const { return left_out_ != nullptr; }
+  std::uint64_t left_out() const { return left_out_ ? *left_out_ : 0; }  // tables that were not read to their end
+  void leave_out() const { ++*left_out_; }
   // The last error as a sentence: what could not be done, why, what to do about it.
   absl::Status error(int code) const;
   const std::string& path() const { return path_; }
@@ -42,6 +50,7 @@ class Database {
   };
   std::string path_;
   std::unique_ptr<sqlite3, Close> handle_;
+  std::unique_ptr<std::uint64_t> left_out_;
 };
 
 class Statement {
@@ -70,6 +79,7 @@ class Statement {
   void get(int column, Number& number) const {
     number = static_cast<Number>(sqlite3_column_int64(statement_.get(), column));
   }
+  double real(int column) const { return sqlite3_column_double(statement_.get(), column); }
   std::string text(int column) const;
   std::string_view blob(int column) const;  // valid until the next next()
   bool is_null(int column) const { return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL; }
@@ -86,6 +96,8 @@ class Statement {
                           SQLITE_UTF8);
     } else if constexpr (std::is_same_v<T, std::nullptr_t>) {
       sqlite3_bind_null(statement_.get(), index);
+    } else if constexpr (std::is_floating_point_v<T>) {
+      sqlite3_bind_double(statement_.get(), index, value);
     } else {
       sqlite3_bind_int64(statement_.get(), index, static_cast<std::int64_t>(value));
     }
@@ -97,5 +109,13 @@ class Statement {
   const Database* database_ = nullptr;
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
 };
+
+// Prepares each statement, `all` being pairs of where it goes and its text.
+absl::Status prepare_all(const Database&, std::span<const std::pair<Statement*, const char*>> all);
+// Calls `take` for each row; of a database that leaves out what is unreadable, for those that can be read.
+absl::Status each(const Database&, const char* sql, const std::function<void(const Statement&)>& take);
+// Rows that belong to nothing, of such a database: counted as a table that was not read to its end. Of another: an
+// error that says `what`.
+absl::Status none_lost(const Database&, std::size_t lost, const char* what);
 
 }  // namespace castscope::store

@@ -5,134 +5,29 @@
 //   const auto site = run.weight("train.py", 10, "encoder.0", WhyNotCached::kView);
 //   run.enter(run.region("train.py", 5)).cast(site, kTensor).cast(site, kTensor).exit();
 //   run.end();
+//
+// What deep steps see is defined and counted alike:
+//   const auto mm = run.use({.op = "aten::mm", .line = 8, .operands = {operand(kBFloat16), operand(kFloat32)}});
+//   const auto exp = run.use({.op = "aten::exp", .line = 9, .operands = {operand(kBFloat16)}});
+//   run.deep().called(mm).called(exp).flowed(run.flow(mm, exp)).shallow();
 #pragma once
 
-#include <gtest/gtest.h>
-
+#include <algorithm>
+#include <bit>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "proto/event_block.h"
-#include "server/store/run_sink.h"
+#include "server/store/test_definitions.h"
 
 namespace castscope::store {
 
-class TestRun {
+class TestRun : public TestDefinitions {
  public:
-  explicit TestRun(RunSink& sink, std::int64_t pid = 100) : sink_(sink), key_("host/" + std::to_string(pid) + "/1/0") {
-    const ProcessInfo info{.key = key_,
-                           .host = "host",
-                           .pid = pid,
-                           .parent_pid = 1,
-                           .start_ticks = 1,
-                           .begin_realtime_ns = 1'795'000'001'000'000'000};
-    ok(sink_.process(info));
-  }
-  const std::string& key() const { return key_; }
+  using TestDefinitions::TestDefinitions;
   Gauges gauges;
-
-  // ---- definitions
-  // The user's line, with torch's own frames inside it when the call goes through a module.
-  std::uint32_t line(const std::string& file, std::int64_t number, bool through_module = false) {
-    StackInfo stack{.id = ++stacks_, .frames = {}, .truncated = false};
-    if (through_module) {
-      stack.frames = {{"/venv/lib/python3.11/site-packages/torch/nn/modules/linear.py", "Linear.forward", 134},
-                      {"/venv/lib/python3.11/site-packages/torch/nn/modules/module.py", "Module._call_impl", 1790}};
-    }
-    stack.frames.push_back({"/home/user/project/" + file, "train", number});
-    stack.frames.push_back({"/home/user/project/" + file, "<module>", 99});
-    ok(sink_.stack(key_, stack));
-    return stack.id;
-  }
-  std::uint32_t region(const std::string& file, std::int64_t number, RegionInfo more = default_region()) {
-    more.id = ++regions_;
-    more.stack = line(file, number);
-    ok(sink_.region(key_, more));
-    return more.id;
-  }
-  static RegionInfo default_region() {
-    RegionInfo region;
-    region.dtype = 15;
-    region.enabled = region.cache_enabled = true;
-    region.nesting = 1;
-    region.kind = lanes::RegionKind::kContext;
-    return region;
-  }
-  static RegionInfo raw_region() {
-    RegionInfo region = default_region();
-    region.nesting = 0;
-    region.kind = lanes::RegionKind::kRaw;
-    return region;
-  }
-  std::uint32_t module(const std::string& path, const std::string& type = "Linear", std::uint32_t number = 1) {
-    const auto [it, is_new] =
-        modules_.try_emplace(path + "/" + type + "/" + std::to_string(number), modules_.size() + 1);
-    if (is_new)
-      ok(sink_.module(key_, {.id = it->second, .path = path, .type = type, .root_type = "Net", .root_number = number}));
-    return it->second;
-  }
-  std::uint32_t call_site(const std::string& op, std::uint32_t argument, const std::string& argument_name) {
-    const auto [it, is_new] = call_sites_.try_emplace(op + "/" + argument_name, call_sites_.size() + 1);
-    if (is_new) {
-      ok(sink_.call_site(key_, {.id = it->second,
-                                .op = op,
-                                .argument = argument,
-                                .argument_name = argument_name,
-                                .code_address = "libtorch_cpu.so+0x" + std::to_string(1000 + it->second)}));
-    }
-    return it->second;
-  }
-  std::uint32_t site_at(std::uint32_t call_site) {
-    SiteInfo info;
-    info.call_site = call_site;
-    info.cause = lanes::Cause::kAutocast;
-    return site(info);
-  }
-  std::uint32_t site(SiteInfo info) {
-    info.id = ++sites_;
-    ok(sink_.site(key_, info));
-    return info.id;
-  }
-  // A weight of a Linear called at this line, in the region last defined.
-  std::uint32_t weight(const std::string& file, std::int64_t number, const std::string& path,
-                       lanes::WhyNotCached why = lanes::WhyNotCached::kNone,
-                       std::uint8_t flags = lanes::kSiteParameter) {
-    return site({.stack = line(file, number, true),
-                 .module = module(path),
-                 .call_site = call_site("aten::linear", 1, "weight"),
-                 .region = regions_,
-                 .op = "",
-                 .role = lanes::Role::kWeight,
-                 .cause = lanes::Cause::kAutocast,
-                 .why = why,
-                 .phase = lanes::Phase::kForward,
-                 .from = 6,
-                 .to = 15,
-                 .flags = flags});
-  }
-  std::uint32_t input(const std::string& file, std::int64_t number, const std::string& path) {
-    return site({.stack = line(file, number, true),
-                 .module = module(path),
-                 .call_site = call_site("aten::linear", 0, "input"),
-                 .region = regions_,
-                 .op = "",
-                 .role = lanes::Role::kInput,
-                 .cause = lanes::Cause::kAutocast,
-                 .why = lanes::WhyNotCached::kNoRequiresGrad,
-                 .phase = lanes::Phase::kForward,
-                 .from = 6,
-                 .to = 15});
-  }
-  std::uint32_t pass_through(const std::string& op) {
-    return site({.call_site = call_site(op, 0, "self"),
-                 .region = regions_,
-                 .op = "",
-                 .cause = lanes::Cause::kAutocast,
-                 .from = 15,
-                 .to = 15,
-                 .flags = lanes::kSitePassThrough});
-  }
 
   // ---- what the process does, in the lane chosen last (1 to begin with)
   TestRun& lane(std::uint32_t id) {
@@ -216,6 +111,61 @@ class TestRun {
     return *this;
   }
 
+  // ---- what deep steps see: counted, or told as events
+  TestRun& deep() {  // from here on every operator is looked at
+    ++gauges.deep_steps;
+    emit(lanes::EventKind::kDeep, 0).flags = 1;
+    return *this;
+  }
+  TestRun& shallow() {
+    emit(lanes::EventKind::kDeep, 0);
+    return *this;
+  }
+  TestRun& called(std::uint32_t use, std::uint64_t times = 1, std::uint64_t bytes = 1000, std::uint64_t ns = 500) {
+    CounterRow& row = counter(use);
+    row.casts += times;
+    row.bytes += times * bytes;
+    row.cpu_ns += times * ns;
+    gauges.deep_operators += times;
+    gauges.deep_ns += times * 100;
+    return *this;
+  }
+  TestRun& flowed(std::uint32_t flow, std::uint64_t times = 1) { return seen(flow, times); }
+  TestRun& seen(std::uint32_t fact, std::uint64_t times = 1) {
+    counter(fact).casts += times;
+    return *this;
+  }
+  // A sample of the source of a cast, or of what an operator gave back: `most` is the largest magnitude, `even`: all
+  // are of that size.
+  struct Sample {
+    double most = 1;
+    std::uint32_t sampled = 256, not_finite = 0, zeros = 0, integers = 0, beyond = 0;
+    bool even = false;
+  };
+  TestRun& values(std::uint32_t site_or_use, const Sample& sample) {
+    lanes::Event& event = emit(lanes::EventKind::kValues, site_or_use);
+    event.tensor = std::bit_cast<std::uint64_t>(sample.most);
+    event.bytes = sample.sampled;
+    event.dims[0] = sample.sampled, event.dims[1] = sample.not_finite;
+    event.dims[2] = sample.zeros, event.dims[3] = sample.integers;
+    event.entries = sample.beyond;
+    event.flags = sample.even ? 0 : lanes::kFlagDiffer;
+    return *this;
+  }
+  // Each takes a fact of its kind, counts it and tells of it.
+  TestRun& backward(std::uint32_t fact) { return tell(lanes::EventKind::kBackward, fact); }
+  TestRun& optimizer(std::uint32_t fact = 0) { return tell(lanes::EventKind::kOptimizer, fact); }
+  TestRun& unscale(std::uint32_t fact) { return tell(lanes::EventKind::kScaler, fact); }
+  TestRun& scaled(std::uint32_t fact) { return tell(lanes::EventKind::kScaler, fact); }
+  TestRun& clipped(std::uint32_t fact) { return tell(lanes::EventKind::kScaler, fact); }
+  TestRun& update(std::uint32_t fact, double before, double after) {
+    tell(lanes::EventKind::kScaler, fact);
+    lanes::Event& event = lanes_[lane_].events.back();
+    event.tensor = std::bit_cast<std::uint64_t>(before);
+    event.bytes = std::bit_cast<std::uint64_t>(after);
+    return *this;
+  }
+
   // ---- handing over
   TestRun& flush() {
     for (auto& [id, lane] : lanes_) {
@@ -255,7 +205,10 @@ class TestRun {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> open;  // (serial, region)
     LaneRow row;
   };
-  static void ok(const absl::Status& status) { ASSERT_TRUE(status.ok()) << status.message(); }
+  TestRun& tell(lanes::EventKind kind, std::uint32_t fact) {
+    emit(kind, fact);
+    return fact == 0 ? *this : seen(fact);
+  }
   lanes::Event& emit(lanes::EventKind kind, std::uint32_t site) {
     State& lane = lanes_[lane_];
     lanes::Event& event = lane.events.emplace_back(lanes::Event{});
@@ -267,11 +220,8 @@ class TestRun {
     return event;
   }
 
-  RunSink& sink_;
-  std::string key_;
-  std::uint32_t stacks_ = 0, regions_ = 0, sites_ = 0, serial_ = 0, lane_ = 1;
+  std::uint32_t serial_ = 0, lane_ = 1;
   std::uint64_t time_ = 0;
-  std::map<std::string, std::uint32_t> modules_, call_sites_;
   std::map<std::uint32_t, State> lanes_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, CounterRow> counters_;
 };

@@ -18,7 +18,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import runs  # noqa: E402
 
-OBSERVERS = ["nothing", "castscope", "profiler", "profiler-stacks", "dispatch-mode"]
+OBSERVERS = ["nothing", "castscope", "castscope-deep", "profiler", "profiler-stacks", "dispatch-mode"]
 STEPS = {"tiny": 400, "mid": 20}
 # Steps before the first one measured: past the 20,000 operators that castscope records to learn from.
 WARM_UP = {"tiny": 60, "mid": 30}
@@ -48,10 +48,12 @@ def say(text):
 
 
 def steps_once(size, observer):
-    observed_by = "nothing" if observer == "castscope" else observer
-    warm_up = (WARM_UP if observer in ("nothing", "castscope") else WARM_UP_OF_PEERS)[size]
+    ours = observer.startswith("castscope")
+    observed_by = "nothing" if ours else observer
+    warm_up = (WARM_UP if ours or observer == "nothing" else WARM_UP_OF_PEERS)[size]
+    options = ("--deep", "always") if observer == "castscope-deep" else ()
     command = [sys.executable, str(HERE / "steps.py"), size, observed_by, str(STEPS[size]), str(warm_up)]
-    result, report = run(command, castscope=observer == "castscope", environment=STEADY_HEAP)
+    result, report = run(command, castscope=ours, options=options, environment=STEADY_HEAP)
     return {"cpu_ms": statistics.median(result["cpu_ns"]) / 1e6, "wall_ms": statistics.median(result["wall_ns"]) / 1e6,
             "import_ms": result["import_s"] * 1e3, "peak_mb": result["peak_rss_mb"],
             "dropped": report["totals"]["dropped_events"] if report else 0}

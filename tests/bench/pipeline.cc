@@ -2,7 +2,7 @@
 //
 //   bench_pipeline EVENTS one    relay and collector in one process on one core, as in `castscope run`
 //   bench_pipeline EVENTS apart  the collector alone on its core, the relay on the job's, as with `castscope serve`
-//   a third argument, "all", keeps every event in the file
+//   a third argument, "all", keeps every event in the file; a fourth is where the file goes, which stays then
 //
 // Either way the bytes go through a real gRPC connection on loopback. Prints one line of JSON; cpu_s is the CPU time
 // of the process that holds the collector.
@@ -92,9 +92,10 @@ struct Folder {
   std::string path;
 };
 
-int run(std::uint64_t events, bool apart, bool keep_all) {
+int run(std::uint64_t events, bool apart, bool keep_all, const std::string& kept_file) {
   Folder folder;
-  const std::string lanes = folder.path + "/run", file = folder.path + "/bench.castscope",
+  const std::string lanes = folder.path + "/run",
+                    file = kept_file.empty() ? folder.path + "/bench.castscope" : kept_file,
                     socket = "unix:" + folder.path + "/socket";
   // Children before gRPC has threads. gRPC tries again until the collector listens.
   const pid_t job = in_child(1, [&] { return run_synthetic_job(lanes, events); });
@@ -137,7 +138,7 @@ int run(std::uint64_t events, bool apart, bool keep_all) {
 
 int main(int argc, char** argv) {
   const std::string mode = argc > 2 ? argv[2] : "";
-  if (mode != "one" && mode != "apart") castscope::bench::fail("usage: bench_pipeline EVENTS one|apart [all]");
+  if (mode != "one" && mode != "apart") castscope::bench::fail("usage: bench_pipeline EVENTS one|apart [all [FILE]]");
   return castscope::bench::run(std::strtoull(argv[1], nullptr, 10), mode == "apart",
-                               argc > 3 && std::string(argv[3]) == "all");
+                               argc > 3 && std::string(argv[3]) == "all", argc > 4 ? argv[4] : "");
 }

@@ -37,7 +37,7 @@ class Definitions {
       define(DefinitionKind::kModule, i, ModuleDefinition{text("layers." + std::to_string(i)), type, type, 1});
       define(DefinitionKind::kCallSite, i, CallSiteDefinition{1, i % 3, text("weight"), 0});
     }
-    define(DefinitionKind::kRegion, 1, RegionDefinition{1, 0, 1, 0, 15, 1, 1, RegionKind::kContext, {}});
+    define(DefinitionKind::kRegion, 1, RegionDefinition{1, 0, 1, 0, 15, 1, 1, RegionKind::kContext, 0, {}});
     for (std::uint32_t i = 1; i <= kSites; ++i)
       define(DefinitionKind::kSite, i,
              SiteDefinition{i, i, i, 0, 1, i % 3 == 1 ? Role::kActivation : Role::kWeight, Cause::kAutocast,

@@ -60,12 +60,12 @@ def target_rows(found):
 
 
 def observers(found):
-    lines = ["| step | nothing | castscope | torch.profiler | torch.profiler, stacks | no-op dispatch mode |",
-             "| --- | --- | --- | --- | --- | --- |"]
+    lines = ["| step | nothing | castscope | deep step | torch.profiler | torch.profiler, stacks | dispatch mode |",
+             "| --- | --- | --- | --- | --- | --- | --- |"]
     for size, rows in found["steps"].items():
         cells = [f"{rows['nothing']['cpu_ms']:.2f} ms"]
-        cells += [f"{rows[name]['ratio']:.3f}" for name in ("castscope", "profiler", "profiler-stacks",
-                                                            "dispatch-mode")]
+        cells += [f"{rows[name]['ratio']:.3f}" for name in ("castscope", "castscope-deep", "profiler",
+                                                            "profiler-stacks", "dispatch-mode")]
         lines.append(f"| {size} | " + " | ".join(cells) + " |")
     return lines
 

@@ -9,6 +9,9 @@ import textwrap
 
 import pytest
 
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CASTSCOPE = pathlib.Path(os.environ.get("CASTSCOPE_BUILD", ROOT / "build")) / "castscope"
 

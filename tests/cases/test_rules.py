@@ -1,25 +1,31 @@
-"""Rules on real jobs: every marked line of rule_cases.py is found, and nothing else is."""
+"""Rules on real jobs: every marked line of rules/*.py is found, and nothing else is."""
 
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
 
 import jsonschema
 import pytest
+from marked_cases import CASE, CONTROL, functions, marked, told
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CASTSCOPE = pathlib.Path(os.environ.get("CASTSCOPE_BUILD", ROOT / "build")) / "castscope"
-CASES = pathlib.Path(__file__).with_name("rule_cases.py")
+CASES = sorted(path for path in pathlib.Path(__file__).with_name("rules").glob("*.py") if path.stem != "apart")
+
+
+@pytest.fixture(scope="module", params=CASES, ids=lambda path: path.stem)
+def cases(request):
+    """A file of cases."""
+    return request.param
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("cases")
-    done = subprocess.run([CASTSCOPE, "run", "-o", folder / "run", "--", sys.executable, CASES], check=False,
-                          capture_output=True, text=True, timeout=300)
+def folder(cases, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(cases.stem)
+    done = subprocess.run([CASTSCOPE, "run", "-o", folder / "run", "--", sys.executable, cases], check=False,
+                          capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -29,36 +35,17 @@ def report(folder):
     return json.loads((folder / "run.json").read_text())
 
 
-def functions():
-    """The case that each line belongs to."""
-    names, name = {}, ""
-    for number, line in enumerate(CASES.read_text().splitlines(), 1):
-        if found := re.match(r"def (\w+)", line):
-            name = found[1]
-        names[number] = name
-    return names
+def test_findings_are_those_marked(report, cases):
+    assert sorted(told(report, cases)) == sorted(marked(cases))  # lists: each is found once
 
 
-def test_findings_are_those_marked(report):
-    marks = re.compile(r"# finds: ([a-z-]+)")
-    lines = CASES.read_text().splitlines()
-    wanted = {(functions()[n], n, found[1]) for n, line in enumerate(lines, 1) if (found := marks.search(line))}
-    told = {(functions()[f["location"]["line"]], f["location"]["line"], f["rule"]) for f in report["findings"]}
-    assert told == wanted
-    assert {f["location"]["file"] for f in report["findings"]} == {str(CASES)}
+def test_controls_are_marked_nowhere(cases):
+    assert not [mark for mark in marked(cases) if CONTROL.match(mark[0])]
 
 
-def test_a_tensor_in_a_parameters_place_is_no_frozen_weight(report):
-    fixes = {functions()[f["location"]["line"]]: f["fix"] for f in report["findings"]}
-    assert "frozen" in fixes["c08"]
-    for case in ("c09_functional_call", "c09_functional_call_of_fresh_tensors", "c09_data"):
-        assert "functional_call" in fixes[case] and "frozen" not in fixes[case]
-    assert fixes["c09_weight_norm"].startswith("If it is the same weight")
-
-
-def test_every_case_has_its_process(report):
-    cases = {name for name in functions().values() if re.match(r"[cs]\d\d", name)}
-    assert len(report["processes"]) == len(cases)
+def test_every_case_has_its_process(report, cases):
+    names = {name for name in functions(cases).values() if CASE.match(name)}
+    assert names and len(report["processes"]) >= len(names)
     assert report["run"]["complete"]
 
 
@@ -82,3 +69,14 @@ def test_the_file_answers_the_shell(folder, report):
     assert len(views) > 10
     for view in views:
         database.execute(f"SELECT * FROM {view}").fetchall()
+
+
+def test_a_tensor_in_a_parameters_place_is_no_frozen_weight(report, cases):
+    if cases.stem != "cache":
+        pytest.skip("not in this file")
+    case = functions(cases)
+    fixes = {case[f["location"]["line"]]: f["fix"] for f in report["findings"]}
+    assert "frozen" in fixes["c08"]
+    for name in ("c09_functional_call", "c09_functional_call_of_fresh_tensors", "c09_data"):
+        assert "functional_call" in fixes[name] and "frozen" not in fixes[name]
+    assert fixes["c09_weight_norm"].startswith("If it is the same weight")

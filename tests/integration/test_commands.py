@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from program import clean_environment
 
-COMMANDS = ["run", "report", "convert", "recover", "serve", "env", "doctor"]
+COMMANDS = ["run", "report", "check", "diff", "explain", "rules", "convert", "recover", "serve", "env", "doctor"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -20,7 +20,7 @@ def test_help_has_examples(castscope, command):
 def test_help_lists_all_commands_and_hides_ours(castscope):
     text = castscope("--help").stdout.decode()
     assert all(re.search(rf"^  {command} ", text, re.MULTILINE) for command in COMMANDS)
-    assert "relay" not in text and "build-agent" not in text
+    assert not any(re.search(rf"^  {ours} ", text, re.MULTILINE) for ours in ("relay", "build-agent", "counts"))
 
 
 def test_version(castscope):
@@ -42,7 +42,7 @@ def test_report_into_a_file(castscope):
     assert castscope("report", "run.castscope", "-o", "again.json").returncode == 0
     assert (castscope.folder / "again.json").read_bytes() == (castscope.folder / "run.json").read_bytes()
     refused = castscope("report", "run.castscope", "-o", "again.json")
-    assert refused.returncode == 125 and b"--force" in refused.stderr
+    assert refused.returncode == 2 and b"--force" in refused.stderr
     assert castscope("report", "run.castscope", "-o", "again.json", "--force").returncode == 0
 
 
@@ -56,7 +56,7 @@ def test_report_to_a_full_disk(castscope):
     castscope.run("true")
     with open("/dev/full", "wb") as full:
         done = castscope("report", "run.castscope", capture_output=False, stdout=full, stderr=subprocess.PIPE)
-    assert done.returncode == 125 and b"standard output cannot be written" in done.stderr
+    assert done.returncode == 2 and b"standard output cannot be written" in done.stderr
 
 
 @pytest.mark.parametrize("command", ["env", "version", "--help", "run --help", "recover --list"])
@@ -78,7 +78,7 @@ def test_a_run_is_not_overwritten_by_itself(castscope, command, output):
     before = run_file.read_bytes()
     for name in ("run.castscope", "symbolic"):
         done = castscope(command, name, "-o", output, "--force")
-        assert done.returncode == 125 and b"is the run itself" in done.stderr
+        assert done.returncode == 2 and b"is the run itself" in done.stderr
     assert run_file.read_bytes() == before and not list(castscope.folder.glob("*-wal"))
 
 
@@ -93,7 +93,7 @@ def test_a_report_into_a_device_leaves_the_device(castscope):
 def test_a_pipe_is_no_run_file(castscope):
     os.mkfifo(castscope.folder / "pipe")
     done = castscope("report", "pipe", timeout=60)
-    assert done.returncode == 125 and b"pipe: this is no ordinary file" in done.stderr
+    assert done.returncode == 3 and b"pipe: this is no ordinary file" in done.stderr
 
 
 def test_a_file_that_its_writer_left_in_a_folder_of_others(castscope):
@@ -118,7 +118,7 @@ def test_a_file_that_its_writer_left_in_a_folder_of_others(castscope):
     assert log.stat().st_size > 0
     (castscope.folder / "run.castscope-shm").unlink()
     done = as_other()
-    assert done.returncode == 125 and b"run.castscope-wal" in done.stderr and b"copy both files" in done.stderr
+    assert done.returncode == 3 and b"run.castscope-wal" in done.stderr and b"copy both files" in done.stderr
     assert castscope("report", "run.castscope").returncode == 0  # which takes the log into the file
     assert not log.exists()
     assert as_other().returncode == 0
@@ -128,7 +128,7 @@ def test_convert_formats(castscope):
     castscope.run("true")
     assert castscope("convert", "run.castscope").returncode == 0
     assert isinstance(json.loads(castscope("convert", "-f", "chrome", "run.castscope").stdout), (dict, list))
-    assert castscope("convert", "-f", "pdf", "run.castscope").returncode == 125
+    assert castscope("convert", "-f", "pdf", "run.castscope").returncode == 2
 
 
 def test_doctor_as_json(castscope, python):
@@ -174,11 +174,18 @@ def test_serve_refuses_to_be_open_to_others(castscope, address):
 @pytest.mark.parametrize("words, sentence", [(["bogus"], b"there is no command bogus"),
                                              (["--bogus"], b"there is no option --bogus"),
                                              ([], b"a command is missing"),
-                                             (["report", "--bogus", "x"], b"`castscope report --help` tells more")])
+                                             (["run", "--bogus", "x"], b"castscope run --help lists them")])
 def test_what_is_wrong_with_a_command_line_is_one_sentence(castscope, words, sentence):
     done = castscope(*words)
     assert done.returncode == 125 and done.stdout == b""
     assert done.stderr.startswith(b"castscope: ") and sentence in done.stderr and done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("command", ["report", "convert", "check", "diff"])
+def test_wrong_words_of_commands_that_answer_have_the_status_of_grep(castscope, command):
+    done = castscope(command, "--bogus", "x")
+    assert done.returncode == 2 and done.stdout == b"" and done.stderr.count(b"\n") == 1
+    assert f"`castscope {command} --help` tells more".encode() in done.stderr
 
 
 def test_version_as_an_option(castscope):

@@ -1,0 +1,249 @@
+// The records of the definition area of a segment (format.h), and the closed lists that they speak in. The same
+// records go over the wire as they are.
+#pragma once
+
+#include <cstdint>
+
+namespace castscope::lanes {
+
+// Closed lists. The numbers are those of proto/castscope/v1/castscope.proto, which documents each value
+// (tests/… assert that they agree); never reuse a number.
+
+enum class Cause : std::uint8_t {
+  kUnknown = 0,
+  kAutocast = 1,       // at::autocast::cached_cast
+  kUserTo = 2,         // .to(), .half(), .float(), … called from Python
+  kDtypeArgument = 3,  // an autocast kernel that sets a dtype argument; the operator converts
+  kCustomCast = 4,     // register_autocast, custom_fwd(cast_inputs=…)
+  kPromotion = 5,      // TensorIterator brings operands to a common dtype
+  kBackward = 6,       // the engine or a backward node (ToCopyBackward0)
+  kScript = 7,         // TorchScript's _autocast_to_{reduced,full}_precision
+  kOperator = 8,       // an operator converts inside its own implementation
+  kFsdp = 9,           // FSDP's mixed-precision policy
+};
+
+enum class Role : std::uint8_t {
+  kUnknown = 0,
+  kInput = 1,
+  kWeight = 2,
+  kBuffer = 3,
+  kActivation = 4,
+  kGradient = 5,
+};
+
+enum class Phase : std::uint8_t { kUnknown = 0, kForward = 1, kBackward = 2, kOther = 3 };
+
+enum class WhyNotCached : std::uint8_t {
+  kNone = 0,  // it was kept in the cache, or served from it
+  kInferenceMode = 1,
+  kCacheDisabled = 2,
+  kOtherDtype = 3,  // cast to another dtype than the region's (a float32-policy operator)
+  kNotFp32 = 4,     // the source is not float32
+  kNoRequiresGrad = 5,
+  kNotLeaf = 6,
+  kView = 7,
+  kCudaGraph = 8,    // at::caching::is_cached_tensor
+  kNotAutocast = 9,  // another cause than cached_cast: there is no cache
+};
+
+enum class RegionKind : std::uint8_t {
+  kNone = 0,
+  kContext = 1,    // autocast.__enter__ (with, decorator, _enter_autocast)
+  kRaw = 2,        // set_autocast_enabled without nesting
+  kInherited = 3,  // a thread that got its state from elsewhere (autograd engine)
+};
+
+// What a fact says, and what its subject and detail mean.
+enum class FactKind : std::uint16_t {
+  kUnknown = 0,
+  kStaleHit = 1,       // subject = site; the cache served a copy of what the source no longer is. detail = Staleness
+  kLostGrad = 2,       // subject = site; the copy served has no graph though grad mode is on and the source needs one
+  kError = 3,          // subject = operator use, or 0; an exception was made: text = its message, detail = ErrorKind
+  kUnscale = 4,        // GradScaler unscaled an optimizer's gradients; detail = 1: some were not finite
+  kUpdate = 5,         // GradScaler updated its scale
+  kOptimizerStep = 6,  // subject = 0; text = name of the optimizer's class; detail = 1: within GradScaler.step
+  // Tensor.backward or autograd.backward or grad was called; subject = region in force, or 0.
+  // detail = 1: gradients were asked for (autograd.grad), none were accumulated
+  kBackward = 7,
+  // Operators ran in a region whose opener, a coroutine or a generator, was suspended: it was left open across an await
+  // or a yield. subject = region; stack = of the first of them, text = its name; counted when the region is left
+  kRegionLeaked = 8,
+  kRegionNeverLeft = 9,  // subject = region; stack = where it was entered: its thread or the process ended without exit
+  kScale = 10,           // GradScaler scaled a loss (deep steps only)
+  kClip = 11,            // gradients were clipped (deep steps only)
+};
+enum class Staleness : std::uint16_t {
+  kNone = 0,
+  kSameValues = 1,  // it was written to, with the values that it had
+  kVersion = 2,     // its version counter was raised and the values differ
+  kMoved = 3,       // it looks at other memory (p.data = …)
+  kUnversioned = 4  // the values differ, and no version counter says so (fused optimizers, NumPy views, .data writes)
+};
+enum class ErrorKind : std::uint16_t { kNative = 0, kPython = 1 };
+
+// ---------------------------------------------------------------------------------------------------------------
+
+// Numbers are given per kind, from 1; 0 = none. A record stands before the first use of its number, except that
+// kCallSite may be repeated with more known: the last one counts.
+enum class DefinitionKind : std::uint16_t {
+  kString = 1,        // bytes (UTF-8, not terminated; length = DefinitionHeader::payload)
+  kCode = 2,          // CodeDefinition
+  kStack = 3,         // StackDefinition, then Frame[n]
+  kModule = 4,        // ModuleDefinition
+  kOperator = 5,      // OperatorDefinition
+  kCallSite = 6,      // CallSiteDefinition
+  kRegion = 7,        // RegionDefinition
+  kSite = 8,          // SiteDefinition
+  kThread = 9,        // ThreadDefinition
+  kAttribute = 10,    // AttributeDefinition: facts about the process
+  kOperatorUse = 11,  // OperatorUseDefinition, then Operand[n]; numbered with the sites
+  kFlow = 12,         // FlowDefinition; numbered with the sites
+  kFact = 13,         // FactDefinition; numbered with the sites
+};
+
+struct DefinitionHeader {
+  std::uint32_t size;     // of the whole record, a multiple of 8
+  std::uint32_t payload;  // bytes after this header that mean something
+  DefinitionKind kind;
+  std::uint16_t reserved;
+  std::uint32_t id;
+};
+
+struct CodeDefinition {
+  std::uint32_t file;      // string
+  std::uint32_t function;  // string: qualified name
+  std::uint32_t first_line;
+};
+struct Frame {
+  std::uint32_t code;
+  std::uint32_t line;
+};
+struct StackDefinition {
+  std::uint32_t count;
+  std::uint32_t truncated;  // 1: there were more frames outwards
+  // Frame frames[count], innermost first
+};
+struct ModuleDefinition {
+  std::uint32_t path;       // string: "encoder.layers.0.linear1", "" for the outermost module itself
+  std::uint32_t type;       // string: class of the module
+  std::uint32_t root_type;  // string: class of the outermost module
+  // Which of the living outermost modules of that class, in the order of their first use: 1, 2, … A number is given
+  // again when its module is gone, so that modules made in a loop are one.
+  std::uint32_t root_number;
+};
+struct OperatorDefinition {
+  std::uint32_t name;  // string: "aten::linear", "aten::norm.ScalarOpt_dim"
+};
+inline constexpr std::uint32_t kUnknownArgument = 0xffffffff;
+struct CallSiteDefinition {
+  std::uint32_t op;             // operator, 0 = not known
+  std::uint32_t argument;       // position in the schema, or kUnknownArgument
+  std::uint32_t argument_name;  // string, 0 = not known
+  std::uint32_t code_address;   // string: "libtorch_cpu.so+0x1234", for doctor
+};
+struct RegionDefinition {
+  std::uint32_t stack;   // where it was entered
+  std::uint32_t parent;  // region around it, 0 = outermost
+  std::uint32_t nesting;
+  std::uint8_t device;  // c10::DeviceType
+  std::uint8_t dtype;   // c10::ScalarType
+  std::uint8_t enabled;
+  std::uint8_t cache_enabled;
+  RegionKind kind;
+  std::uint8_t flags;  // kRegion…
+  std::uint8_t reserved[2];
+};
+inline constexpr std::uint8_t kRegionAskedEnabled = 1;  // the code asked for an enabled region and got a disabled one
+inline constexpr std::uint8_t kRegionBadDtype = 2;      // … because autocast does not know the dtype on this device
+inline constexpr std::uint8_t kRegionNoDevice = 4;      // … because the device is not there
+inline constexpr std::uint8_t kRegionDefaultDtype = 8;  // no dtype was given
+// It is entered around a call that only makes what runs later, when it is left: a decorated class, generator function
+// or coroutine function.
+inline constexpr std::uint8_t kRegionRunsLater = 16;
+// Outermost in its thread and with the cache on, while another thread is in a region that has it off.
+inline constexpr std::uint8_t kRegionCacheOffElsewhere = 32;
+struct SiteDefinition {
+  std::uint32_t stack;  // 0 for pass-throughs and traced calls, which are not counted by stack
+  std::uint32_t module;
+  std::uint32_t call_site;  // cause autocast; else 0
+  std::uint32_t op;         // other causes: the operator that converted, when known; else 0
+  std::uint32_t region;
+  Role role;
+  Cause cause;
+  WhyNotCached why;
+  Phase phase;
+  std::uint8_t from;    // c10::ScalarType
+  std::uint8_t to;      // c10::ScalarType
+  std::uint8_t device;  // c10::DeviceType of the source
+  std::uint8_t flags;   // kSite…
+};
+inline constexpr std::uint8_t kSitePassThrough = 1;  // counts passes by (call site, region) only
+inline constexpr std::uint8_t kSiteTraced = 2;       // counts calls on FakeTensors by (call site, region) only
+inline constexpr std::uint8_t kSiteNoCast = kSitePassThrough | kSiteTraced;
+inline constexpr std::uint8_t kSiteParameter = 4;  // the source is a torch.nn.Parameter, or a view of one
+// An operator as a line of code, or a backward node, called it in a deep step.
+struct OperatorUseDefinition {
+  std::uint32_t stack;
+  std::uint32_t module;
+  std::uint32_t op;
+  std::uint32_t region;
+  std::uint32_t node;  // string: backward node that called it ("MmBackward0"); 0 = none
+  Phase phase;
+  std::uint8_t device;     // c10::DeviceType of the first tensor
+  std::uint8_t computed;   // c10::ScalarType that it computed in: what autocast made of its arguments; 0xff = no float
+  std::uint8_t result;     // c10::ScalarType of the first tensor that it gave back; 0xff = none
+  std::uint16_t flags;     // kUse…
+  std::uint16_t operands;  // how many Operand follow
+  // Operand operands[operands], tensors only, in the order of the schema; at most kMostOperands
+};
+struct Operand {
+  std::uint8_t argument;  // position in the schema
+  std::uint8_t dtype;     // c10::ScalarType as given, before any cast
+  Role role;
+  std::uint8_t flags;  // kOperand…
+};
+inline constexpr std::uint32_t kMostOperands = 8;
+inline constexpr std::uint8_t kOperandScalar = 1;  // 0-dim: takes no part in promotion among tensors with dimensions
+inline constexpr std::uint8_t kOperandRequiresGrad = 2;
+inline constexpr std::uint8_t kOperandNumber = 4;        // a Python number
+inline constexpr std::uint8_t kOperandBoxes = 8;         // by its name in the schema: places in an image
+inline constexpr std::uint16_t kUseEligible = 1;         // has a kernel on the Autocast key of its device
+inline constexpr std::uint16_t kUseSiblingEligible = 2;  // it has none, its functional out-of-place form has
+inline constexpr std::uint16_t kUseView = 4;             // its result looks at the data of an argument
+inline constexpr std::uint16_t kUseWrites = 8;           // it writes to an argument
+inline constexpr std::uint16_t kUseConverts = 16;        // it is a conversion: to, _to_copy, type_as, …
+inline constexpr std::uint16_t kUseReduces = 32;         // its result has one element, an argument has more
+inline constexpr std::uint16_t kUseGradMode = 64;        // grad mode was on
+inline constexpr std::uint16_t kUseOthersOpen = 128;     // no region here, but an enabled one is open in another thread
+inline constexpr std::uint16_t kUseElsewhere = 256;  // it has no Autocast kernel for its device, for another one it has
+// Of a thread's deep step: what `from` gave back was an argument of `to`.
+struct FlowDefinition {
+  std::uint32_t from;     // operator use
+  std::uint32_t to;       // operator use
+  std::uint8_t argument;  // position in the schema of `to`
+  std::uint8_t cast_to;   // c10::ScalarType that autocast cast it to on its way into the kernel; 0xff = not cast
+  std::uint8_t reserved[2];
+};
+struct FactDefinition {
+  FactKind kind;
+  std::uint16_t detail;
+  std::uint32_t subject;  // site, operator use or region, as the kind says; 0 = none
+  std::uint32_t stack;
+  std::uint32_t text;  // string
+};
+struct ThreadDefinition {
+  std::uint32_t lane;
+  std::uint32_t tid;
+  std::uint32_t name;  // string: the kernel's name of the thread
+};
+struct AttributeDefinition {  // "argv", "cwd", "host", "torch", "python", "rank", "local_rank", "world_size", "notice"
+  std::uint32_t key;          // string
+  std::uint32_t value;        // string
+};
+
+static_assert(sizeof(DefinitionHeader) == 16);
+static_assert(sizeof(SiteDefinition) == 28 && sizeof(RegionDefinition) == 20);
+static_assert(sizeof(OperatorUseDefinition) == 28 && sizeof(Operand) == 4);
+static_assert(sizeof(FlowDefinition) == 12 && sizeof(FactDefinition) == 16);
+
+}  // namespace castscope::lanes

@@ -1,0 +1,193 @@
+#include "agent/operators/callbacks.h"
+
+#include <ATen/record_function.h>
+
+#include <exception>
+#include <variant>
+
+#include "agent/observe/autocast_state.h"
+#include "agent/observe/call_frame.h"
+#include "agent/operators/deep.h"
+#include "agent/operators/inside_operator.h"
+#include "agent/operators/use_record.h"
+
+namespace castscope::operators {
+namespace {
+
+using observe::ThreadState;
+
+// Private: the public way copies the whole schema. (As in agent/observe/torch_seam.cc.)
+template <typename Tag, auto Member>
+struct Expose {
+  friend constexpr auto member(Tag) { return Member; }
+};
+struct FunctionOf {
+  friend constexpr auto member(FunctionOf);
+};
+template struct Expose<FunctionOf, &at::RecordFunction::fn_>;
+
+// nullptr for a range that is no operator.
+const c10::FunctionSchema* schema_of(const at::RecordFunction& fn) {
+  const auto* schema = std::get_if<at::RecordFunction::schema_ref_t>(&(fn.*member(FunctionOf{})));
+  return schema == nullptr ? nullptr : &schema->get();
+}
+
+at::CallbackHandle g_operators = 0, g_nodes = 0;
+
+// The calling thread, when it is looked at: never the first thing that a process does, unless that was asked for (a
+// DataLoader's worker has no recording of its own for having operators).
+ThreadState* looked_at_thread() {
+  if (waits()) [[unlikely]]
+    operator_met();
+  if (!deep() || observe::g_process.recording.load(std::memory_order_acquire) == nullptr) return nullptr;
+  if (observe::g_process.stopped.load(std::memory_order_relaxed)) return nullptr;
+  return observe::thread_state();
+}
+
+class Timed {
+ public:
+  Timed(ThreadState& t, ThreadOperators& o) : t_(t), o_(o), begin_(t.lane.now()) {}
+  ~Timed() { o_.looked += t_.lane.now() - begin_; }
+  Timed(const Timed&) = delete;
+  Timed& operator=(const Timed&) = delete;
+  std::uint64_t begin() const { return begin_; }
+
+ private:
+  ThreadState& t_;
+  ThreadOperators& o_;
+  const std::uint64_t begin_;
+};
+
+const OperatorInfo& info_of(ThreadOperators& o, const c10::FunctionSchema& schema) {
+  const OperatorInfo*& info = o.infos[&schema];
+  if (info == nullptr) info = &operator_info(schema);
+  return *info;
+}
+
+// Whether this thread's operators are its own calls. One that was inside an operator when the looking began is asked
+// again at each, until it is out.
+bool is_sure(ThreadOperators& o) {
+  const Stretch now = present_stretch();
+  if (o.stretch == now.number) return true;
+  if (o.session != now.session && is_inside_another_operator()) return false;
+  begin_stretch(o);
+  return true;
+}
+
+// An operator with a body in Python: what Python calls in there is called by a line of code.
+bool is_called_by_a_body(const ThreadState& t, const OpenUse& outer) {
+  return !outer.info->own && observe::g_process.has_python &&
+         observe::PythonStack::top(observe::g_process.python, t.python_thread) != outer.python_frame;
+}
+
+void operator_begins(ThreadState& t, ThreadOperators& o, const at::RecordFunction& fn,
+                     const c10::FunctionSchema& schema) {
+  ++o.operators;
+  if (o.enclosing >= 0) {
+    OpenUse& outer = o.uses[static_cast<std::size_t>(o.enclosing)];
+    if (outer.may_be_cast && note_second_call(outer, info_of(o, schema), fn.inputs())) return;
+    if (!is_called_by_a_body(t, outer)) return;
+  }
+  if (o.enclosing == ThreadOperators::kUnknown) return;
+  if (o.used == ThreadOperators::kMostUses || t.in_cached_cast || t.ignoring || !is_sure(o)) {
+    o.enclosing = ThreadOperators::kUnknown;
+    return;
+  }
+  if (o.used == 0) o.places.make_room();
+  OpenUse& use = o.uses[static_cast<std::size_t>(o.used)];
+  o.frames[o.depth - 1].is_use = true;
+  o.enclosing = o.used++;
+  begin_use(t, o, use, info_of(o, schema), fn.inputs());
+}
+
+void node_begins(ThreadState& t, ThreadOperators& o, const char* name) {
+  constexpr std::string_view kEngine = "autograd::engine::evaluate_function: ";
+  std::string_view text = name == nullptr ? "" : name;
+  if (text.starts_with(kEngine)) text.remove_prefix(kEngine.size());
+  o.enclosing = ThreadOperators::kOutside;
+  if (o.stretch != present_stretch().number) begin_stretch(o);
+  o.node = observe::g_process.recording.load()->definitions.string(text);
+  // Most nodes hold a lock of their own while their operators run: code is pinned, with the GIL, before.
+  o.places.know_stack(t, summary_of(t).hash);
+}
+
+std::unique_ptr<at::ObserverContext> begins(const at::RecordFunction& fn) {
+  ThreadState* t = observe::thread_slot();
+  try {
+    if (t == nullptr) t = looked_at_thread();
+    if (t == nullptr) return nullptr;
+    ThreadOperators& o = operators_of(*t);
+    Timed timed(*t, o);
+    if (o.depth++ >= ThreadOperators::kMostDepth) return nullptr;
+    o.frames[o.depth - 1] = {static_cast<std::int8_t>(o.enclosing), false, o.node};
+    if (looked_at_thread() == nullptr) {
+      o.enclosing = ThreadOperators::kUnknown;
+    } else if (fn.scope() == at::RecordScope::BACKWARD_FUNCTION) {
+      node_begins(*t, o, fn.name());
+    } else if (const c10::FunctionSchema* schema = schema_of(fn)) {
+      operator_begins(*t, o, fn, *schema);
+    }
+  } catch (const std::exception&) {  // out of memory: it is not looked at
+    if (t != nullptr && t->operators != nullptr) t->operators->enclosing = ThreadOperators::kUnknown;
+  }
+  return nullptr;
+}
+
+void ends(const at::RecordFunction& fn, at::ObserverContext*) {
+  ThreadState* t = observe::thread_slot();
+  if (t == nullptr || t->operators == nullptr) return;
+  ThreadOperators& o = *t->operators;
+  if (o.depth == 0 || --o.depth >= ThreadOperators::kMostDepth) return;
+  const std::uint64_t now = t->lane.now();
+  const ThreadOperators::Frame& frame = o.frames[o.depth];
+  o.enclosing = frame.enclosing;
+  o.node = frame.node;
+  if (frame.is_use) {
+    OpenUse& use = o.uses[static_cast<std::size_t>(--o.used)];
+    try {
+      end_use(*t, o, use, fn.outputs(), now - use.begin);
+    } catch (const std::exception&) {  // out of memory: it is not counted
+    }
+  } else if (frame.enclosing >= 0) {
+    if (const c10::FunctionSchema* schema = schema_of(fn))
+      forget_made_inside(o, o.uses[static_cast<std::size_t>(frame.enclosing)], fn.outputs(), schema->returns().size());
+  }
+  o.looked += t->lane.now() - now;
+  if (o.depth > 0 && o.operators < 64) return;
+  looked_at(o.operators, o.looked);
+  o.operators = o.looked = 0;
+}
+
+}  // namespace
+
+ThreadOperators& operators_of(ThreadState& t) {
+  if (t.operators == nullptr) t.operators.reset(new ThreadOperators);
+  return *t.operators;
+}
+
+void begin_stretch(ThreadOperators& o) {
+  const Stretch now = present_stretch();
+  o.stretch = now.number;
+  o.session = now.session;
+  o.producers.clear();
+}
+
+void add_callbacks() {
+  g_operators = at::addGlobalCallback(at::RecordFunctionCallback(begins, ends)
+                                          .needsInputs(true)
+                                          .needsOutputs(true)
+                                          .scopes({at::RecordScope::FUNCTION}));
+  g_nodes =
+      at::addGlobalCallback(at::RecordFunctionCallback(begins, ends).scopes({at::RecordScope::BACKWARD_FUNCTION}));
+  at::disableCallback(g_operators);
+  at::disableCallback(g_nodes);
+}
+
+void enable_callbacks(bool on) {
+  for (const at::CallbackHandle handle : {g_operators, g_nodes})
+    on ? at::reenableCallback(handle) : at::disableCallback(handle);
+}
+
+void DeleteThreadOperators::operator()(ThreadOperators* o) const { delete o; }
+
+}  // namespace castscope::operators

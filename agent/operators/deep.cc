@@ -1,0 +1,188 @@
+#include "agent/operators/deep.h"
+
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <utility>
+
+#include "agent/observe/regions.h"
+#include "agent/observe/stale_copies.h"
+#include "agent/observe/torch_python.h"
+#include "agent/operators/callbacks.h"
+#include "agent/operators/inside_operator.h"
+#include "agent/operators/schedule.h"
+#include "agent/operators/use_record.h"
+#include "agent/operators/values.h"
+
+namespace castscope::operators {
+
+std::atomic<bool> g_deep{false};
+std::atomic<bool> g_waits{false};
+
+namespace {
+
+// When to look. Made anew in a forked child, whose steps are its own.
+struct Watch {
+  explicit Watch(Mode mode) : schedule(mode) {}
+  std::mutex mutex;
+  Schedule schedule;
+  bool begun = false;
+  bool in_tail = false;                            // what is looked at follows an optimizer's step, and is no deep step
+  std::uint64_t in_tails = 0;                      // operators looked at so, in those before
+  std::size_t places = 0;                          // sites and regions known when the step before began
+  std::atomic<std::uint64_t> operators_before{0};  // looked at when the present deep step began
+};
+Watch* g_watch = nullptr;
+Mode g_mode;
+std::atomic<std::uint64_t> g_stretch{0}, g_session{0};
+std::atomic<bool> g_enabled{false};
+
+observe::Recording* recording() { return observe::g_process.recording.load(std::memory_order_acquire); }
+
+// Takes a lock of PyTorch's and lays its list out anew, in this thread and then in each: part of what looking costs.
+void switch_callbacks(bool on) {
+  if (g_enabled.exchange(on) == on) return;
+  lanes::SegmentWriter& segment = recording()->segment;
+  const std::uint64_t begin = segment.now();
+  enable_callbacks(on);
+  segment.header().deep_ticks.fetch_add(segment.now() - begin, std::memory_order_relaxed);
+}
+
+void look(observe::ThreadState& t, Watch& watch) {
+  watch.operators_before = recording()->segment.header().deep_operators.load(std::memory_order_relaxed);
+  const bool was_on = g_deep.load();
+  if (!was_on) g_session.fetch_add(1);
+  g_stretch.fetch_add(1);
+  begin_stretch(operators_of(t));  // it has just called a region's begin, or step(): no operator is open
+  if (was_on) return;
+  g_deep = true;
+  observe::doubt_all_hits(true);
+  switch_callbacks(true);
+}
+
+// Whether it was one.
+bool leave_tail(Watch& watch) {
+  if (!std::exchange(watch.in_tail, false)) return false;
+  watch.in_tails += recording()->segment.header().deep_operators.load() - watch.operators_before;
+  return true;
+}
+
+void switch_on(observe::ThreadState& t, Watch& watch) {
+  recording()->segment.header().deep_steps.fetch_add(1, std::memory_order_relaxed);
+  const bool was_told = deep() && !leave_tail(watch);
+  look(t, watch);
+  if (!was_told) observe::mark(t, lanes::EventKind::kDeep, 0, 1);
+}
+
+void switch_off(observe::ThreadState* t, Watch& watch) {
+  if (!g_deep.exchange(false)) return;
+  const bool was_told = !leave_tail(watch);
+  observe::doubt_all_hits(false);
+  switch_callbacks(false);
+  if (t != nullptr && was_told) observe::mark(*t, lanes::EventKind::kDeep, 0, 0);
+}
+
+}  // namespace
+
+Stretch present_stretch() {
+  return {g_stretch.load(std::memory_order_relaxed), g_session.load(std::memory_order_relaxed)};
+}
+
+void looked_at(std::uint64_t operators, std::uint64_t ticks) {
+  observe::Recording* r = recording();
+  if (r == nullptr) return;
+  lanes::SegmentHeader& h = r->segment.header();
+  h.deep_ticks.fetch_add(ticks, std::memory_order_relaxed);
+  const std::uint64_t now = h.deep_operators.fetch_add(operators, std::memory_order_relaxed) + operators;
+  std::unique_lock lock(g_watch->mutex, std::try_to_lock);
+  if (!lock || !deep()) return;
+  const std::uint64_t since = now - g_watch->operators_before;
+  const bool is_short = g_watch->in_tail && g_mode.kind == Mode::kAutomatic;
+  if (is_short ? since >= kOperatorsInTail : !g_watch->schedule.goes_on(since))
+    switch_off(observe::thread_slot(), *g_watch);
+}
+
+void start() {
+  const char* mode = std::getenv("CASTSCOPE_DEEP");
+  g_mode = mode_of(mode == nullptr ? "" : mode);
+  g_watch = new Watch(g_mode);
+  if (g_mode.kind != Mode::kNever) add_callbacks();
+  if (g_mode.kind != Mode::kAlways) return;
+  g_waits = true;
+  g_enabled = true;
+  enable_callbacks(true);
+}
+
+void operator_met() {
+  const observe::PythonApi& python = observe::g_process.python;
+  if (observe::g_process.has_python && (python.gil_check() == 0 || !observe::is_torch_imported(python))) return;
+  if (!g_waits.exchange(false)) return;
+  observe::ThreadState* t = observe::thread_state();
+  if (t == nullptr) return;
+  std::lock_guard lock(g_watch->mutex);
+  if (deep()) return;
+  g_watch->in_tail = true;  // the first step begins with the first region
+  look(*t, *g_watch);
+}
+
+void child_begins() {
+  g_deep = false;  // the callbacks are left as they are, and do nothing: another thread may have held PyTorch's lock
+  g_watch = new Watch(g_mode);
+  observe::stale_copies_after_fork();
+  operator_info_after_fork();
+  inside_operator_after_fork();
+  places_after_fork();
+}
+
+void region_begins(observe::ThreadState& t, bool new_step) {
+  observe::Recording& r = *recording();
+  std::lock_guard lock(g_watch->mutex);
+  if (g_mode.kind == Mode::kNever || (!new_step && g_watch->begun)) return;
+  g_watch->begun = true;
+  g_waits = false;
+  const lanes::SegmentHeader& h = r.segment.header();
+  const std::size_t places = r.definitions.places();
+  const bool changed = places != g_watch->places;
+  g_watch->places = places;
+  if (g_watch->schedule.step_begins(r.steps.current(), changed, h.deep_ticks.load(std::memory_order_relaxed),
+                                    r.segment.now() - h.clock0))
+    switch_on(t, *g_watch);
+  else
+    switch_off(&t, *g_watch);
+}
+
+void optimizer_stepped(observe::ThreadState& t) {
+  if (deep() || g_mode.kind == Mode::kNever) return;
+  observe::Recording& r = *recording();
+  const lanes::SegmentHeader& h = r.segment.header();
+  std::unique_lock lock(g_watch->mutex, std::try_to_lock);
+  if (!lock || deep() ||
+      !g_watch->schedule.tail_begins(g_watch->in_tails, h.deep_ticks.load(std::memory_order_relaxed),
+                                     r.segment.now() - h.clock0))
+    return;
+  g_watch->in_tail = true;
+  look(t, *g_watch);
+}
+
+void cast_made(observe::ThreadState& t, const void* source, std::uint8_t to, std::uint32_t site) {
+  const auto* tensor = static_cast<const c10::TensorImpl*>(source);
+  const auto dtype = static_cast<c10::ScalarType>(to);
+  if (!is_down_cast(c10::typeMetaToScalarType(tensor->dtype()), dtype)) return;
+  const std::uint64_t begin = t.lane.now();
+  note_values(t, tensor, site, dtype);
+  recording()->segment.header().deep_ticks.fetch_add(t.lane.now() - begin, std::memory_order_relaxed);
+}
+
+void first_cast_of(observe::ThreadState& t, const void* source, std::uint8_t to, std::uint32_t site) {
+  if (!deep() && g_mode.kind != Mode::kNever) cast_made(t, source, to, site);
+}
+
+std::uint32_t open_use(observe::ThreadState& t) try {
+  if (!deep() || t.operators == nullptr || t.operators->enclosing < 0) return 0;
+  ThreadOperators& o = *t.operators;
+  return define_open(t, o, o.uses[static_cast<std::size_t>(o.enclosing)]);
+} catch (const std::exception&) {
+  return 0;
+}
+
+}  // namespace castscope::operators

@@ -1,0 +1,46 @@
+// What agent/observe calls of this folder, and all that it knows of it. No torch header here.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace castscope::observe {
+struct ThreadState;
+}
+
+namespace castscope::operators {
+
+// Every operator is looked at, in all threads.
+extern std::atomic<bool> g_deep;
+inline bool deep() { return g_deep.load(std::memory_order_relaxed); }
+
+// `--deep always` looks at a job without any region, too, so that it can be held against one with autocast: from the
+// first operator after `import torch`, which is waited for.
+extern std::atomic<bool> g_waits;
+inline bool waits() { return g_waits.load(std::memory_order_relaxed); }
+void operator_met();
+
+// Registers the callbacks, switched off: once, when the agent starts.
+void start();
+// In a forked child, which begins a recording of its own.
+void child_begins();
+// A thread enters its outermost region, or castscope.step() was called; `new_step`: a step begins here.
+void region_begins(observe::ThreadState& t, bool new_step);
+// An optimizer made its step in this thread, which is in no operator now. What runs from here to the next region may be
+// an evaluation without autocast, of which nothing else tells.
+void optimizer_stepped(observe::ThreadState& t);
+// While deep: `source` (a TensorImpl*) was cast to `to` (a c10::ScalarType) at this site.
+void cast_made(observe::ThreadState& t, const void* source, std::uint8_t to, std::uint32_t site);
+// The same at the first sight of a site whose values alone say what is wrong with it, in a step that is not deep;
+// nothing where no step ever is.
+void first_cast_of(observe::ThreadState& t, const void* source, std::uint8_t to, std::uint32_t site);
+// The operator use that this thread is in the midst of, outermost, for a fact about it: defined at need. 0 = none.
+std::uint32_t open_use(observe::ThreadState& t);
+
+// What a thread carries here: made at its first operator.
+class ThreadOperators;
+struct DeleteThreadOperators {
+  void operator()(ThreadOperators* o) const;
+};
+
+}  // namespace castscope::operators

@@ -1,0 +1,163 @@
+#include "agent/operators/places.h"
+
+#include <mutex>
+
+#include "agent/observe/role.h"
+#include "agent/observe/scaling.h"
+
+namespace castscope::operators {
+
+using lanes::Role;
+using observe::mix;
+using observe::ThreadState;
+
+namespace {
+
+lanes::Counter* counter_of(ThreadState& t, std::uint32_t id) {
+  if (id == 0) return nullptr;
+  auto [at, fresh] = t.counters.try_emplace(id, nullptr);
+  if (fresh) at->second = observe::g_process.recording.load()->segment.new_counter(&t.lane.lane(), id);
+  return at->second;
+}
+
+// As role.h, and then by what made it, which deep steps know: what an operator gave back is no input, and in backward
+// what forward made is no gradient.
+Role role_of(const GivenTensor& g, const PlaceKey& key, const observe::RawStack& raw) {
+  const More more = More::of(key.more);
+  if (!c10::isFloatingType(static_cast<c10::ScalarType>(g.dtype)))
+    return g.producer.use == 0 ? Role::kInput : Role::kActivation;
+  observe::CallFacts facts;
+  facts.phase = more.phase;
+  facts.requires_grad = (g.flags & lanes::kOperandRequiresGrad) != 0;
+  facts.leaf = g.leaf;
+  facts.view = g.view;
+  facts.parameter = g.parameter || observe::is_marked_parameter(g.identity.tensor);
+  facts.grad_mode = more.grad_mode;
+  const std::string_view argument =
+      g.argument < key.info->arguments.size() ? std::string_view(key.info->arguments[g.argument]) : "";
+  const Role role = observe::role_of(facts, lanes::Cause::kAutocast, key.info->name, argument, raw, g.identity.tensor);
+  if (g.producer.use == 0) return role;
+  const bool made_in_backward = g.producer.phase == lanes::Phase::kBackward;
+  if (role == Role::kGradient && !made_in_backward) return Role::kActivation;
+  if (role == Role::kInput) return made_in_backward ? Role::kGradient : Role::kActivation;
+  return role;
+}
+
+Place make(const ThreadState& t, const PlaceKey& key, const GivenTensor* given, std::size_t n) {
+  observe::Recording& r = *observe::g_process.recording.load();
+  Place p;
+  observe::RawStack raw;
+  if (observe::g_process.has_python) {
+    observe::PythonStack::capture(observe::g_process.python, t.python_thread, raw);
+    const bool knew_modules = observe::PythonStack::module_call_code.load(std::memory_order_relaxed) != nullptr;
+    p.use.stack = r.definitions.stack(raw);
+    if (!knew_modules) observe::PythonStack::capture(observe::g_process.python, t.python_thread, raw);
+    const observe::ModuleNames::Module module = r.modules.find(raw);
+    p.use.module = module.id;
+    if (module.weakref != nullptr) p.module = std::make_shared<const ModuleReference>(module.weakref);
+    const bool writes = (key.info->flags & lanes::kUseWrites) != 0;
+    p.scaling = observe::scaling_at(r.definitions.innermost(raw), key.info->base, writes);
+  }
+  const More more = More::of(key.more);
+  p.use.op = r.definitions.op(key.info->name);
+  p.use.region = key.region;
+  p.use.node = key.node;
+  p.use.phase = more.phase;
+  p.use.device = more.device;
+  p.use.operands = static_cast<std::uint16_t>(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const GivenTensor& g = given[i];
+    const bool boxes = g.argument < 64 && (key.info->boxes >> g.argument & 1) != 0;
+    const auto flags = static_cast<std::uint8_t>(g.flags | (boxes ? lanes::kOperandBoxes : 0));
+    p.operands[i] = {g.argument, g.dtype, role_of(g, key, raw), flags};
+  }
+  return p;
+}
+
+// Its module is still that of the key: another may have got its address.
+bool is_of(const Place& place, const PlaceKey& key) {
+  return key.module == nullptr || place.module == nullptr || place.module->is(key.module);
+}
+
+// Of all threads: the GIL is waited for once for each place, however many threads come by it.
+struct Named {
+  std::mutex mutex;
+  std::unordered_map<PlaceKey, Place, PlaceHash> places;
+};
+Named* g_named = new Named;
+
+Place name(const ThreadState& t, const PlaceKey& key, const GivenTensor* given, std::size_t n) {
+  {
+    std::lock_guard lock(g_named->mutex);
+    const auto found = g_named->places.find(key);
+    if (found != g_named->places.end() && is_of(found->second, key)) return found->second;
+  }
+  Place place = make(t, key, given, n);
+  std::lock_guard lock(g_named->mutex);
+  if (g_named->places.size() >= Places::kMost) g_named->places.clear();
+  g_named->places.insert_or_assign(key, place);
+  return place;
+}
+
+}  // namespace
+
+ModuleReference::~ModuleReference() {
+  if (observe::Recording* r = observe::g_process.recording.load()) r->modules.give_back(weakref_);
+}
+
+void places_after_fork() { g_named = new Named; }
+
+std::size_t PlaceHash::operator()(const PlaceKey& k) const {
+  std::uint64_t h = mix(k.stack, reinterpret_cast<std::uint64_t>(k.module), reinterpret_cast<std::uint64_t>(k.info));
+  h = mix(h, std::uint64_t{k.region} << 32 | k.node, k.more);
+  return mix(h ^ k.arguments, k.tensors[0], k.tensors[1]);
+}
+
+std::size_t Places::FlowHash::operator()(const FlowKey& k) const {
+  return mix(k.how, k.from, std::uint64_t{k.to} << 1);
+}
+
+void Places::know_stack(ThreadState& t, std::uint64_t hash) {
+  if (!observe::g_process.has_python || stacks_.contains(hash)) return;
+  if (stacks_.size() >= kMost) stacks_.clear();
+  observe::RawStack raw;
+  observe::PythonStack::capture(observe::g_process.python, t.python_thread, raw);
+  stacks_.emplace(hash, observe::g_process.recording.load()->definitions.stack(raw));
+}
+
+Place& Places::find(ThreadState& t, const PlaceKey& key, const GivenTensor* given, std::size_t n) {
+  const auto found = places_.find(key);
+  if (found != places_.end()) {
+    if (is_of(found->second, key)) return found->second;
+    places_.erase(found);
+  }
+  return places_.emplace(key, name(t, key, given, n)).first->second;
+}
+
+Place::Use& Places::use(ThreadState& t, Place& place, const Outcome& outcome) {
+  for (Place::Use& use : place.uses)
+    if (use.outcome == outcome) return use;
+  lanes::OperatorUseDefinition d = place.use;
+  d.computed = outcome.computed;
+  d.result = outcome.result;
+  d.flags = outcome.flags;
+  if (d.operands == 0) d.device = outcome.device;
+  const std::uint32_t id = observe::g_process.recording.load()->definitions.operator_use(d, place.operands.data());
+  return place.uses.emplace_back(Place::Use{outcome, id, counter_of(t, id)});
+}
+
+void Places::make_room() {
+  if (places_.size() >= kMost) places_.clear();
+  if (flows_.size() >= 2 * kMost) flows_.clear();
+}
+
+void Places::flow(ThreadState& t, std::uint32_t from, std::uint32_t to, std::uint8_t argument, std::uint8_t cast_to) {
+  auto [at, fresh] =
+      flows_.try_emplace(FlowKey{from, to, static_cast<std::uint16_t>(argument << 8 | cast_to)}, nullptr);
+  if (fresh)
+    at->second =
+        counter_of(t, observe::g_process.recording.load()->definitions.flow({from, to, argument, cast_to, {}}));
+  if (at->second != nullptr) lanes::LaneWriter::add(at->second->casts, 1);
+}
+
+}  // namespace castscope::operators

@@ -1,0 +1,132 @@
+// From what the use of an operator looks like to its definition and its counter.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "agent/observe/process.h"
+#include "agent/operators/operator_info.h"
+#include "agent/operators/producers.h"
+
+namespace castscope::operators {
+
+inline constexpr std::uint8_t kNoDtype = 0xff;
+
+// An argument that is a tensor, as it was when the operator was called. The tensor is only good for comparing: an
+// operator that is called boxed may let go of its arguments before it returns.
+struct GivenTensor {
+  Identity identity{};
+  Producer producer;
+  std::uint8_t argument = 0, dtype = 0;
+  std::uint8_t flags = 0;  // lanes::kOperand…
+  bool leaf = true, view = false, parameter = false;
+  std::uint8_t inside = kNoDtype;  // dtype that it has in the operator's second call, from its autocast kernel
+
+  std::uint64_t pack() const {
+    const auto from = producer.use == 0 ? 0u : producer.phase == lanes::Phase::kBackward ? 1u : 2u;
+    return std::uint64_t{dtype} | std::uint64_t{flags} << 6 |
+           (std::uint64_t{leaf} | std::uint64_t{view} << 1 | std::uint64_t{parameter} << 2) << 9 | from << 12;
+  }
+};
+
+struct PlaceKey {
+  std::uint64_t stack = 0;
+  const void* module = nullptr;
+  const OperatorInfo* info = nullptr;
+  std::uint32_t region = 0, node = 0;
+  std::uint64_t more = 0;                  // phase, device, grad mode, how many tensors
+  std::array<std::uint64_t, 2> tensors{};  // GivenTensor::pack, 16 bits each
+  std::uint64_t arguments = 0;             // their positions, 8 bits each
+  bool operator==(const PlaceKey&) const = default;
+};
+struct PlaceHash {
+  std::size_t operator()(const PlaceKey& k) const;
+};
+
+// How it went, as its end tells.
+struct Outcome {
+  std::uint8_t computed = kNoDtype, result = kNoDtype, device = 0;
+  std::uint16_t flags = 0;
+  bool operator==(const Outcome&) const = default;
+};
+
+// Tells whether the module at an address is the one that was named (module_names.h).
+class ModuleReference {
+ public:
+  explicit ModuleReference(const observe::PyObject* weakref) : weakref_(weakref) {}
+  ~ModuleReference();
+  ModuleReference(const ModuleReference&) = delete;
+  ModuleReference& operator=(const ModuleReference&) = delete;
+  bool is(const void* module) const { return observe::ModuleNames::same(weakref_, module); }
+
+ private:
+  const observe::PyObject* const weakref_;
+};
+
+struct Place {
+  lanes::OperatorUseDefinition use{};  // all but the outcome
+  std::array<lanes::Operand, lanes::kMostOperands> operands{};
+  std::shared_ptr<const ModuleReference> module;
+  lanes::FactKind scaling{};  // what is told of each call: observe/scaling.h
+  struct Use {
+    Outcome outcome;
+    std::uint32_t id;
+    lanes::Counter* counter;  // nullptr: there is no room for one
+  };
+  std::vector<Use> uses;  // one, as a rule
+};
+
+// Of one thread. All of it may throw std::bad_alloc.
+class Places {
+ public:
+  // A thread that calls the same lines with ever new modules begins anew at so many.
+  static constexpr std::size_t kMost = 100'000;
+
+  // Forgets, where much is known: while no operator is open. All of it would be found again.
+  void make_room();
+  // Takes the GIL for what is new: call it when the operator begins, before PyTorch holds a lock for it. The place
+  // stays until there is to be room.
+  Place& find(observe::ThreadState& t, const PlaceKey& key, const GivenTensor* given, std::size_t n);
+  Place::Use& use(observe::ThreadState& t, Place& place, const Outcome& outcome);
+  // `from` gave argument `to_argument` of `to`; counted.
+  void flow(observe::ThreadState& t, std::uint32_t from, std::uint32_t to, std::uint8_t argument, std::uint8_t cast_to);
+  // Gives the code of this stack its lines, with the GIL, where that was not done yet.
+  void know_stack(observe::ThreadState& t, std::uint64_t hash);
+
+ private:
+  struct FlowKey {
+    std::uint32_t from, to;
+    std::uint16_t how;
+    bool operator==(const FlowKey&) const = default;
+  };
+  struct FlowHash {
+    std::size_t operator()(const FlowKey& k) const;
+  };
+  std::unordered_map<PlaceKey, Place, PlaceHash> places_;
+  std::unordered_map<FlowKey, lanes::Counter*, FlowHash> flows_;
+  std::unordered_map<std::uint64_t, std::uint32_t> stacks_;
+};
+
+// In a forked child, whose numbers are its own.
+void places_after_fork();
+
+// Fields of PlaceKey::more.
+struct More {
+  lanes::Phase phase{};
+  std::uint8_t device = 0;
+  bool grad_mode = false;
+  std::uint8_t count = 0;
+  std::uint64_t pack() const {
+    return static_cast<std::uint64_t>(phase) | std::uint64_t{device} << 8 | std::uint64_t{grad_mode} << 16 |
+           std::uint64_t{count} << 24;
+  }
+  static More of(std::uint64_t packed) {
+    return {static_cast<lanes::Phase>(packed & 0xff), static_cast<std::uint8_t>(packed >> 8), (packed >> 16 & 1) != 0,
+            static_cast<std::uint8_t>(packed >> 24)};
+  }
+};
+
+}  // namespace castscope::operators

@@ -1,0 +1,56 @@
+// Which operator use made a tensor: within one deep step, in one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+
+#include "agent/lanes/format.h"
+
+namespace castscope::operators {
+
+// Its TensorImpl together with where its data begins. Either alone is used again by another tensor; both together only
+// by one that looks at the same memory.
+struct Identity {
+  const void* tensor;
+  std::uint64_t data;
+  bool operator==(const Identity&) const = default;
+};
+
+struct Producer {
+  std::uint32_t use = 0;  // 0 = not known
+  std::uint8_t dtype = 0;
+  lanes::Phase phase{};
+};
+
+class Producers {
+ public:
+  static constexpr std::size_t kMost = 200'000;  // some 14 MB; what comes later has no producer
+
+  Producer find(const Identity& tensor, std::uint8_t dtype) const {
+    const auto found = made_.find(tensor);
+    // Another dtype: another tensor, at its address.
+    return found == made_.end() || found->second.dtype != dtype ? Producer{} : found->second;
+  }
+  // `producer.use` 0 forgets what was known of a tensor that had this address.
+  void set(const Identity& tensor, const Producer& producer) {
+    if (producer.use == 0)
+      made_.erase(tensor);
+    else if (made_.size() < kMost)
+      made_.insert_or_assign(tensor, producer);
+    else if (const auto found = made_.find(tensor); found != made_.end())
+      found->second = producer;
+  }
+  void clear() { made_.clear(); }
+  std::size_t size() const { return made_.size(); }
+
+ private:
+  struct Hash {
+    std::size_t operator()(const Identity& i) const {
+      return (reinterpret_cast<std::uint64_t>(i.tensor) ^ i.data * 0xff51afd7ed558ccdu) * 0x9e3779b97f4a7c15u >> 16;
+    }
+  };
+  std::unordered_map<Identity, Producer, Hash> made_;
+};
+
+}  // namespace castscope::operators

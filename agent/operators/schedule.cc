@@ -1,0 +1,39 @@
+#include "agent/operators/schedule.h"
+
+#include <charconv>
+
+namespace castscope::operators {
+
+Mode mode_of(std::string_view text) {
+  if (text == "always") return {Mode::kAlways};
+  if (text == "never") return {Mode::kNever};
+  std::uint64_t every = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), every);
+  if (text.empty() || error != std::errc{} || end != text.data() + text.size() || every == 0) return {};
+  return {Mode::kEvery, every};
+}
+
+bool Schedule::step_begins(std::uint64_t step, bool changed, std::uint64_t looked, std::uint64_t run) {
+  step_ = step;
+  switch (mode_.kind) {
+    case Mode::kAlways:
+      return true;
+    case Mode::kNever:
+      return false;
+    case Mode::kEvery:
+      return step % mode_.every == 0;
+    case Mode::kAutomatic:
+      break;
+  }
+  if (step < kFirstSteps) return deep_ = true;
+  if (changed && !deep_) due_ = true;  // what a deep step met for the first time has been looked at
+  if (step >= distance_) {
+    due_ = true;
+    while (distance_ <= step) distance_ *= 10;
+  }
+  deep_ = due_ && is_in_budget(looked, run);
+  if (deep_) due_ = false;
+  return deep_;
+}
+
+}  // namespace castscope::operators

@@ -1,0 +1,24 @@
+// From an operator's begin and end to the record of its use: what it was given, what it computed in, what it gave back,
+// where that came from.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+
+#include "agent/operators/thread_operators.h"
+
+namespace castscope::operators {
+
+void begin_use(observe::ThreadState& t, ThreadOperators& o, OpenUse& use, const OperatorInfo& info,
+               c10::ArrayRef<const c10::IValue> inputs);
+// An operator within `outer`: true when it is the same again, as its autocast kernel calls it with what it cast.
+bool note_second_call(OpenUse& outer, const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs);
+// `outputs`: empty when the operator raised.
+void end_use(observe::ThreadState& t, ThreadOperators& o, OpenUse& use, c10::ArrayRef<c10::IValue> outputs,
+             std::uint64_t ticks);
+// An operator within `outer` ended, and gave back `returns` values: what it made is nobody's whose address it got.
+void forget_made_inside(ThreadOperators& o, const OpenUse& outer, c10::ArrayRef<c10::IValue> outputs,
+                        std::size_t returns);
+// Of one that is still open: its use as far as it is known, without a result.
+std::uint32_t define_open(observe::ThreadState& t, ThreadOperators& o, OpenUse& use);
+
+}  // namespace castscope::operators

@@ -1,0 +1,82 @@
+#include "agent/operators/values.h"
+
+#include <c10/util/BFloat16.h>
+#include <c10/util/Half.h>
+
+#include <bit>
+#include <limits>
+
+#include "agent/observe/process.h"
+#include "agent/observe/tensor_facts.h"
+#include "agent/observe/tensor_memory.h"
+#include "agent/operators/value_sample.h"
+
+namespace castscope::operators {
+namespace {
+
+using c10::ScalarType;
+using c10::TensorImpl;
+
+double largest(std::optional<ScalarType> dtype) {
+  if (dtype == ScalarType::Half) return std::numeric_limits<c10::Half>::max();
+  if (dtype == ScalarType::BFloat16) return std::numeric_limits<c10::BFloat16>::max();
+  if (dtype == ScalarType::Float) return std::numeric_limits<float>::max();
+  return std::numeric_limits<double>::max();
+}
+
+template <typename T>
+ValueSample sample_as(const TensorImpl* t, const void* data, double limit) {
+  const auto* values = static_cast<const T*>(data);
+  return sample_values([values](std::int64_t at) { return static_cast<double>(values[at]); }, t->sizes_default().data(),
+                       t->strides_default().data(), t->sizes_default().size(), limit);
+}
+
+ValueSample sample(const TensorImpl* t, double limit) {
+  const void* data = observe::memory_of(t);
+  if (data == nullptr) return {};
+  switch (observe::dtype_of(t)) {
+    case ScalarType::Double:
+      return sample_as<double>(t, data, limit);
+    case ScalarType::Float:
+      return sample_as<float>(t, data, limit);
+    case ScalarType::Half:
+      return sample_as<c10::Half>(t, data, limit);
+    case ScalarType::BFloat16:
+      return sample_as<c10::BFloat16>(t, data, limit);
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+bool is_down_cast(ScalarType from, ScalarType to) {
+  return from != to && c10::elementSize(to) <= c10::elementSize(from) && c10::isFloatingType(from) &&
+         c10::isFloatingType(to);
+}
+
+void note_values(observe::ThreadState& t, const TensorImpl* tensor, std::uint32_t number,
+                 std::optional<ScalarType> to) {
+  if (number == 0) return;
+  const ValueSample s = sample(tensor, largest(to));
+  if (s.sampled == 0) return;
+  lanes::Event* e = t.lane.begin_event();
+  if (e == nullptr) return;
+  *e = lanes::Event{};
+  e->time = t.lane.now();
+  e->tensor = std::bit_cast<std::uint64_t>(s.most);
+  e->bytes = s.elements;
+  e->site = number;
+  e->step = observe::g_process.recording.load(std::memory_order_relaxed)->steps.current();
+  e->region = t.region_serial;
+  e->dims[0] = s.sampled;
+  e->dims[1] = s.not_finite;
+  e->dims[2] = s.zeros;
+  e->dims[3] = s.integers;
+  e->entries = s.beyond;
+  e->flags = s.least < s.most ? lanes::kFlagDiffer : 0;
+  e->kind = lanes::EventKind::kValues;
+  t.lane.publish();
+}
+
+}  // namespace castscope::operators

@@ -1,0 +1,19 @@
+// Ranges of values, as events (lanes::EventKind::kValues). Ranges leave the process, values do not.
+#pragma once
+
+#include <c10/core/ScalarType.h>
+#include <c10/core/TensorImpl.h>
+
+#include "agent/observe/thread_state.h"
+
+namespace castscope::operators {
+
+// Of dense memory on the CPU only: reading any other would cost, or run code. `number`: the cast site or the operator
+// use; `to`: what it is cast to, std::nullopt where it is not.
+void note_values(observe::ThreadState& t, const c10::TensorImpl* tensor, std::uint32_t number,
+                 std::optional<c10::ScalarType> to);
+
+// To fewer bits, or to as many that are parted otherwise (float16, bfloat16).
+bool is_down_cast(c10::ScalarType from, c10::ScalarType to);
+
+}  // namespace castscope::operators

@@ -1,0 +1,346 @@
+"""pytest --castscope: tests with the mark `castscope` run under castscope, and what the mark asks for is held.
+
+    @pytest.mark.castscope(max_casts=4, forbid=["cache-stale-weight", "dtype-*"])
+
+max_casts: how often autocast may cast in the test's body (its fixtures do not count). forbid: rules that may find nothing
+in the test's process (its fixtures do count). docs/decisions/pytest.md tells why each such test has a process of its own.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+_CHILD = "CASTSCOPE_PYTEST_CHILD"  # in the environment of a test's own process: JSON, {"node": …, "out": …}
+_KEYS = ("max_casts", "forbid")
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("castscope", "precision casts of autocast")
+    group.addoption("--castscope", action="store_true", default=None,
+                    help="run tests marked with castscope under castscope, and hold what the mark asks for")
+    group.addoption("--castscope-dir", metavar="DIR",
+                    help="keep the run file and the report of each such test in this folder")
+    parser.addini("castscope", "always as with --castscope", type="bool", default=False)
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "castscope(max_casts=N, forbid=[RULE, …]): with --castscope the test runs under "
+                                       "castscope; it fails when its body makes more casts or a rule finds something")
+    if _CHILD in os.environ:
+        config.pluginmanager.register(_Child(config, json.loads(os.environ[_CHILD])), "castscope-child")
+    else:
+        config.pluginmanager.register(_Gate(config), "castscope-gate")
+
+
+class Wanted:
+    """What the marks of a test ask for; None from `of` when it has none."""
+
+    def __init__(self):
+        self.max_casts = None
+        self.forbid = []
+
+    @classmethod
+    def of(cls, item):
+        marks = list(item.iter_markers("castscope"))  # the closest first
+        if not marks:
+            return None
+        wanted = cls()
+        for mark in marks:
+            wanted._add(item, mark)
+        return wanted
+
+    def _add(self, item, mark):
+        where = f"{item.nodeid}: @pytest.mark.castscope"
+        unknown = sorted(set(mark.kwargs) - set(_KEYS))
+        if mark.args or unknown:
+            wrong = f"does not know {unknown[0]!r}" if unknown else "takes names, no bare values"
+            raise pytest.UsageError(f"{where} {wrong}: it takes max_casts=N and forbid=[RULE, …]")
+        most = mark.kwargs.get("max_casts")
+        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 0):
+            raise pytest.UsageError(f"{where}: max_casts is a whole number, 0 or more, not {most!r}")
+        forbid = mark.kwargs.get("forbid", [])
+        if not isinstance(forbid, (list, tuple, set, frozenset)) or not all(isinstance(rule, str) for rule in forbid):
+            raise pytest.UsageError(f"{where}: forbid is a list of rules, not {forbid!r}")
+        self.max_casts = most if self.max_casts is None else self.max_casts
+        self.forbid += [rule for rule in forbid if rule not in self.forbid]
+
+
+def _matches(pattern, rule):
+    return rule.startswith(pattern[:-1]) if pattern.endswith("*") else rule == pattern
+
+
+class _Gate:
+    """In the user's pytest: gives each marked test a process of its own under castscope."""
+
+    def __init__(self, config):
+        self.config = config
+        self.enabled = config.getoption("castscope") or config.getini("castscope")
+        self.folder = None
+        self.kept = False
+        self.unobserved = 0
+        self.number = 0
+        self.rules = None
+        self.program = _find_program() if self.enabled else None
+        if self.enabled and config.getoption("castscope_dir"):
+            _make_folder(config.getoption("castscope_dir"))
+
+    @pytest.hookimpl(trylast=True)  # what others deselect does not run
+    def pytest_collection_modifyitems(self, items):
+        for item in items:
+            wanted = Wanted.of(item)
+            if wanted is None:
+                continue
+            self.unobserved += not self.enabled
+            if self.enabled and wanted.forbid:
+                self._check_rules(item, wanted.forbid)
+
+    def _check_rules(self, item, patterns):
+        if self.rules is None:
+            listed = subprocess.run([self.program, "rules", "-f", "json"], capture_output=True, text=True, check=True)
+            self.rules = [rule["rule"] for rule in json.loads(listed.stdout)]
+        for pattern in patterns:
+            if not any(_matches(pattern, rule) for rule in self.rules):
+                near = difflib.get_close_matches(pattern, self.rules, 1)
+                meant = f"; did you mean {near[0]!r}?" if near else ""
+                raise pytest.UsageError(f"{item.nodeid}: @pytest.mark.castscope: there is no rule {pattern!r}{meant} "
+                                        "(`castscope rules` lists them)")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item, nextitem):
+        wanted = Wanted.of(item) if self.enabled else None
+        if wanted is None:
+            return None
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        for report in self._reports(item, wanted):
+            item.ihook.pytest_runtest_logreport(report=report)
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        # What the test before this left set up for its neighbours, and none of those to come needs. Otherwise pytest
+        # would meet it at the next test that does run here.
+        item.session._setupstate.teardown_exact(nextitem)
+        return True
+
+    def _reports(self, item, wanted):
+        folder = self._folder_of(item)
+        done = _run_child(self.config, self.program, item, folder)
+        told = _read_lines(folder / "reports.jsonl")
+        reports = [_report_of(self.config, line) for line in told if "castscope_measured" not in line]
+        measured = next((line["castscope_measured"] for line in told if "castscope_measured" in line), None)
+        if not any(report.when == "teardown" for report in reports):
+            return [*reports, _own_report(item, "the test's process ended before the test did "
+                                                f"(exit status {done}):\n" + _tail(folder / "output.txt"))]
+        body = next((report for report in reports if report.when == "call"), None)
+        if body is not None and measured is not None:
+            # Of the body, and once more where junitxml takes properties from.
+            for report in {id(body): body, id(reports[-1]): reports[-1]}.values():
+                report.user_properties.append(("castscope_casts", measured.get("casts", 0)))
+            if body.outcome == "passed" and not hasattr(body, "wasxfail"):
+                _hold(body, wanted, measured, folder)
+        return reports
+
+    def _folder_of(self, item):
+        if self.folder is None:
+            kept = self.config.getoption("castscope_dir")
+            self.kept = kept is not None
+            self.folder = pathlib.Path(kept or tempfile.mkdtemp(prefix="castscope-pytest-")).absolute()
+        self.number += 1
+        name = "".join(c if c.isalnum() or c in "-_." else "_" for c in item.nodeid.replace("/", "."))[-100:]
+        folder = self.folder / f"{self.number:03d}-{name}"
+        if hasattr(self.config, "workerinput"):
+            folder = self.folder / f"{self.config.workerinput['workerid']}-{folder.name}"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        return folder
+
+    def pytest_terminal_summary(self, terminalreporter):
+        counts = [value for reports in terminalreporter.stats.values() for report in reports
+                  if getattr(report, "when", "") == "call" for name, value in getattr(report, "user_properties", []) if name == "castscope_casts"]
+        if counts:
+            kept = f"; run files in {self.config.getoption('castscope_dir')}" \
+                if self.config.getoption("castscope_dir") else ""
+            terminalreporter.write_line(f"castscope: {_counted(len(counts), 'test')} observed, "
+                                        f"{_counted(sum(counts), 'cast')} in their bodies{kept}")
+        if self.unobserved:
+            terminalreporter.write_line(f"castscope: {_counted(self.unobserved, 'marked test')} ran unobserved; "
+                                        "--castscope holds what their marks ask for")
+
+    def pytest_unconfigure(self):
+        if self.folder is not None and not self.kept:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _make_folder(path):
+    try:
+        pathlib.Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise pytest.UsageError(f"--castscope-dir {path}: {error.strerror}") from None
+
+
+def _counted(n, what):
+    return f"{n} {what}{'' if n == 1 else 's'}"
+
+
+def _find_program():
+    beside = pathlib.Path(sys.executable).parent / "castscope"
+    found = os.environ.get("CASTSCOPE_BIN") or shutil.which("castscope") or (str(beside) if beside.exists() else None)
+    if found is None:
+        raise pytest.UsageError("--castscope needs the program castscope: put it on PATH, or name it in CASTSCOPE_BIN")
+    return found
+
+
+def _run_child(config, program, item, folder):
+    """pytest with the same arguments, of which that process runs this one test. Returns its exit status."""
+    workerinput = getattr(config, "workerinput", None)
+    arguments = list(workerinput["mainargv"][1:] if workerinput else config.invocation_params.args)
+    arguments.append(f"--basetemp={folder / 'tmp'}")  # one that was given belongs to this process, and is emptied first
+    if config.pluginmanager.hasplugin("xdist"):
+        arguments.append("-n0")
+    flags = getattr(subprocess, "_args_from_interpreter_flags", list)()
+    # `python -m pytest` has the present folder on its path, `pytest` has not.
+    start = ["-m", "pytest"] if {"", os.getcwd()} & set(sys.path) else \
+        ["-c", "import sys; sys.path.pop(0); import pytest; sys.exit(pytest.console_main())"]
+    node = "::".join([str(item.path), *item.nodeid.split("::")[1:]])
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}
+    environment[_CHILD] = json.dumps({"node": node, "id": item.nodeid, "out": str(folder / "reports.jsonl")})
+    command = [program, "run", "-o", str(folder / "run"), "--", sys.executable, *flags, *start, *arguments]
+    with open(folder / "output.txt", "wb") as output:
+        return subprocess.run(command, env=environment, cwd=config.invocation_params.dir, stdin=subprocess.DEVNULL,
+                              stdout=output, stderr=subprocess.STDOUT, check=False).returncode
+
+
+def _hold(body, wanted, measured, folder):
+    """Turns a test that passed into one that failed when it does not keep what its marks ask for."""
+    wrong = []
+    report = _read_json(folder / "run.json")
+    if "error" in measured:
+        wrong.append(f"castscope did not see this test: {measured['error']}\n" + _tail(folder / "output.txt"))
+    elif report is None:
+        wrong.append("castscope made no report of this test:\n" + _tail(folder / "output.txt"))
+    else:
+        if wanted.max_casts is not None and measured["casts"] > wanted.max_casts:
+            wrong.append(f"the body made {_counted(measured['casts'], 'cast')}, max_casts is {wanted.max_casts}\n"
+                         + _costliest(report))
+        if wanted.forbid:
+            wrong += _forbidden(report, wanted.forbid)
+    if wrong:
+        body.outcome = "failed"
+        body.longrepr = "\n".join("castscope: " + text.rstrip() for text in wrong)
+
+
+def _costliest(report):
+    sites = sorted(report["sites"], key=lambda site: -site["casts"])[:5]
+    lines = [f"    {site['casts']:6}  {_place(site['location'])}  {site['operator'] or site['cause']} "
+             f"{site['argument'] or ''}, {site['from']} to {site['to']}" for site in sites if site["casts"]]
+    return "  most casts, fixtures and imports included:\n" + "\n".join(lines) if lines else ""
+
+
+def _forbidden(report, patterns):
+    found = [finding for finding in report["findings"] if any(_matches(pattern, finding["rule"]) for pattern in patterns)]
+    wrong = [f"forbidden: {finding['severity']} {finding['rule']} at {_place(finding['location'])}\n"
+             f"    {finding['title']}.\n    fix: {finding['fix']}" for finding in found]
+    if not wrong and not report["run"]["complete"]:
+        notices = "".join(f"    {notice}\n" for notice in report["run"]["notices"])
+        wrong.append("whether a forbidden rule finds something cannot be told, not all of the test's process was seen\n"
+                     + notices)
+    return wrong
+
+
+def _place(location):
+    if location["file"] is None:
+        return "no Python line"
+    path = os.path.relpath(location["file"])
+    return f"{location['file'] if path.startswith('..') else path}:{location['line']}"
+
+
+def _report_of(config, line):
+    """A report as the child had it; JSON has made lists of its tuples."""
+    report = config.hook.pytest_report_from_serializable(config=config, data=line)
+    report.location = tuple(report.location)
+    report.user_properties = [tuple(entry) for entry in report.user_properties]
+    report.sections = [tuple(entry) for entry in report.sections]
+    if isinstance(report.longrepr, list):  # of a skip: file, line, reason
+        report.longrepr = tuple(report.longrepr)
+    return report
+
+
+def _own_report(item, text):
+    return pytest.TestReport(nodeid=item.nodeid, location=item.location, keywords={name: 1 for name in item.keywords},
+                             outcome="failed", longrepr="castscope: " + text, when="call")
+
+
+def _read_json(path):
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _read_lines(path):
+    """What the child told; a line that it did not end is left out."""
+    try:
+        return [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
+    except OSError:
+        return []
+
+
+def _tail(path):
+    lines = path.read_text(errors="replace").splitlines() if path.exists() else []
+    return "\n".join("    " + line for line in lines[-30:])
+
+
+class _Child:
+    """In a test's own process: runs it, and tells how it went and what its body cast."""
+
+    def __init__(self, config, task):
+        self.config = config
+        self.task = task
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self, session):
+        session.config.args = [self.task["node"]]
+        for option in ("usepdb", "stepwise", "collectonly"):
+            if hasattr(session.config.option, option):
+                setattr(session.config.option, option, False)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items):
+        items[:] = [item for item in items if item.nodeid == self.task["id"]][:1]
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_call(self):
+        before = _counts()
+        yield
+        after = _counts()
+        wrong = before.get("error") or after.get("error")
+        self._tell({"castscope_measured": {"error": wrong} if wrong else
+                    {name: after[name] - before[name] for name in after}})
+
+    def pytest_runtest_logreport(self, report):
+        self._tell(self.config.hook.pytest_report_to_serializable(config=self.config, report=report))
+
+    def _tell(self, what):
+        with open(self.task["out"], "a", encoding="utf-8") as out:
+            out.write(json.dumps(what, default=str) + "\n")
+
+
+def _counts():
+    """What this process has cast until now, or {"error": …}."""
+    import castscope
+
+    if "torch" not in sys.modules:
+        return {"casts": 0, "cache_hits": 0, "pass_through": 0, "traced": 0, "bytes": 0}
+    if not castscope.attached():
+        return {"error": "PyTorch is there, castscope is not attached to it"}
+    asked = subprocess.run([os.environ["CASTSCOPE_BIN"], "counts", os.environ["CASTSCOPE_RUN"], str(os.getpid())],
+                           capture_output=True, text=True, check=False)
+    if asked.returncode != 0:
+        return {"error": asked.stderr.strip() or f"`castscope counts` ended with {asked.returncode}"}
+    return json.loads(asked.stdout)

@@ -1,0 +1,21 @@
+// Which castscope.json counts: the one that --config names, or the next one above the folder of the command.
+#pragma once
+
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "absl/status/statusor.h"
+#include "server/rules/settings.h"
+
+namespace castscope::cli {
+
+// The defaults where there is none. What is wrong with the file is an error.
+absl::StatusOr<rules::Settings> settings_for(const std::string& config, const std::string& folder);
+// From the folder that we are in.
+absl::StatusOr<rules::Settings> settings_here(const std::string& config);
+
+// --config FILE
+void add_config_option(CLI::App* command, std::string& config);
+
+}  // namespace castscope::cli

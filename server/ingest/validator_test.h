@@ -1,0 +1,45 @@
+// For the tests of the validator: one with a sink that remembers, batches go in, what was made of them is looked at.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "server/ingest/batch_builder.h"
+#include "server/ingest/recording_sink.h"
+#include "server/ingest/validator.h"
+
+namespace castscope::ingest {
+
+using lanes::DefinitionKind;
+using testing::HasSubstr;
+using Batch = BatchBuilder;
+
+class ValidatorTest : public testing::Test {
+ protected:
+  void accept(const v1::Batch& batch) {
+    const Verdict verdict = validator_.apply(batch, sink_);
+    EXPECT_TRUE(verdict.ok()) << verdict.rejected << verdict.failed;
+  }
+  std::string reject(const v1::Batch& batch) {
+    const Verdict verdict = validator_.apply(batch, sink_);
+    EXPECT_TRUE(verdict.failed.ok()) << verdict.failed;
+    EXPECT_FALSE(verdict.rejected.ok()) << "was accepted";
+    return std::string(verdict.rejected.message());
+  }
+  void begun() { accept(Batch().begin()); }
+  RecordingSink::Lane& lane(std::uint32_t id = 1) { return sink_.only().lanes[id]; }
+  std::vector<std::uint64_t> tensors(std::uint32_t id = 1) {
+    std::vector<std::uint64_t> all;
+    for (const lanes::Event& event : lane(id).events) all.push_back(event.tensor);
+    return all;
+  }
+  std::uint64_t casts(std::uint32_t lane, std::uint32_t site) { return sink_.only().counters[{lane, site}].casts; }
+
+  RecordingSink sink_;
+  RunValidator validator_;
+};
+
+}  // namespace castscope::ingest

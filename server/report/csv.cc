@@ -1,0 +1,75 @@
+#include "server/report/csv.h"
+
+#include <initializer_list>
+
+#include "server/report/words.h"
+#include "server/store/names.h"
+
+namespace castscope::report {
+namespace {
+
+void add_line(std::string& text, std::initializer_list<std::string> fields) {
+  bool first = true;
+  for (const std::string& field : fields) {
+    if (!first) text += ',';
+    text += csv_field(field);
+    first = false;
+  }
+  text += "\r\n";
+}
+
+}  // namespace
+
+std::string csv_field(std::string_view text) {
+  std::string field = as_utf8(text);
+  if (!field.empty() && std::string_view("=+-@\t\r").find(field.front()) != std::string_view::npos) {
+    field.insert(0, "'");
+  }
+  if (field.find_first_of(",\"\r\n") == std::string::npos) return field;
+  std::string quoted = "\"";
+  for (const char c : field) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string csv_text(const Model& model) {
+  std::string text;
+  add_line(text,
+           {"site", "file",           "line",  "function", "model", "module", "module_type", "operator", "argument",
+            "role", "from",           "to",    "device",   "cause", "phase",  "region",      "casts",    "cache_hits",
+            "kept", "why_not_cached", "bytes", "cpu_ns",   "source"});
+  const store::RunData& run = model.run;
+  for (const SiteTotal& total : model.sites) {
+    const store::Site& site = run.site(total.site);
+    const store::Module* const module = model.module_of(site);
+    const auto at = run.user_location(site.stack);
+    const auto source = at ? run.source.line(at->file, at->line) : std::nullopt;
+    const store::Counts& c = total.counts;
+    const bool kept = site.why == lanes::WhyNotCached::kNone;
+    add_line(text, {std::to_string(site.id),
+                    at ? short_path(run, at->file) : "",
+                    at ? std::to_string(at->line) : "",
+                    at ? at->function : "",
+                    module ? module->model() : "",
+                    module ? module->path : "",
+                    module ? module->type : "",
+                    site.op,
+                    argument_of(run, site),
+                    std::string(store::name(site.role)),
+                    std::string(store::dtype_name(site.from)),
+                    std::string(store::dtype_name(site.to)),
+                    std::string(store::device_name(site.device)),
+                    std::string(store::name(site.cause)),
+                    std::string(store::name(site.phase)),
+                    site.region ? std::to_string(site.region) : "",
+                    std::to_string(c.casts),
+                    std::to_string(c.hits),
+                    std::to_string(c.kept),
+                    kept ? "" : std::string(store::name(site.why)),
+                    std::to_string(c.bytes),
+                    std::to_string(c.cpu_ns),
+                    source ? std::string(*source) : ""});
+  }
+  return text;
+}
+
+}  // namespace castscope::report

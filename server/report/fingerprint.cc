@@ -1,0 +1,65 @@
+#include "server/report/fingerprint.h"
+
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+
+#include "absl/strings/ascii.h"
+
+namespace castscope::report {
+namespace {
+
+// FNV-1a, 64 bits: no secrets are kept by it, and it is the same everywhere.
+std::uint64_t hash(std::string_view text) {
+  std::uint64_t value = 0xcbf29ce484222325;
+  for (const char c : text) {
+    value ^= static_cast<unsigned char>(c);
+    value *= 0x100000001b3;
+  }
+  return value;
+}
+
+// Parts end with a zero byte, so that none runs into the next.
+std::string identity(const store::Finding& finding, const store::SourceLines& source, std::string_view project) {
+  std::string parts = finding.rule + '\0';
+  if (!finding.location) return parts;
+  const store::CodeLocation& at = *finding.location;
+  const std::optional<std::string_view> text = source.line(at.file, at.line);
+  parts += portable_path(at.file, project) + '\0' + at.function + '\0';
+  return parts + (text ? normalised(*text) : "line " + std::to_string(at.line));
+}
+
+}  // namespace
+
+std::string portable_path(std::string_view file, std::string_view project) {
+  while (project.ends_with('/')) project.remove_suffix(1);
+  // First: an environment often lies in the job's own folder.
+  for (const std::string_view folder : {"/site-packages/", "/dist-packages/"}) {
+    if (const std::size_t at = file.rfind(folder); at != std::string_view::npos)
+      return std::string(file.substr(at + 1));
+  }
+  if (!project.empty() && file.size() > project.size() && file.starts_with(project) && file[project.size()] == '/')
+    return std::string(file.substr(project.size() + 1));
+  return std::string(file);
+}
+
+std::string normalised(std::string_view source_line) {
+  std::string text(source_line);
+  absl::RemoveExtraAsciiWhitespace(&text);
+  return text;
+}
+
+std::vector<std::string> fingerprints(std::span<const store::Finding> findings, const store::SourceLines& source,
+                                      std::string_view project) {
+  std::map<std::string, int> seen;
+  std::vector<std::string> all;
+  for (const store::Finding& finding : findings) {
+    char digits[17];
+    std::snprintf(digits, sizeof digits, "%016" PRIx64, hash(identity(finding, source, project)));
+    all.push_back(std::string(digits) + ":" + std::to_string(++seen[digits]));
+  }
+  return all;
+}
+
+}  // namespace castscope::report

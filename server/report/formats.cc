@@ -1,0 +1,70 @@
+#include "server/report/formats.h"
+
+#include <array>
+
+#include "server/report/chrome_trace.h"
+#include "server/report/csv.h"
+#include "server/report/html.h"
+#include "server/report/json.h"
+#include "server/report/markdown.h"
+#include "server/report/perfetto.h"
+#include "server/report/sarif.h"
+#include "server/report/speedscope.h"
+#include "server/report/timeline.h"
+#include "server/store/run_store.h"
+
+namespace castscope::report {
+namespace {
+
+constexpr std::array kFormats = {
+    FormatName{"json", Format::kJson, "everything (docs/report.schema.json)"},
+    FormatName{"sarif", Format::kSarif, "findings, for code scanning"},
+    FormatName{"html", Format::kHtml, "one page for people"},
+    FormatName{"md", Format::kMarkdown, "Markdown for a pull request"},
+    FormatName{"csv", Format::kCsv, "the sites, for spreadsheets"},
+    FormatName{"perfetto", Format::kPerfetto, "the kept events, for ui.perfetto.dev"},
+    FormatName{"chrome", Format::kChrome, "the same as JSON, for chrome://tracing too"},
+    FormatName{"speedscope", Format::kSpeedscope, "CPU time by stack and the kept events, for speedscope.app"},
+};
+
+std::string text_of(Format format, const Model& model) {
+  switch (format) {
+    case Format::kSarif:
+      return sarif_text(model);
+    case Format::kHtml:
+      return html_text(model);
+    case Format::kMarkdown:
+      return markdown_text(model);
+    case Format::kCsv:
+      return csv_text(model);
+    default:
+      return json_text(model);
+  }
+}
+
+}  // namespace
+
+std::span<const FormatName> formats() { return kFormats; }
+
+std::optional<Format> format_of(std::string_view name) {
+  for (const FormatName& one : kFormats) {
+    if (one.name == name) return one.format;
+  }
+  return std::nullopt;
+}
+
+absl::Status write_report(const std::string& run_file, Format format, const rules::Settings& settings,
+                          std::ostream& out) {
+  if (format == Format::kPerfetto) return perfetto_trace(run_file, out);
+  if (format == Format::kChrome) return chrome_trace(run_file, out);
+  if (format == Format::kSpeedscope) return speedscope(run_file, out);
+  const auto run = store::read_as_it_is(run_file);
+  if (!run.ok()) return run.status();
+  const std::string text = text_of(format, model_of(*run, rules::judgement_of(*run, settings)));
+  out.write(text.data(), static_cast<std::streamsize>(text.size()));
+  out.flush();
+  if (!out) return absl::UnavailableError("the output cannot be written: check the disk for space");
+  return damage_status(run_file, *run);
+}
+
+}  // namespace castscope::report

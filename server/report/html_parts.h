@@ -1,0 +1,15 @@
+// The parts of the page (html.cc).
+#pragma once
+
+#include "server/report/html_writer.h"
+#include "server/report/model.h"
+
+namespace castscope::report {
+
+void write_findings(Html&, const Model&);
+void write_charts(Html&, const Model&);  // and where the time goes
+void write_sites(Html&, const Model&);
+void write_regions(Html&, const Model&);
+void write_processes(Html&, const Model&);
+
+}  // namespace castscope::report

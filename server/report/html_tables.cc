@@ -1,0 +1,162 @@
+#include <algorithm>
+
+#include "server/report/costliest.h"
+#include "server/report/html_charts.h"
+#include "server/report/html_parts.h"
+#include "server/report/words.h"
+#include "server/rules/finding.h"
+#include "server/store/names.h"
+
+namespace castscope::report {
+namespace {
+
+constexpr std::size_t kCosts = 12, kSites = 300, kRegions = 200, kProcesses = 256;
+
+// A table whose rows become blocks with labels where the page is narrow.
+class Table {
+ public:
+  struct Column {
+    std::string_view name;
+    bool number = false;
+  };
+  Table(Html& html, std::vector<Column> columns)
+      : html_(html), columns_(std::move(columns)), table_(html.element("table", {{"class", "stack"}})) {
+    const auto head = html_.element("thead");
+    const auto row = html_.element("tr");
+    for (const Column& column : columns_) html_.leaf("th", column.name, {{"class", column.number ? "number" : ""}});
+  }
+  void row(const std::vector<std::string>& cells) {
+    const auto row = html_.element("tr");
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      html_.leaf("td", cells[i], {{"class", columns_[i].number ? "number" : ""}, {"data-label", columns_[i].name}});
+    }
+  }
+
+ private:
+  Html& html_;
+  const std::vector<Column> columns_;
+  const Html::Scope table_;
+};
+
+void write_rest(Html& html, std::size_t all, std::size_t shown, const char* where) {
+  if (all > shown) html.leaf("p", grouped(all - shown) + " more are in the " + where + " report.", {{"class", "soft"}});
+}
+
+void write_costs(Html& html, const Model& model) {
+  const std::vector<Cost> costs = costliest(model);
+  if (costs.empty()) return;
+  html.leaf("h2", "Where the casts' time goes");
+  const auto table = html.element("table");
+  for (std::size_t i = 0; i < std::min(costs.size(), kCosts); ++i) {
+    const auto row = html.element("tr");
+    html.leaf("td", percent(costs[i].share), {{"class", "number"}});
+    {
+      const auto bar = html.element("td", {{"class", "bar"}});
+      draw_share(html, costs[i].share);
+    }
+    const auto cell = html.element("td");
+    html.leaf("code", place(model.run, costs[i].at));
+    html.text(" " + description(model, costs[i]));
+  }
+}
+
+}  // namespace
+
+void write_charts(Html& html, const Model& model) {
+  if (const std::vector<Series> all = step_series(model); !all.empty()) {
+    html.leaf("h2", "Step by step");
+    const auto charts = html.element("div", {{"class", "charts"}});
+    for (const Series& series : all) draw(html, series);
+  }
+  write_costs(html, model);
+}
+
+void write_sites(Html& html, const Model& model) {
+  if (model.sites.empty()) return;
+  html.leaf("h2", "Sites");
+  {
+    Table table(html, {{"where"},
+                       {"module"},
+                       {"operator"},
+                       {"from, to"},
+                       {"role"},
+                       {"not kept"},
+                       {"casts", true},
+                       {"hits", true},
+                       {"bytes", true},
+                       {"CPU time", true}});
+    for (std::size_t i = 0; i < std::min(model.sites.size(), kSites); ++i) {
+      const SiteTotal& total = model.sites[i];
+      const store::Site& site = model.run.site(total.site);
+      const store::Module* const module = model.module_of(site);
+      const std::string argument = argument_of(model.run, site);
+      const std::string name = module == nullptr ? "" : module->path.empty() ? module->model() : module->path;
+      table.row({place(model.run, model.run.user_location(site.stack)), name,
+                 operator_of(site) + (argument.empty() ? "" : " " + argument),
+                 std::string(store::dtype_name(site.from)) + " to " + std::string(store::dtype_name(site.to)),
+                 site.role == lanes::Role::kUnknown ? "" : std::string(store::name(site.role)),
+                 site.why == lanes::WhyNotCached::kNone ? "" : std::string(store::name(site.why)),
+                 grouped(total.counts.casts), grouped(total.counts.hits), rules::readable_bytes(total.counts.bytes),
+                 duration(total.counts.cpu_ns)});
+    }
+  }
+  write_rest(html, model.sites.size(), kSites, "CSV");
+}
+
+void write_regions(Html& html, const Model& model) {
+  if (model.run.regions.empty()) return;
+  html.leaf("h2", "Autocast regions");
+  {
+    Table table(html, {{"where"},
+                       {"device"},
+                       {"dtype"},
+                       {"state"},
+                       {"entered", true},
+                       {"casts", true},
+                       {"hits", true},
+                       {"cache at most", true}});
+    for (std::size_t i = 0; i < std::min(model.run.regions.size(), kRegions); ++i) {
+      const store::Region& region = model.run.regions[i];
+      const RegionTotal& total = model.regions[i];
+      std::string state = region.enabled ? "on" : "off";
+      if (region.enabled && !region.cache_enabled) state += ", no cache";
+      if (region.parent != 0) state += ", nested";
+      if (region.kind == lanes::RegionKind::kRaw) state += ", raw switch";
+      table.row({place(model.run, model.run.user_location(region.stack)),
+                 std::string(store::device_name(region.device)), std::string(store::dtype_name(region.dtype)), state,
+                 grouped(total.entered), grouped(total.counts.casts), grouped(total.counts.hits),
+                 rules::readable_bytes(total.most_bytes)});
+    }
+  }
+  write_rest(html, model.run.regions.size(), kRegions, "JSON");
+}
+
+void write_processes(Html& html, const Model& model) {
+  if (model.run.processes.empty()) return;
+  html.leaf("h2", "Processes");
+  {
+    Table table(html, {{"process", true},
+                       {"rank", true},
+                       {"host"},
+                       {"end"},
+                       {"casts", true},
+                       {"hits", true},
+                       {"CPU time", true},
+                       {"cache at most", true},
+                       {"events", true},
+                       {"dropped", true}});
+    for (std::size_t i = 0; i < std::min(model.run.processes.size(), kProcesses); ++i) {
+      const store::Process& process = model.run.processes[i];
+      const ProcessTotal& total = model.processes[i];
+      std::string end = process.ended ? std::string(store::name(process.end)) : "runs";
+      if (process.exit_status >= 0) end += ", status " + std::to_string(process.exit_status);
+      table.row({std::to_string(process.info.pid), process.attribute("rank"), process.info.host, end,
+                 grouped(total.counts.casts), grouped(total.counts.hits), duration(total.counts.cpu_ns),
+                 rules::readable_bytes(process.gauges.cache_peak_bytes), grouped(total.received),
+                 grouped(total.dropped)});
+    }
+  }
+  write_rest(html, model.run.processes.size(), kProcesses, "JSON");
+}
+
+}  // namespace castscope::report

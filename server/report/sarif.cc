@@ -1,0 +1,183 @@
+#include "server/report/sarif.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "server/report/words.h"
+
+namespace castscope::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kSchema = "https://json.schemastore.org/sarif-2.1.0.json";
+constexpr const char* kRoot = "%SRCROOT%";  // the name that code scanning knows for the checkout
+
+const char* level_of(std::string_view severity) {
+  if (severity == "error") return "error";
+  return severity == "warning" || severity == "performance" ? "warning" : "note";
+}
+
+// GitHub orders alerts by it.
+const char* problem_severity(std::string_view severity) {
+  if (severity == "error") return "error";
+  return severity == "warning" ? "warning" : "recommendation";
+}
+
+std::string encoded(std::string_view path) {
+  std::string uri;
+  for (const char c : path) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) || std::string_view("-._~/").find(c) != path.npos;
+    if (plain) {
+      uri += c;
+    } else {
+      char code[4];
+      std::snprintf(code, sizeof code, "%%%02X", static_cast<unsigned char>(c));
+      uri += code;
+    }
+  }
+  return uri;
+}
+
+std::string folder_uri(const std::string& folder) {
+  return "file://" + encoded(folder) + (folder.ends_with("/") ? "" : "/");
+}
+
+Json artifact(const store::RunData& run, const std::string& file) {
+  const auto [uri, relative] = uri_of(run, file);
+  if (relative) return {{"uri", uri}, {"uriBaseId", kRoot}};
+  return {{"uri", uri}};
+}
+
+Json location(const store::RunData& run, const store::CodeLocation& at) {
+  Json region = {{"startLine", std::max<std::int64_t>(at.line, 1)}};
+  if (const auto text = run.source.line(at.file, at.line)) region["snippet"] = {{"text", *text}};
+  Json place = {{"physicalLocation", {{"artifactLocation", artifact(run, at.file)}, {"region", region}}}};
+  if (!at.function.empty()) place["logicalLocations"] = Json::array({{{"name", at.function}, {"kind", "function"}}});
+  return place;
+}
+
+// Code scanning refuses a result without a place: the script that was run stands in for a line that is not known.
+store::CodeLocation stand_in(const store::RunData& run) {
+  for (const std::string& word : run.start.command) {
+    if (word.ends_with(".py"))
+      return {.file = word.starts_with("/") ? word : run.start.cwd + "/" + word, .function = "", .line = 1};
+  }
+  return {.file = run.start.command.empty() ? "unknown" : run.start.command.front(), .function = "", .line = 1};
+}
+
+std::string explanation_text(const rules::Explanation& help, bool markdown) {
+  const auto head = [&](const char* title) { return markdown ? "**" + std::string(title) + "** " : ""; };
+  std::string text = std::string(help.what) + "\n\n" + std::string(help.why);
+  if (!help.example.empty()) {
+    text += "\n\n" + head("Example.") + (markdown ? "\n\n```python\n" : "\n") + std::string(help.example) +
+            (markdown ? "\n```" : "");
+  }
+  if (!help.fix.empty()) text += "\n\n" + head("Fix.") + std::string(help.fix);
+  if (!help.links.empty()) text += "\n\n" + std::string(help.links);
+  return text;
+}
+
+Json rule_json(const rules::Rule& rule) {
+  const rules::Explanation& help = rule.explanation;
+  Json tags = Json::array({"pytorch", "autocast"});
+  if (rule.severity == "performance") tags.push_back("performance");
+  Json json = {{"id", rule.name},
+               {"shortDescription", {{"text", rule.summary}}},
+               {"fullDescription", {{"text", help.what.empty() ? rule.summary : help.what}}},
+               {"help", {{"text", explanation_text(help, false)}, {"markdown", explanation_text(help, true)}}},
+               {"defaultConfiguration", {{"level", level_of(rule.severity)}}},
+               {"properties", {{"tags", tags}, {"problem.severity", problem_severity(rule.severity)}}}};
+  const std::string_view link = help.links.substr(0, help.links.find('\n'));
+  if (!link.empty()) json["helpUri"] = link;
+  return json;
+}
+
+Json properties(const rules::Finding& finding) {
+  Json evidence = Json::object();
+  for (const auto& [name, number] : finding.evidence_number) evidence[name] = number;
+  for (const auto& [name, text] : finding.evidence_text) evidence[name] = text;
+  Json json = {{"severity", finding.severity}, {"evidence", evidence}, {"deepOnly", finding.deep_only}};
+  if (finding.severity == "performance") json["tags"] = Json::array({"performance"});
+  if (const std::string saved = savings_text(finding.savings); !saved.empty()) json["savings"] = saved;
+  return json;
+}
+
+Json result_json(const Model& model, std::size_t i, const std::map<std::string_view, std::size_t>& rule_index) {
+  const rules::Finding& finding = model.findings[i];
+  std::string message = finding.title + ".";
+  if (!finding.fix.empty()) message += " " + finding.fix;
+  if (!finding.location) message += " (The line is not known.)";
+  Json result = {{"ruleId", finding.rule}};
+  if (const auto index = rule_index.find(finding.rule); index != rule_index.end()) result["ruleIndex"] = index->second;
+  result["level"] = level_of(finding.severity);
+  result["message"] = {{"text", message}};
+  result["locations"] = Json::array({location(model.run, finding.location.value_or(stand_in(model.run)))});
+  Json related = Json::array();
+  for (const store::CodeLocation& at : finding.related) {
+    if (related.size() == kMostSarifRelated) break;
+    Json place = location(model.run, at);
+    place["id"] = related.size() + 1;
+    place["message"] = {{"text", "belongs to it"}};
+    related.push_back(std::move(place));
+  }
+  if (!related.empty()) result["relatedLocations"] = std::move(related);
+  result["partialFingerprints"] = {{"castscope/v1", model.fingerprints[i]}};
+  result["properties"] = properties(finding);
+  return result;
+}
+
+Json invocation(const Model& model, std::size_t left_out) {
+  const store::RunData& run = model.run;
+  Json json = {{"executionSuccessful", model.complete}};
+  if (!run.start.command.empty()) json["commandLine"] = command_line(run);
+  json["startTimeUtc"] = utc(run.start.start_ns);
+  if (run.end) json["endTimeUtc"] = utc(run.end->end_ns);
+  if (model.exit) json["exitCode"] = *model.exit;
+  if (run.end && run.end->signal) json["exitSignalNumber"] = *run.end->signal;
+  if (!run.start.cwd.empty()) json["workingDirectory"] = {{"uri", folder_uri(run.start.cwd)}};
+  Json notes = Json::array();
+  const auto note = [&](const std::string& text) {
+    notes.push_back({{"level", "note"}, {"message", {{"text", text}}}});
+  };
+  for (const std::string& sentence : model.notices) note(sentence);
+  if (const std::string ignored = ignored_text(model); !ignored.empty()) note(ignored);
+  if (left_out > 0) note(counted(left_out, "finding is", "findings are") + " left out: code scanning takes no more");
+  if (!notes.empty()) json["toolExecutionNotifications"] = std::move(notes);
+  return json;
+}
+
+}  // namespace
+
+std::pair<std::string, bool> uri_of(const store::RunData& run, const std::string& file) {
+  const std::string& project = run.start.project();
+  const std::string folder = project.ends_with("/") ? project : project + "/";
+  if (file.starts_with(folder)) return {encoded(std::string_view(file).substr(folder.size())), true};
+  if (file.starts_with("/")) return {"file://" + encoded(file), false};
+  return {encoded(file), true};  // as the job was given it
+}
+
+std::string sarif_text(const Model& model) {
+  std::map<std::string_view, std::size_t> rule_index;
+  Json rules = Json::array(), results = Json::array();
+  for (const rules::Rule* rule : rules::all_rules()) {
+    rule_index.emplace(rule->name, rules.size());
+    rules.push_back(rule_json(*rule));
+  }
+  const std::size_t told = std::min(model.findings.size(), kMostSarifResults);
+  for (std::size_t i = 0; i < told; ++i) results.push_back(result_json(model, i, rule_index));
+  Json driver = {{"name", "castscope"}};
+  if (!model.run.start.castscope_version.empty()) driver["version"] = model.run.start.castscope_version;
+  driver["rules"] = std::move(rules);
+  Json run = {{"tool", {{"driver", std::move(driver)}}},
+              {"invocations", Json::array({invocation(model, model.findings.size() - told)})}};
+  if (const std::string& project = model.run.start.project(); !project.empty())
+    run["originalUriBaseIds"] = {{kRoot, {{"uri", folder_uri(project)}}}};
+  run["columnKind"] = "utf16CodeUnits";
+  run["results"] = std::move(results);
+  const Json log = {{"$schema", kSchema}, {"version", "2.1.0"}, {"runs", Json::array({std::move(run)})}};
+  return log.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace castscope::report

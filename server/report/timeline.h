@@ -1,0 +1,74 @@
+// The kept events of a run as spans in time, for viewers. Whatever was dropped on the way, spans nest and their times
+// never go back within a lane, as viewers demand: what is open where events are missing is ended there.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/store/event_window.h"
+#include "server/store/run_data.h"
+
+namespace castscope::report {
+
+struct LaneKey {
+  std::uint32_t process = 0, lane = 0;
+  bool operator==(const LaneKey&) const = default;
+};
+
+// Times are ns since the run began.
+class TimelineSink {
+ public:
+  virtual ~TimelineSink() = default;
+  virtual void region_begin(const LaneKey&, std::int64_t time, std::uint32_t region, const lanes::Event&) = 0;
+  virtual void region_end(const LaneKey&, std::int64_t time) = 0;  // of the innermost one that is open
+  virtual void cast(const LaneKey&, std::int64_t time, std::int64_t duration, std::uint32_t site,
+                    const lanes::Event&) = 0;
+  // Anything else: `site` of a hit, 0 otherwise.
+  virtual void instant(const LaneKey&, std::int64_t time, std::uint32_t site, const lanes::Event&) = 0;
+};
+
+class Timeline {
+ public:
+  static absl::StatusOr<Timeline> open(const std::string& run_file);
+  const std::string& run_file() const { return run_file_; }
+  const store::RunData& run() const { return run_; }
+  std::vector<LaneKey> lanes() const;  // that have kept events, in order
+
+  // Tells what happened, of all lanes or of one. `check` is asked after each block of events: an error ends it. Data
+  // loss: the file is damaged or cut short, and what could be read was told, to its end.
+  absl::Status tell(TimelineSink&, const std::function<absl::Status()>& check,
+                    std::optional<LaneKey> only = std::nullopt) const;
+
+ private:
+  Timeline(std::string run_file, store::RunData run, store::LocalNumbers numbers)
+      : run_file_(std::move(run_file)), run_(std::move(run)), numbers_(std::move(numbers)) {}
+  std::string run_file_;
+  store::RunData run_;
+  store::LocalNumbers numbers_;
+};
+
+// Data loss when the file was damaged or cut short after it was written.
+absl::Status damage_status(const std::string& run_file, const store::RunData&);
+
+// The events of a block, instead of those before. Errors begin with the file's name.
+absl::Status unpacked(const std::string& run_file, const store::RunData&, const store::KeptBlock&,
+                      std::vector<lanes::Event>* events);
+
+// "linear weight, float32 to bfloat16"
+std::string span_name(const store::RunData&, const store::Site&);
+// "autocast cpu bfloat16", "autocast cpu off"
+std::string span_name(const store::Region&);
+// "step 12", "cache clear"; of a hit "cache hit"
+std::string instant_name(const lanes::Event&);
+// "python, lane 1"
+std::string lane_name(const store::Process&, std::uint32_t lane);
+// "rank 0, pid 100 on host"
+std::string process_name(const store::Process&);
+
+}  // namespace castscope::report

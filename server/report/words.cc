@@ -1,0 +1,149 @@
+#include "server/report/words.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+
+#include "server/rules/finding.h"
+#include "server/store/names.h"
+
+namespace castscope::report {
+namespace {
+
+// Of the character that the text begins with; 0 when that is none. No surrogates, nothing longer than it need be.
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) -> unsigned {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
+  };
+  const auto continues = [&](std::size_t i) { return (byte(i) & 0xc0) == 0x80; };
+  const unsigned first = byte(0), second = byte(1);
+  if (first < 0x80) return 1;
+  if (first >= 0xc2 && first <= 0xdf) return continues(1) ? 2 : 0;
+  if (first >= 0xe0 && first <= 0xef) {
+    const bool fits = (first != 0xe0 || second >= 0xa0) && (first != 0xed || second < 0xa0);
+    return continues(1) && continues(2) && fits ? 3 : 0;
+  }
+  if (first >= 0xf0 && first <= 0xf4) {
+    const bool fits = (first != 0xf0 || second >= 0x90) && (first != 0xf4 || second < 0x90);
+    return continues(1) && continues(2) && continues(3) && fits ? 4 : 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string grouped(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<std::size_t>(at), ",");
+  return digits;
+}
+
+std::string counted(std::uint64_t number, std::string_view one, std::string_view many) {
+  return grouped(number).append(" ").append(number == 1 ? one : many);
+}
+
+std::string duration(std::uint64_t ns) {
+  char text[32];
+  if (ns < 1'000'000) {
+    std::snprintf(text, sizeof text, "%.0f µs", static_cast<double>(ns) / 1e3);
+  } else if (ns < 1'000'000'000) {
+    std::snprintf(text, sizeof text, "%.1f ms", static_cast<double>(ns) / 1e6);
+  } else {
+    std::snprintf(text, sizeof text, "%.2f s", static_cast<double>(ns) / 1e9);
+  }
+  return text;
+}
+
+std::string percent(double share) {
+  if (share > 0 && share < 0.01) return "<1 %";
+  char text[16];
+  std::snprintf(text, sizeof text, "%.0f %%", share * 100);
+  return text;
+}
+
+std::string as_utf8(std::string_view text) {
+  std::string valid;
+  valid.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = utf8_length(text.substr(at));
+    valid += length > 0 ? text.substr(at, length) : std::string_view("\xef\xbf\xbd");
+    at += std::max<std::size_t>(length, 1);
+  }
+  return valid;
+}
+
+std::string shown_source(std::string_view line) {
+  std::string text;
+  for (const char c : as_utf8(line)) {
+    if (c == '\t') {
+      text += "    ";
+    } else {
+      text += static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? '?' : c;
+    }
+  }
+  return text;
+}
+
+std::string on_one_line(std::string text) {
+  for (char& c : text) c = static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? '?' : c;
+  return text;
+}
+
+std::string short_path(const store::RunData& data, const std::string& file) {
+  const std::string& cwd = data.start.cwd;
+  if (!cwd.empty() && file.starts_with(cwd + "/")) return file.substr(cwd.size() + 1);
+  const std::size_t packages = file.rfind("-packages/");
+  if (packages != std::string::npos) return file.substr(packages + 10);
+  return file;
+}
+
+std::string place(const store::RunData& data, const std::optional<store::CodeLocation>& at) {
+  return at ? on_one_line(short_path(data, at->file)) + ":" + std::to_string(at->line) : "no Python line";
+}
+
+std::string argument_of(const store::RunData& data, const store::Site& site) {
+  if (site.call_site == 0) return "";
+  const store::CallSite& at = data.call_sites[site.call_site - 1];
+  if (!at.argument_name.empty()) return at.argument_name;
+  return at.argument == lanes::kUnknownArgument ? "" : "argument " + std::to_string(at.argument);
+}
+
+std::string operator_of(const store::Site& site) {
+  if (site.op.empty()) return std::string(store::name(site.cause));
+  return site.op.starts_with("aten::") ? site.op.substr(6) : site.op;
+}
+
+std::string utc(std::int64_t ns) {
+  const std::time_t seconds = ns / 1'000'000'000;
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  char text[40];
+  const std::size_t length = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+  std::snprintf(text + length, sizeof text - length, ".%03dZ", static_cast<int>(ns / 1'000'000 % 1000));
+  return text;
+}
+
+std::string command_line(const store::RunData& data) {
+  std::string line;
+  for (const std::string& word : data.start.command) {
+    const bool plain = !word.empty() && word.find_first_of(" \t\n'\"\\$`") == std::string::npos;
+    line += (line.empty() ? "" : " ") + (plain ? word : "'" + word + "'");
+  }
+  return on_one_line(line);
+}
+
+std::string savings_text(const std::optional<store::Savings>& savings) {
+  if (!savings) return "";
+  std::string text;
+  if (savings->ns_per_step > 0) {
+    text = duration(static_cast<std::uint64_t>(savings->ns_per_step)) + " per step";
+    if (savings->share_of_step > 0) text += ", " + percent(savings->share_of_step) + " of it";
+  }
+  if (savings->held_bytes > 0) {
+    text += (text.empty() ? "" : "; ") + std::string("a kept copy would hold ") +
+            rules::readable_bytes(savings->held_bytes);
+  }
+  return text;
+}
+
+}  // namespace castscope::report

@@ -1,0 +1,89 @@
+// autograd-fn-undecorated: autocast cast down what the forward of an own autograd Function computed with, and its
+// backward computed in float32, outside autocast: the region had ended, and nothing brought it back (custom_fwd and
+// custom_bwd do). Where such a backward mixes both dtypes, it fails.
+//
+// Not this: a backward that converts all that it computes with to float32 itself, and code that backward recomputes
+// with a graph of its own (checkpoint-recompute-differs).
+#include "absl/strings/str_join.h"
+#include "server/rules/autograd/own_functions.h"
+#include "server/rules/dtypes.h"
+#include "server/rules/finding.h"
+#include "server/rules/regions.h"
+#include "server/store/names.h"
+
+namespace castscope::rules {
+namespace {
+
+void judge_undecorated(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  const auto in_float = [&](const OwnFunction& function, const store::OperatorUse& use) {
+    return !function.forward_low.empty() && use.computed == kFloat && !in_autocast(data, use);
+  };
+  for (const WrongBackward& found : wrong_backwards(data, in_float)) {
+    const OwnFunction& function = found.function;
+    // One that is used outside regions too computes in float32 there, rightly.
+    if (found.fewest <= function.forward_float) continue;
+    const std::string low(store::dtype_name(*function.forward_low.begin()));
+    Finding& finding = inquiry.add(found.first->stack);
+    finding.title = "the backward of " + function.name + " computes in float32, outside autocast, what belongs to a " +
+                    low + " forward";
+    finding.deep_only = true;
+    finding.evidence_number = {{"operators_in_float32", found.times}};
+    finding.evidence_text = {{"function", function.name},
+                             {"forward_computed_in", low},
+                             {"backward_computed_in", "float32"},
+                             {"operators", absl::StrJoin(found.operators, ", ")}};
+    add_related(finding, data, function.forward_stack);
+    const std::string device(store::device_name(found.first->device));
+    finding.fix =
+        "Decorate both methods, so that backward runs under the autocast state of its forward: "
+        "@torch.amp.custom_fwd(device_type=\"" +
+        device +
+        "\") on forward and "
+        "@torch.amp.custom_bwd(device_type=\"" +
+        device + "\") on backward, each below @staticmethod.";
+  }
+}
+
+}  // namespace
+
+extern const Rule autograd_fn_undecorated;
+const Rule autograd_fn_undecorated = {
+    .name = "autograd-fn-undecorated",
+    .severity = "error",
+    .summary = "the backward of an own autograd Function runs outside autocast, its forward ran inside",
+    .thresholds = {},
+    .explanation =
+        {.what = "An own torch.autograd.Function ran its forward in an autocast region, which cast its arguments down. "
+                 "Its backward ran after the region had ended, and computed in float32.",
+         .why = "Backward runs when .backward() is called, outside the region. PyTorch's own operators know by "
+                "themselves in what dtype their backward is; what an own backward calls is cast only while autocast is "
+                "on. So gradients are computed in another precision than the values they belong to, at float32's "
+                "cost, and where a low-precision gradient meets a float32 tensor, backward fails.",
+         .example = R"(import torch
+
+class Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x @ w
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, w = ctx.saved_tensors
+        grad = grad.to(w.dtype)
+        return grad @ w.t(), x.t() @ grad
+
+x, w = torch.randn(8, 8, requires_grad=True), torch.randn(8, 8, requires_grad=True)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    y = Product.apply(x, w)
+y.sum().backward())",
+         .fix = "`@torch.amp.custom_fwd(device_type=…)` on forward and `@torch.amp.custom_bwd(device_type=…)` on "
+                "backward: then backward runs with the autocast state that forward had. With "
+                "`custom_fwd(cast_inputs=torch.float32)` both run in float32, if that is what is meant.",
+         .links = "https://docs.pytorch.org/docs/stable/notes/amp_examples.html"
+                  "#autocast-and-custom-autograd-functions"},
+    .judge = judge_undecorated,
+};
+
+}  // namespace castscope::rules

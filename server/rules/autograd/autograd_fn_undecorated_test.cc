@@ -1,0 +1,108 @@
+#include "server/rules/autograd/autograd_test.h"
+
+namespace castscope::rules {
+namespace {
+
+using AutogradFnUndecoratedTest = AutogradTest;
+
+TEST_F(AutogradFnUndecoratedTest, C50_BackwardInFloat32) {
+  expect_golden("C-50", judged([](TestRun& run) {
+                  const auto region = run.region("train.py", 39);
+                  const auto forward = forward_product(run);
+                  const auto first = backward_product(run, 12, {});
+                  const auto second = backward_product(run, 13, {});
+                  run.enter(region).deep().called(forward, 3).exit().called(first, 3).called(second, 3).shallow();
+                }));
+}
+
+TEST_F(AutogradFnUndecoratedTest, C50_Decorated) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 39);
+    const auto forward = forward_product(run);
+    const auto backward = backward_product(run, 12, {.computed = kBFloat16, .outside = false});
+    run.enter(region).deep().called(forward).exit().called(backward).shallow();
+  }));
+}
+
+TEST_F(AutogradFnUndecoratedTest, C50_NoOperatorThatAutocastCasts) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 39);
+    const auto forward = forward_product(run);
+    const auto backward = backward_product(run, 12, {.flags = 0, .op = "aten::mul.Tensor"});
+    run.enter(region).deep().called(forward).exit().called(backward).shallow();
+  }));
+}
+
+TEST_F(AutogradFnUndecoratedTest, AForwardInFloat32) {
+  expect_none(judged([](TestRun& run) {
+    const auto forward = run.use({.op = "aten::matmul",
+                                  .operands = {operand(kFloat32), operand(kFloat32, Role::kWeight)},
+                                  .flags = kEligible,
+                                  .outside = true,
+                                  .stack = in_forward(run, 6)});
+    const auto backward = backward_product(run, 12, {});
+    run.deep().called(forward).called(backward).shallow();
+  }));
+}
+
+TEST_F(AutogradFnUndecoratedTest, ForwardInAndOutsideARegion) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 39);
+    const auto forward = forward_product(run);
+    const auto in_float = run.use({.op = "aten::matmul",
+                                   .operands = {operand(kFloat32), operand(kFloat32, Role::kWeight)},
+                                   .flags = kEligible,
+                                   .outside = true,
+                                   .stack = in_forward(run, 6)});
+    const auto backward = backward_product(run, 12, {});
+    run.enter(region).deep().called(forward).exit().called(in_float).called(backward).shallow();
+  }));
+}
+
+TEST_F(AutogradFnUndecoratedTest, ABackwardThatConvertsAllItself) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 39);
+    const auto forward = forward_product(run);
+    const auto convert = [&](std::int64_t line) {
+      return run.use({.op = "aten::to.dtype",
+                      .operands = {operand(kBFloat16)},
+                      .computed = kFloat32,
+                      .flags = lanes::kUseConverts,
+                      .phase = Phase::kBackward,
+                      .node = "ProductBackward",
+                      .outside = true,
+                      .stack = in_backward(run, line)});
+    };
+    const auto gradient = convert(10), saved = convert(11);
+    const auto backward = backward_product(run, 12, {});
+    run.enter(region).deep().called(forward).exit().called(gradient).called(saved).called(backward);
+    run.flowed(run.flow(gradient, backward, 0)).flowed(run.flow(saved, backward, 1)).shallow();
+  }));
+}
+
+TEST_F(AutogradFnUndecoratedTest, AnotherBackwardPassInsideIsPyTorchsAffair) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 39);
+    const auto forward = forward_product(run);
+    const auto backward = backward_product(run, 12, {.node = "MmBackward0", .op = "aten::mm"});
+    run.enter(region).deep().called(forward).exit().called(backward).shallow();
+  }));
+}
+
+TEST_F(AutogradFnUndecoratedTest, AFunctionWhoseForwardIsInherited) {
+  const auto findings = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 39);
+    const auto forward = run.use({.op = "aten::linear",
+                                  .operands = {operand(kFloat32), operand(kFloat32, Role::kWeight)},
+                                  .computed = kBFloat16,
+                                  .flags = kEligible,
+                                  .stack = in_forward(run, 6, "make.<locals>.Product")});
+    const auto backward = backward_product(run, 12, {});
+    run.enter(region).deep().called(forward).exit().called(backward).shallow();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].location->line, 12);
+}
+
+}  // namespace
+}  // namespace castscope::rules

@@ -1,0 +1,88 @@
+// autograd-fn-wrong-dtype: an own autograd Function's backward ran under autocast, and in another dtype than its
+// forward: float16 for bfloat16 (backward was called in another region, or what brings the state back brought a wrong
+// one), or in low precision for a forward that ran in float32.
+#include "absl/strings/str_join.h"
+#include "server/rules/autograd/own_functions.h"
+#include "server/rules/finding.h"
+#include "server/rules/regions.h"
+#include "server/rules/uses.h"
+#include "server/store/names.h"
+
+namespace castscope::rules {
+namespace {
+
+bool is_wrong(const store::RunData& data, const OwnFunction& function, const store::OperatorUse& use) {
+  if (!is_cast_down(data, use)) return false;
+  if (!function.forward_low.empty()) return !function.forward_low.contains(use.computed);
+  return function.forward_float > 0;
+}
+
+void judge_wrong_dtype(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  const auto wrong = [&](const OwnFunction& function, const store::OperatorUse& use) {
+    return is_wrong(data, function, use);
+  };
+  for (const WrongBackward& found : wrong_backwards(data, wrong)) {
+    const OwnFunction& function = found.function;
+    const std::string backward_dtype(store::dtype_name(found.first->computed));
+    const std::string forward_dtype(function.forward_low.empty() ? "float32"
+                                                                 : store::dtype_name(*function.forward_low.begin()));
+    Finding& finding = inquiry.add(found.first->stack);
+    finding.title = "the backward of " + function.name + " computes in " + backward_dtype +
+                    ", its forward computed in " + forward_dtype;
+    finding.deep_only = true;
+    finding.evidence_number = {{"operators_in_another_dtype", found.times}};
+    finding.evidence_text = {{"function", function.name},
+                             {"forward_computed_in", forward_dtype},
+                             {"backward_computed_in", backward_dtype},
+                             {"operators", absl::StrJoin(found.operators, ", ")}};
+    add_related(finding, data, function.forward_stack);
+    add_related(finding, data, enabled_region(data, *found.first)->stack);
+    const std::string device(store::device_name(found.first->device));
+    finding.fix =
+        "Call backward outside autocast regions, and decorate both methods (@torch.amp.custom_fwd(device_type=\"" +
+        device + "\"), @torch.amp.custom_bwd(device_type=\"" + device +
+        "\")), so that backward runs under the autocast state of its forward.";
+  }
+}
+
+}  // namespace
+
+extern const Rule autograd_fn_wrong_dtype;
+const Rule autograd_fn_wrong_dtype = {
+    .name = "autograd-fn-wrong-dtype",
+    .severity = "error",
+    .summary = "the backward of an own autograd Function is cast to another dtype than its forward",
+    .thresholds = {},
+    .explanation =
+        {.what = "Autocast was on while the backward of an own torch.autograd.Function ran, and cast to another dtype "
+                 "than in forward: float16 instead of bfloat16, or low precision where forward had float32.",
+         .why = "What an own backward calls is cast by the region that is open when it runs. Unless custom_bwd brings "
+                "the state of forward back, that is the region around .backward(), whichever it is. In float16 "
+                "gradients overflow and vanish that bfloat16 holds.",
+         .example = R"(import torch
+
+class Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return (x @ w).float()
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, w = ctx.saved_tensors
+        return grad @ w.t(), x.t() @ grad
+
+x, w = torch.randn(8, 8, requires_grad=True), torch.randn(8, 8, requires_grad=True)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    y = Product.apply(x, w)
+with torch.autocast("cpu", dtype=torch.float16):
+    y.sum().backward())",
+         .fix = "Call `.backward()` after the region, not in one, and decorate the Function's methods with "
+                "`@torch.amp.custom_fwd(device_type=…)` and `@torch.amp.custom_bwd(device_type=…)`.",
+         .links = "https://docs.pytorch.org/docs/stable/notes/amp_examples.html"
+                  "#autocast-and-custom-autograd-functions"},
+    .judge = judge_wrong_dtype,
+};
+
+}  // namespace castscope::rules

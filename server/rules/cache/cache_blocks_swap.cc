@@ -1,0 +1,63 @@
+// cache-blocks-swap: torch.utils.swap_tensors, or a module's conversion that uses it, was refused because something
+// holds a weak reference to the weight, and autocast's cache does: it keeps one to every weight that it has a copy of,
+// until the outermost region ends.
+//
+// PyTorch's sentence about weak references of C++ is the evidence, together with weights that went into the cache of
+// that process; its other sentence ("it has weakref associated with it") is about the job's own weakref.ref.
+#include "server/rules/errors/error_facts.h"
+#include "server/rules/rules.h"
+
+namespace castscope::rules {
+namespace {
+
+constexpr std::string_view kRefused = "Expected no weakrefs to t";
+
+bool has_kept(const store::RunData& data, std::uint32_t process) {
+  for (const store::SiteUse& use : data.site_uses)
+    if (use.process == process && use.counts.kept > 0) return true;
+  return false;
+}
+
+void judge_swaps(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  const auto has_kept_some = [&](std::uint32_t process) { return has_kept(data, process); };
+  for (const ErrorAt& at : errors_saying(data, kRefused, has_kept_some)) {
+    Finding& finding = inquiry.add(at.stack);
+    finding.title = "a weight cannot be swapped here while the autocast cache holds a copy of it";
+    finding.evidence_number = {{"errors", at.times}};
+    finding.evidence_text = {{"error", at.text}};
+    finding.fix =
+        "Convert or swap the weights outside of autocast regions, before they are first used in one; or call "
+        "torch.clear_autocast_cache() just before.";
+  }
+}
+
+}  // namespace
+
+extern const Rule cache_blocks_swap;
+const Rule cache_blocks_swap = {
+    .name = "cache-blocks-swap",
+    .severity = "warning",
+    .summary = "the autocast cache's reference to a weight keeps it from being swapped",
+    .thresholds = {},
+    .explanation = {.what = "`torch.utils.swap_tensors`, or `module.to()` with "
+                            "`torch.__future__.set_swap_module_params_on_conversion(True)`, raised within an autocast "
+                            "region that had already cast the weight.",
+                    .why = "The cache keeps a weak reference to each weight that it has a copy of, and tensors with "
+                           "weak references cannot be swapped.",
+                    .example = R"(import torch
+
+torch.__future__.set_swap_module_params_on_conversion(True)
+layer = torch.nn.Linear(8, 8)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    layer(torch.randn(2, 8))
+    try:
+        layer.to(torch.float64)
+    except RuntimeError as error:
+        print(error)  # Couldn't swap Linear.weight)",
+                    .fix = "Convert the module outside of the region, or call `torch.clear_autocast_cache()` before.",
+                    .links = "https://docs.pytorch.org/docs/stable/future_mod.html"},
+    .judge = judge_swaps,
+};
+
+}  // namespace castscope::rules

@@ -1,0 +1,69 @@
+// cache-cleared-midway: the end of a thread's outermost region cleared what another thread's open region had put into
+// the autocast cache. The cache is one for the process, the nesting is counted per thread. Nothing becomes wrong: the
+// other thread casts its weights again.
+#include <map>
+
+#include "server/rules/finding.h"
+#include "server/rules/places.h"
+
+namespace castscope::rules {
+namespace {
+
+void judge_clears(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  struct Group {
+    std::uint32_t stack = 0;
+    std::uint64_t times = 0, exited = 0;
+  };
+  std::map<Line, Group> places;
+  for (const store::RegionUse& use : data.region_uses) {
+    if (use.cleared_midway == 0) continue;
+    const std::uint32_t stack = data.region(use.region).stack;
+    Group& group = places[line_of(data, stack)];
+    group.stack = stack;
+    group.times += use.cleared_midway;
+    group.exited += use.exited;
+  }
+  for (const auto& [place, group] : places) {
+    Finding& finding = inquiry.add(group.stack);
+    finding.title = "the end of this region clears the autocast cache while another thread's region is open (" +
+                    counted(group.times, "time") + ")";
+    finding.evidence_number = {{"cleared_midway", group.times}, {"exited", group.exited}};
+    finding.fix =
+        "Nothing is wrong, but the other thread casts its weights again after each of these clears. Where that costs, "
+        "open one region in each thread that lasts as long as the other's, or none in the helper thread.";
+  }
+}
+
+}  // namespace
+
+extern const Rule cache_cleared_midway;
+const Rule cache_cleared_midway = {
+    .name = "cache-cleared-midway",
+    .severity = "info",
+    .summary = "one thread's region ends and clears the cache under another thread's open region",
+    .thresholds = {},
+    .explanation = {.what = "A thread left its outermost autocast region while another thread was in one.",
+                    .why = "All threads share one autocast cache, and the end of any thread's outermost region clears "
+                           "it. The other thread casts its weights again: no error, but time.",
+                    .example = R"(import threading
+import torch
+
+layer = torch.nn.Linear(1024, 1024)
+
+def work():
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        layer(torch.randn(1, 1024))
+
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    layer(torch.randn(1, 1024))
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    layer(torch.randn(1, 1024))  # casts its weight again)",
+                    .fix = "Let regions of helper threads last as long as the main thread's, or open none there.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
+    .judge = judge_clears,
+};
+
+}  // namespace castscope::rules

@@ -1,0 +1,81 @@
+// cache-grows: during one stay in an outermost region the same line puts weight after weight into the autocast cache
+// and none of them is asked for again. The cache is emptied only when the region ends, so memory grows with the number
+// of weights made meanwhile (modules built in a loop, weights generated per sample).
+//
+// Not this: a big model, whose entries stop growing after the first pass (hits follow the last new entry), and a list
+// of weights that come back in the next region (their sources are alive).
+#include <map>
+
+#include "server/rules/cache/kept_entries.h"
+#include "server/rules/finding.h"
+#include "server/rules/places.h"
+
+namespace castscope::rules {
+namespace {
+
+// A line of ordinary code uses one weight, a loop over the layers of a block a handful. 16 new ones that nobody asks
+// for again are a loop that makes them.
+constexpr Threshold kThresholds[] = {
+    {"entries", 16, "a line that puts fewer different weights into the cache in one region is ordinary code"}};
+
+void judge_growth(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  const auto many = static_cast<std::uint64_t>(inquiry.threshold("entries"));
+  struct Group {
+    store::SiteUse worst;
+    std::uint64_t entries = 0, bytes = 0;
+  };
+  std::map<Line, Group> lines;  // of outermost regions; of what needs none, its own
+  for (const store::SiteUse& use : data.site_uses) {
+    const store::Site& site = data.site(use.site);
+    if (site.role == lanes::Role::kInput || !keeps_growing(use.evidence, many)) continue;
+    const std::uint32_t region = data.outermost(site.region);
+    Group& group = lines[line_of(data, region ? data.region(region).stack : site.stack)];
+    group.entries += use.evidence.most_kept;
+    group.bytes += use.evidence.most_kept_bytes;
+    if (use.evidence.most_kept_bytes >= group.worst.evidence.most_kept_bytes) group.worst = use;
+  }
+  for (const auto& [line, group] : lines) {
+    const store::Site& site = data.site(group.worst.site);
+    const std::uint32_t region = data.outermost(site.region);
+    Finding& finding = inquiry.add(region ? data.region(region).stack : site.stack);
+    finding.title = "one stay in this autocast region put " + std::to_string(group.entries) + " entries (" +
+                    readable_bytes(group.bytes) + ") into the cache that are not used again";
+    finding.evidence_number = {{"entries", group.entries}, {"bytes", group.bytes}};
+    for (const store::RegionUse& use : data.region_uses) {
+      if (use.region != region || use.process != group.worst.process) continue;
+      finding.evidence_number.emplace_back("entries_in_region", use.most_entries);
+      finding.evidence_number.emplace_back("bytes_in_region", use.most_bytes);
+    }
+    if (data.user_location(site.stack))
+      finding.evidence_text.emplace_back("put_in_at", line_of(data, site.stack).text());
+    finding.fix =
+        "Open the region inside the loop, around each use, so that its end clears the cache; or pass "
+        "cache_enabled=False for weights that are used once.";
+  }
+}
+
+}  // namespace
+
+extern const Rule cache_grows;
+const Rule cache_grows = {
+    .name = "cache-grows",
+    .severity = "warning",
+    .summary = "new entries keep going into the autocast cache of one long region",
+    .thresholds = kThresholds,
+    .explanation = {.what = "One stay in an autocast region puts weight after weight into the autocast cache, and none "
+                            "of them is used again there.",
+                    .why = "Each entry keeps the weight and its copy alive. Only the end of the outermost region "
+                           "empties the cache, so memory grows for as long as the region is open.",
+                    .example = R"(import torch
+
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    for _ in range(100):
+        layer = torch.nn.Linear(1024, 1024)  # 6 MB more each time
+        layer(torch.randn(8, 1024)))",
+                    .fix = "Open the region inside the loop, around each use, or pass `cache_enabled=False`.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
+    .judge = judge_growth,
+};
+
+}  // namespace castscope::rules

@@ -1,0 +1,26 @@
+#include "server/rules/rules_test.h"
+
+namespace castscope::rules {
+namespace {
+
+using CacheInCudagraphTest = RulesTest;
+
+TEST_F(CacheInCudagraphTest, C12_MakeGraphedCallablesRefuses) {
+  expect_golden("C-12", judged([](TestRun& run) {
+                  run.region("train.py", 5);
+                  const auto refused = run.error(8,
+                                                 "make_graphed_callables does not support the autocast caching. Please "
+                                                 "set `cache_enabled=False`.");
+                  run.seen(refused);
+                }));
+}
+
+TEST_F(CacheInCudagraphTest, C12_AnotherErrorOfIt) {
+  expect_none(judged([](TestRun& run) {
+    run.region("train.py", 5);
+    run.seen(run.error(8, "Warmup and capture of a module with hooks is not supported"));
+  }));
+}
+
+}  // namespace
+}  // namespace castscope::rules

@@ -1,0 +1,38 @@
+#include "server/rules/rules_test.h"
+
+namespace castscope::rules {
+namespace {
+
+using CacheLostGradTest = RulesTest;
+
+// PyTorch 2.13 casts such a weight again: this is what an older one does.
+TEST_F(CacheLostGradTest, C01_CastUnderNoGradUsedWithGrad) {
+  expect_golden("C-01", judged([](TestRun& run) {
+                  const auto region = run.region("train.py", 5);
+                  const auto teacher = run.weight("train.py", 7, "fc");
+                  const auto student = run.weight("train.py", 8, "fc");
+                  const auto lost = run.fact(FactKind::kLostGrad, 8, {.subject = student, .text = ""});
+                  run.enter(region).cast(teacher, kWeight, true).hit(student, kWeight).seen(lost).exit();
+                }));
+}
+
+TEST_F(CacheLostGradTest, C01_CastAgainWithItsGraph) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto teacher = run.weight("train.py", 7, "fc");
+    const auto student = run.weight("train.py", 8, "fc");
+    run.enter(region).cast(teacher, kWeight, true).cast(student, kWeight, true).hit(student, kWeight).exit();
+  }));
+}
+
+TEST_F(CacheLostGradTest, C01b_NotKeptUnderInferenceMode) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto first = run.weight("train.py", 7, "fc", WhyNotCached::kInferenceMode);
+    const auto second = run.weight("train.py", 8, "fc");
+    run.enter(region).cast(first, kWeight).cast(second, kWeight, true).exit();
+  }));
+}
+
+}  // namespace
+}  // namespace castscope::rules

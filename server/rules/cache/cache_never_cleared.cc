@@ -1,0 +1,73 @@
+// cache-never-cleared: autocast was switched on by torch.set_autocast_enabled without a context manager, weights went
+// into its cache, and no thread that did so ever cleared it. Only the end of an outermost `with autocast` clears; the
+// cache is one for the whole process, so the copies outlive the thread.
+//
+// Judged once the process has ended or two steps have passed: until then the clear may still come.
+#include <map>
+#include <set>
+
+#include "server/rules/finding.h"
+#include "server/rules/places.h"
+
+namespace castscope::rules {
+namespace {
+
+void judge_clears(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  struct Use {
+    std::uint32_t region = 0;  // the first of them
+    std::set<std::uint32_t> processes;
+    std::uint64_t entries = 0, bytes = 0, held_bytes = 0;
+  };
+  std::map<Line, Use> lines;
+  for (const store::RegionUse& use : data.region_uses) {
+    const store::Process& process = data.process(use.process);
+    const bool clear_is_due = process.ended || process.gauges.steps >= use.first_kept_step + std::uint64_t{2};
+    if (use.kept == 0 || use.own_clears > 0 || !clear_is_due) continue;
+    Use& here = lines[line_of(data, data.region(use.region).stack)];
+    if (here.region == 0) here.region = use.region;
+    if (here.processes.insert(use.process).second) here.held_bytes += process.gauges.cache_bytes;
+    here.entries += use.kept;
+    here.bytes += use.kept_bytes;
+  }
+  for (const auto& [line, use] : lines) {
+    const store::Region& region = data.region(use.region);
+    Finding& finding = inquiry.add(region.stack);
+    finding.title = "autocast switched on here filled the cache with " + std::to_string(use.entries) + " entries (" +
+                    readable_bytes(use.bytes) + ") that nothing clears";
+    finding.evidence_number = {{"entries", use.entries},
+                               {"bytes", use.bytes},
+                               {"held_at_the_end_bytes", use.held_bytes},
+                               {"nesting", region.nesting},
+                               {"processes", use.processes.size()}};
+    finding.fix =
+        "Use `with torch.autocast(...)`, whose end clears the cache, or call torch.clear_autocast_cache() after each "
+        "step in the thread that switched autocast on.";
+  }
+}
+
+}  // namespace
+
+extern const Rule cache_never_cleared;
+const Rule cache_never_cleared = {
+    .name = "cache-never-cleared",
+    .severity = "warning",
+    .summary = "autocast is switched on so that nothing clears its cache",
+    .thresholds = {},
+    .explanation = {.what =
+                        "Autocast was switched on by `torch.set_autocast_enabled` without a context manager, weights "
+                        "went into its cache, and nothing cleared it.",
+                    .why = "The cache is one for the whole process: the copies outlive the thread, and they go stale "
+                           "when the weights change.",
+                    .example = R"(import torch
+
+layer = torch.nn.Linear(1024, 1024)
+torch.set_autocast_enabled("cpu", True)
+torch.set_autocast_dtype("cpu", torch.bfloat16)
+layer(torch.randn(8, 1024)))",
+                    .fix = "Use `with torch.autocast(...)`, or call `torch.clear_autocast_cache()` after each step.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
+    .judge = judge_clears,
+};
+
+}  // namespace castscope::rules

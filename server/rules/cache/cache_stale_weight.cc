@@ -1,0 +1,62 @@
+// cache-stale-weight: the autocast cache served the copy of a weight that had changed since it was cast. It is emptied
+// only when the outermost region ends, so whatever changes weights within one (an optimizer step, load_state_dict, an
+// average swapped in) is not seen by what runs after it there.
+//
+// That it changed is told by its values (Staleness): writes that leave them as they were are nobody's error, and
+// version counters do not tell of all that is written. An input that changes is cache-holds-input's affair.
+#include "server/rules/cache/served_copies.h"
+#include "server/rules/cache/weights.h"
+#include "server/rules/rules.h"
+
+namespace castscope::rules {
+namespace {
+
+void judge_stale(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  const auto is_weight = [](const store::Site& site) { return site.role != lanes::Role::kInput; };
+  for (const auto& [place, served] : served_copies(data, lanes::FactKind::kStaleHit, is_weight)) {
+    Finding& finding = inquiry.add(served.stack);
+    finding.title =
+        subject_of(served.sources) + " out of date here: autocast serves a copy that it made before the last change";
+    finding.evidence_number = {{"stale_uses_seen", served.times}, {"weights", served.sources.size()}};
+    finding.evidence_text = {{"weight", first_of(served.sources)}, {"changed_by", changes_text(served.changes)}};
+    tell_opened(data, served.region, finding);
+    finding.fix =
+        "End the autocast region before the weights change: open it around each forward pass, not around the loop. "
+        "Where it must stay open, call torch.clear_autocast_cache() after each change, or pass cache_enabled=False.";
+  }
+}
+
+}  // namespace
+
+extern const Rule cache_stale_weight;
+const Rule cache_stale_weight = {
+    .name = "cache-stale-weight",
+    .severity = "error",
+    .summary = "the autocast cache serves a weight as it was before it changed",
+    .thresholds = {},
+    .explanation = {.what = "A weight changed while an autocast region was open, and the region went on with the copy "
+                            "that it had made before.",
+                    .why = "Autocast keeps the low-precision copy of a weight until the outermost region ends. What "
+                           "an optimizer step, `load_state_dict` or a swap of averaged weights does within the region "
+                           "is not seen by the passes after it: training stands still without a message.",
+                    .example = R"(import torch
+
+layer = torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+x, y = torch.randn(16, 8), torch.randn(16, 1)
+with torch.autocast("cpu", dtype=torch.bfloat16):  # open for the whole loop
+    for _ in range(5):
+        loss = torch.nn.functional.mse_loss(layer(x).float(), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print(loss.item())  # the same each time)",
+                    .fix = "Open the region around each forward pass. Where it has to stay open, call "
+                           "`torch.clear_autocast_cache()` after each change of the weights, or pass "
+                           "`cache_enabled=False`.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
+    .judge = judge_stale,
+};
+
+}  // namespace castscope::rules

@@ -1,0 +1,85 @@
+// cache-wrong-dtype: a cache hit gave back another dtype than that of the region it was asked for in. The cache knows
+// weights by identity alone, so a copy made for a bfloat16 region comes back in a float16 one that is opened inside it,
+// or after set_autocast_dtype. The operator then raises, or computes in a dtype that nobody asked for.
+#include <map>
+
+#include "server/rules/cache/served_copies.h"
+#include "server/rules/cache/weights.h"
+#include "server/rules/finding.h"
+#include "server/rules/places.h"
+#include "server/store/names.h"
+
+namespace castscope::rules {
+namespace {
+
+struct Group {
+  std::uint32_t stack = 0, region = 0;
+  std::uint64_t hits = 0;
+  std::set<std::string> weights;
+};
+struct Key {
+  Line line;
+  std::uint8_t got, asked;
+  auto operator<=>(const Key&) const = default;
+};
+
+void judge_dtypes(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  std::map<Key, Group> groups;
+  for (const store::SiteUse& use : data.site_uses) {
+    const store::Site& site = data.site(use.site);
+    if (use.counts.hits == 0 || site.cause != lanes::Cause::kAutocast || site.region == 0) continue;
+    const store::Region& region = data.region(site.region);
+    if (region.device != site.device || region.dtype == site.to) continue;
+    Group& group = groups[{line_of(data, site.stack), site.to, region.dtype}];
+    if (group.stack == 0) group.stack = site.stack;
+    group.region = site.region;
+    group.hits += use.counts.hits;
+    group.weights.insert(weight_name(data, site));
+  }
+  for (const auto& [key, group] : groups) {
+    const std::string got(store::dtype_name(key.got)), asked(store::dtype_name(key.asked));
+    Finding& finding = inquiry.add(group.stack);
+    finding.title = subject_of(group.weights) + " served in " + got +
+                    " from the autocast cache, though the region "
+                    "is " +
+                    asked;
+    finding.evidence_number = {{"hits", group.hits}, {"weights", group.weights.size()}};
+    finding.evidence_text = {
+        {"weight", first_of(group.weights)}, {"dtype_of_the_copy", got}, {"dtype_of_the_region", asked}};
+    const std::uint32_t outermost = data.outermost(group.region);
+    add_related(finding, data, data.region(group.region).stack);
+    if (outermost != group.region) add_related(finding, data, data.region(outermost).stack);
+    finding.fix = "Use one dtype for all autocast regions that lie within each other and share weights, or end the " +
+                  got + " region before the " + asked +
+                  " one begins. Where they must be nested, pass cache_enabled=False to the outer one, or call "
+                  "torch.clear_autocast_cache() before the inner one.";
+  }
+}
+
+}  // namespace
+
+extern const Rule cache_wrong_dtype;
+const Rule cache_wrong_dtype = {
+    .name = "cache-wrong-dtype",
+    .severity = "error",
+    .summary = "the autocast cache serves a copy in another dtype than the region's",
+    .thresholds = {},
+    .explanation = {.what = "A weight was cast in one autocast region, and used again in a region of another dtype "
+                            "inside it: the cache served the first copy.",
+                    .why = "The cache knows a weight by its identity, not by the dtype it was cast to, and is emptied "
+                           "only when the outermost region ends. The operator raises, or computes in the dtype of "
+                           "the region around.",
+                    .example = R"(import torch
+
+weight = torch.nn.Parameter(torch.randn(8, 8))
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    weight @ weight
+    with torch.autocast("cpu", dtype=torch.float16):
+        print((weight @ weight).dtype)  # torch.bfloat16)",
+                    .fix = "Use one dtype for regions within each other, or end the first region before the second.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
+    .judge = judge_dtypes,
+};
+
+}  // namespace castscope::rules

@@ -1,0 +1,60 @@
+#include "server/rules/cache/served_copies.h"
+
+#include "server/rules/cache/weights.h"
+#include "server/rules/finding.h"
+#include "server/rules/places.h"
+
+namespace castscope::rules {
+
+using lanes::Staleness;
+
+ServedByPlace served_copies(const store::RunData& data, lanes::FactKind kind, bool (*wanted)(const store::Site&)) {
+  ServedByPlace places;
+  for (const store::FactCount& count : data.fact_counts) {
+    const store::Fact& fact = data.fact(count.fact);
+    if (fact.kind != kind || count.times == 0 || fact.subject == 0) continue;
+    const auto how = static_cast<Staleness>(fact.detail);
+    if (kind == lanes::FactKind::kStaleHit && (how == Staleness::kNone || how == Staleness::kSameValues)) continue;
+    const store::Site& site = data.site(fact.subject);
+    if (!wanted(site)) continue;
+    ServedCopies& served = places[line_of(data, fact.stack)];
+    if (served.stack == 0) {
+      served.stack = fact.stack;
+      served.region = data.outermost(site.region);
+    }
+    served.times += count.times;
+    served.sources.insert(weight_name(data, site));
+    if (kind == lanes::FactKind::kStaleHit) served.changes.insert(how);
+  }
+  return places;
+}
+
+std::string changes_text(const std::set<Staleness>& changes) {
+  std::string text;
+  for (const Staleness how : changes) {
+    if (!text.empty()) text += "; ";
+    switch (how) {
+      case Staleness::kVersion:
+        text += "written to in place";
+        break;
+      case Staleness::kMoved:
+        text += "given other memory (p.data = …)";
+        break;
+      case Staleness::kUnversioned:
+        text += "written to past autograd (a fused optimizer, p.data, a NumPy view)";
+        break;
+      default:
+        break;
+    }
+  }
+  return text;
+}
+
+void tell_opened(const store::RunData& data, std::uint32_t region, Finding& finding) {
+  const std::uint32_t stack = region == 0 ? 0 : data.region(region).stack;
+  if (!data.user_location(stack)) return;
+  finding.evidence_text.emplace_back("region_opened_at", line_of(data, stack).text());
+  add_related(finding, data, stack);
+}
+
+}  // namespace castscope::rules

@@ -1,0 +1,197 @@
+// weight-cast-repeatedly: within one stay in an outermost autocast region the same weight is cast more than once,
+// because PyTorch did not keep the copy. A weight used once per region is cast once per region: nothing to mend. Nor is
+// there when it was written to in place meanwhile: its cast is needed.
+//
+// The same weight: the same tensor in the same argument of the same module, whatever the line; where tensors are made
+// anew for each use (`w.t()`, `w.data`, w.detach()), the same data in the same shape. A weight that is computed for
+// each use (weight_norm) has neither: there the same site counts, and the finding says so, because a loop over
+// different ones looks the same.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "server/rules/cache/weights.h"
+#include "server/rules/dtypes.h"
+#include "server/rules/places.h"
+#include "server/rules/rules.h"
+#include "server/rules/sites.h"
+#include "server/rules/step_time.h"
+#include "server/store/names.h"
+
+namespace castscope::rules {
+namespace {
+
+using lanes::WhyNotCached;
+
+// Weights that are cast for the same reason at the same line are one finding.
+struct Group {
+  std::uint32_t stack = 0;
+  WhyNotCached why{};
+  bool computed = false;   // for each use: whether it is one weight cannot be told
+  bool passed_in = false;  // a tensor in a parameter's place
+  bool fast_path = false;  // … that PyTorch itself put there
+  store::Counts counts;
+  std::uint64_t repeats = 0, most_in_region = 0;
+  std::set<std::string> weights;
+  std::map<std::uint32_t, double> needless_ns;             // by process
+  std::map<std::string, std::uint64_t> bytes_of_one_copy;  // by weight
+};
+
+// The C++ path of TransformerEncoderLayer in inference, which torch.is_autocast_enabled() switches off on a GPU alone:
+// it multiplies by views of the weights.
+bool is_fast_path(const store::RunData& data, const store::Site& site) {
+  return !(site.flags & lanes::kSiteParameter) && !frames_of(data, site.stack).empty() &&
+         within_torch(data, frames_of(data, site.stack).front()) == "nn/modules/transformer.py";
+}
+
+bool is_computed(const store::Site& site, const store::SiteEvidence& evidence) {
+  return site.why == WhyNotCached::kNotLeaf && evidence.repeats > 0;
+}
+
+// Casts beyond the first one of a weight in a region, as far as events showed.
+std::uint64_t repeats_of(const store::Site& site, const store::SiteEvidence& evidence) {
+  if (!is_of_model(site) || site.why == WhyNotCached::kNone || (site.flags & lanes::kSiteNoCast)) return 0;
+  // A float16 weight in a bfloat16 region: dtype-double-cast tells of it, however often it is used.
+  if (site.cause == lanes::Cause::kAutocast && is_low(site.from) && is_low(site.to)) return 0;
+  return is_computed(site, evidence) ? evidence.repeats : evidence.same_source;
+}
+
+// What is converted once, before the loop, is never cast again; of any other weight one cast a region stays.
+double needless_ns(const store::SiteUse& use, std::uint64_t repeats, bool frozen) {
+  const store::Counts& counts = use.counts;
+  if (counts.casts == 0) return 0;
+  // The first one alone may have paid for page faults and the start of threads.
+  const bool several = counts.casts > 1 && counts.cpu_ns > use.evidence.first_ns;
+  const double each =
+      several ? static_cast<double>(counts.cpu_ns - use.evidence.first_ns) / static_cast<double>(counts.casts - 1)
+              : static_cast<double>(counts.cpu_ns) / static_cast<double>(counts.casts);
+  return each * static_cast<double>(frozen ? counts.casts : repeats);
+}
+
+// A weight that is computed for each use may be another each time: nothing is promised.
+std::optional<store::Savings> savings_of(const Group& group, const std::map<std::uint32_t, StepTime>& times) {
+  if (group.computed) return std::nullopt;
+  double ns = 0;
+  StepTime time;
+  for (const auto& [process, saved] : group.needless_ns) {
+    const auto its = times.find(process);
+    if (its == times.end()) continue;
+    ns += saved;
+    time += its->second;
+  }
+  store::Savings savings = savings_over(ns, time);
+  for (const auto& [weight, bytes] : group.bytes_of_one_copy) savings.held_bytes += bytes;
+  return savings;
+}
+
+std::string fix_for(const Group& group) {
+  if (group.fast_path)
+    return "Call torch.backends.mha.set_fastpath_enabled(False) before this code: the fast path of TransformerEncoder "
+           "casts views of the weights, which are not kept. Or convert the model once for inference "
+           "(model.to(torch.bfloat16)) and run it without autocast.";
+  switch (group.why) {
+    case WhyNotCached::kInferenceMode:
+      return "Use torch.no_grad() instead of torch.inference_mode() around this code, or convert the model once with "
+             "model.to(dtype): under inference_mode autocast keeps no copies.";
+    case WhyNotCached::kCacheDisabled:
+      return "Leave cache_enabled at True for this region, so that each weight is cast once per region.";
+    case WhyNotCached::kNoRequiresGrad:
+      if (group.passed_in)
+        return "Cast the tensor once, before its uses (w = w.to(torch.bfloat16)), and pass that copy: it stands in a "
+               "parameter's place (functional_call, .detach(), .data) but requires no grad, and autocast keeps copies "
+               "only of weights that do.";
+      return "Convert the frozen weights to the region's dtype once, before the loop (module.to(torch.bfloat16)): "
+             "autocast keeps copies only of weights that require grad.";
+    case WhyNotCached::kNotLeaf:
+      if (group.computed)
+        return "If it is the same weight each time, compute and cast it once (w = w.to(dtype)) and use that copy: "
+               "autocast keeps only copies of leaf parameters, not of tensors computed from them.";
+      [[fallthrough]];
+    case WhyNotCached::kView:
+      return "Pass the parameter itself (F.linear(x, w) instead of x @ w.t()), or cast it once before its uses: "
+             "autocast keeps no copies of views.";
+    case WhyNotCached::kNotFp32:
+    case WhyNotCached::kOtherDtype:
+      return "Store the weight in the dtype in which the operator uses it: autocast keeps only float32 weights cast to "
+             "the region's dtype.";
+    case WhyNotCached::kNotAutocast:
+      return "Cast the weight once before its uses: casts made in Python (register_autocast, custom_fwd) are never "
+             "kept.";
+    default:
+      return "Cast the weight once before its uses and pass the copy.";
+  }
+}
+
+void tell(Inquiry& inquiry, const Group& group, const std::map<std::uint32_t, StepTime>& times) {
+  Finding& finding = inquiry.add(group.stack);
+  finding.title = subject_of(group.weights) + (group.computed ? " computed and" : "") + " cast again at each use (" +
+                  std::string(store::name(group.why)) + ")";
+  finding.evidence_number = {{"weights", group.weights.size()},
+                             {"casts", group.counts.casts},
+                             {"casts_beyond_the_first_in_a_region", group.repeats},
+                             {"most_casts_at_one_site_in_a_region", group.most_in_region},
+                             {"bytes", group.counts.bytes},
+                             {"cpu_ns", group.counts.cpu_ns}};
+  finding.evidence_text = {{"why_not_cached", std::string(store::name(group.why))},
+                           {"weight", first_of(group.weights)},
+                           {"same_weight_by", group.computed ? "site" : "tensor"}};
+  finding.fix = fix_for(group);
+  finding.savings = savings_of(group, times);
+}
+
+void judge_repeats(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  std::map<std::tuple<Line, WhyNotCached, bool, bool>, Group> groups;
+  for (const store::SiteUse& use : data.site_uses) {
+    const store::Site& site = data.site(use.site);
+    const std::uint64_t repeats = repeats_of(site, use.evidence);
+    if (repeats == 0) continue;
+    const bool computed = is_computed(site, use.evidence);
+    const bool fast_path = is_fast_path(data, site);
+    const bool passed_in = site.role == lanes::Role::kWeight && !(site.flags & lanes::kSiteParameter);
+    Group& group = groups[{line_of(data, site.stack), site.why, computed, passed_in}];
+    if (group.stack == 0) group.stack = site.stack;
+    group.why = site.why;
+    group.computed = computed;
+    group.passed_in = passed_in;
+    group.counts += use.counts;
+    group.repeats += repeats;
+    group.most_in_region = std::max(group.most_in_region, use.evidence.most_in_region);
+    group.fast_path |= fast_path;
+    const std::string weight = fast_path ? "a weight of " + module_name(data, site) : weight_name(data, site);
+    const bool frozen = site.why == WhyNotCached::kNoRequiresGrad && !passed_in;
+    group.weights.insert(weight);
+    group.needless_ns[use.process] += needless_ns(use, repeats, frozen);
+    std::uint64_t& bytes = group.bytes_of_one_copy[weight];
+    bytes = std::max(bytes, use.counts.casts == 0 ? 0 : use.counts.bytes / use.counts.casts);
+  }
+  const auto times = step_times(data);
+  for (const auto& [key, group] : groups) tell(inquiry, group, times);
+}
+
+}  // namespace
+
+extern const Rule weight_cast_repeatedly;
+const Rule weight_cast_repeatedly = {
+    .name = "weight-cast-repeatedly",
+    .severity = "performance",
+    .summary = "a weight is cast again at each use because its copy is not kept",
+    .thresholds = {},
+    .explanation = {.what = "Within one stay in an autocast region the same weight is cast more than once.",
+                    .why = "Autocast keeps copies only of float32 leaf parameters that require grad, outside "
+                           "inference mode and with its cache on. Anything else is cast again at each use.",
+                    .example = R"(import torch
+
+layer = torch.nn.Linear(1024, 1024).requires_grad_(False)  # frozen: no copy is kept
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    for _ in range(10):
+        layer(torch.randn(1, 1024)))",
+                    .fix = "Convert what is frozen once (`module.to(torch.bfloat16)`), pass parameters themselves "
+                           "instead of views, use `no_grad` instead of `inference_mode`.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
+    .judge = judge_repeats,
+};
+
+}  // namespace castscope::rules

@@ -1,0 +1,190 @@
+#include "server/rules/castscope_json.h"
+
+#include <sys/stat.h>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/rules/json_places.h"
+#include "server/rules/rules.h"
+#include "server/rules/suggest.h"
+
+namespace castscope::rules {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+constexpr std::array<std::string_view, 6> kKeys = {"$schema",  "select",     "ignore",
+                                                   "severity", "thresholds", "per-path-ignores"};
+constexpr std::uintmax_t kLargest = 1 << 20;
+
+std::string meant(const std::optional<std::string>& suggestion) {
+  return suggestion ? absl::StrCat("; did you mean \"", *suggestion, "\"?") : "";
+}
+
+std::string names_of(const Rule& rule) {
+  if (rule.thresholds.empty()) return "it has none";
+  return absl::StrCat("it has ", absl::StrJoin(rule.thresholds, ", ", [](std::string* out, const Threshold& threshold) {
+                        out->append(threshold.name);
+                      }));
+}
+
+class SettingsParser {
+ public:
+  explicit SettingsParser(const PlacedJson& json) : json_(json) {}
+
+  absl::StatusOr<Settings> parse() {
+    const Json& root = json_.root();
+    if (!root.is_object()) return wrong("", "castscope.json holds one object: { \"ignore\": [ … ] }");
+    Settings settings;
+    for (const auto& [key, value] : root.items()) {
+      absl::Status status = member(key, value, settings);
+      if (!status.ok()) return status;
+    }
+    return settings;
+  }
+
+ private:
+  absl::Status wrong(const std::string& pointer, const std::string& sentence) const {
+    return json_.complaint(pointer, sentence);
+  }
+  static std::string below(const std::string& pointer, const std::string& key) {
+    return (Json::json_pointer(pointer) / key).to_string();
+  }
+
+  absl::Status member(const std::string& key, const Json& value, Settings& settings) const {
+    const std::string at = below("", key);
+    if (key == "$schema") return absl::OkStatus();
+    if (key == "select") return patterns(at, value, settings.select);
+    if (key == "ignore") return patterns(at, value, settings.ignore);
+    if (key == "severity") return severities(at, value, settings);
+    if (key == "thresholds") return thresholds(at, value, settings);
+    if (key == "per-path-ignores") return paths(at, value, settings);
+    return wrong(at, absl::StrCat("there is no setting \"", key, "\"", meant(nearest(key, kKeys)),
+                                  " (docs/castscope.schema.json has them all)"));
+  }
+
+  absl::Status known_rule(const std::string& at, const std::string& name) const {
+    if (find_rule(name) != nullptr) return absl::OkStatus();
+    return wrong(at, absl::StrCat("there is no rule \"", name, "\"", meant(nearest_rule(name)),
+                                  " (`castscope rules` lists them)"));
+  }
+  absl::Status known_pattern(const std::string& at, const std::string& pattern) const {
+    if (!pattern.ends_with('*')) return known_rule(at, pattern);
+    const auto rules = all_rules();
+    const bool any =
+        std::any_of(rules.begin(), rules.end(), [&](const Rule* rule) { return names_rule(pattern, rule->name); });
+    return any ? absl::OkStatus() : wrong(at, absl::StrCat("no rule's name begins like \"", pattern, "\""));
+  }
+
+  absl::Status patterns(const std::string& at, const Json& value, std::vector<std::string>& into) const {
+    if (!value.is_array()) return wrong(at, "this is a list of rules: [\"cache-grows\", \"dtype-*\"]");
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      const std::string entry = below(at, std::to_string(i));
+      if (!value[i].is_string()) return wrong(entry, "a rule's name is a text in quotation marks");
+      if (absl::Status status = known_pattern(entry, value[i]); !status.ok()) return status;
+      into.push_back(value[i]);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status severities(const std::string& at, const Json& value, Settings& settings) const {
+    if (!value.is_object()) return wrong(at, "this is an object of rules and severities: {\"cache-grows\": \"error\"}");
+    for (const auto& [rule, level] : value.items()) {
+      const std::string entry = below(at, rule);
+      if (absl::Status status = known_rule(entry, rule); !status.ok()) return status;
+      const std::string word = level.is_string() ? level.get<std::string>() : level.dump();
+      if (!is_severity(word))
+        return wrong(entry, absl::StrCat(word, " is no severity", meant(nearest(word, kSeverities)),
+                                         " (error, warning, performance, info)"));
+      settings.severity[rule] = word;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status thresholds(const std::string& at, const Json& value, Settings& settings) const {
+    if (!value.is_object()) return wrong(at, "this is an object of rules: {\"cache-grows\": {\"entries\": 32}}");
+    for (const auto& [rule, numbers] : value.items()) {
+      const std::string entry = below(at, rule);
+      if (absl::Status status = known_rule(entry, rule); !status.ok()) return status;
+      if (!numbers.is_object()) return wrong(entry, "a rule's thresholds are an object: {\"entries\": 32}");
+      for (const auto& [name, number] : numbers.items()) {
+        if (absl::Status status = threshold(below(entry, name), *find_rule(rule), name, number); !status.ok())
+          return status;
+        settings.thresholds[rule][name] = number;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status threshold(const std::string& at, const Rule& rule, const std::string& name, const Json& number) const {
+    std::vector<std::string_view> names;
+    for (const Threshold& threshold : rule.thresholds) names.push_back(threshold.name);
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      return wrong(at, absl::StrCat(std::string(rule.name), " has no threshold \"", name, "\"",
+                                    meant(nearest(name, names)), " (", names_of(rule), ")"));
+    if (!number.is_number() || !(number.get<double>() >= 0) || !std::isfinite(number.get<double>()))
+      return wrong(at, "a threshold is a number, 0 or more");
+    return absl::OkStatus();
+  }
+
+  absl::Status paths(const std::string& at, const Json& value, Settings& settings) const {
+    if (!value.is_object()) return wrong(at, "this is an object of paths and rules: {\"tests/*\": [\"dtype-*\"]}");
+    for (const auto& [path, rules] : value.items()) {
+      Settings::PathIgnore ignore{path, {}};
+      if (path.empty()) return wrong(below(at, path), "a path is missing: \"tests/*\" means all files in there");
+      if (absl::Status status = patterns(below(at, path), rules, ignore.rules); !status.ok()) return status;
+      settings.per_path.push_back(std::move(ignore));
+    }
+    return absl::OkStatus();
+  }
+
+  const PlacedJson& json_;
+};
+
+}  // namespace
+
+absl::StatusOr<Settings> parse_settings(const std::string& text, const std::string& file) {
+  absl::StatusOr<PlacedJson> json = PlacedJson::parse(text, file);
+  if (!json.ok()) return json.status();
+  absl::StatusOr<Settings> settings = SettingsParser(*json).parse();
+  if (settings.ok()) {
+    std::error_code gone;  // the present folder: then only paths from the root are known
+    settings->file = file;
+    settings->folder = fs::absolute(file, gone).lexically_normal().parent_path().string();
+  }
+  return settings;
+}
+
+absl::StatusOr<Settings> read_settings(const std::string& file) {
+  struct stat info {};
+  if (stat(file.c_str(), &info) != 0)
+    return absl::NotFoundError(absl::StrCat(file, ": the settings cannot be read (", std::strerror(errno), ")"));
+  if (!S_ISREG(info.st_mode) || static_cast<std::uintmax_t>(info.st_size) > kLargest)
+    return absl::InvalidArgumentError(absl::StrCat(file, ": settings are an ordinary file of at most 1 MiB"));
+  std::ifstream stream(file, std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
+  if (!stream) return absl::NotFoundError(absl::StrCat(file, ": the settings cannot be read; check the file's rights"));
+  return parse_settings(text, file);
+}
+
+std::string find_settings(const std::string& folder, const std::string& home) {
+  std::error_code ignored;
+  for (fs::path at = folder; !at.empty(); at = at.parent_path()) {
+    const fs::path file = at / "castscope.json";
+    if (fs::is_regular_file(file, ignored)) return file.string();
+    const bool is_top = !at.has_relative_path();
+    if (is_top || fs::exists(at / ".git", ignored) || at.string() == home) break;
+  }
+  return "";
+}
+
+}  // namespace castscope::rules

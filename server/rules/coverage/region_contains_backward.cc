@@ -1,0 +1,108 @@
+// region-contains-backward: backward() is called inside an autocast region. Backward nodes that compute anew (a custom
+// Function without custom_bwd, checkpointed code) then compute in the region's dtype, which their forward may not have.
+//
+// autograd.grad inside a region may be part of a forward pass (forces, gradient penalties): it counts only where
+// autocast cast something in it. One for a device that nothing works on does nothing (region-wrong-device). A region
+// around a whole loop is told by region-spans-steps.
+#include <algorithm>
+#include <map>
+
+#include "server/rules/counts.h"
+#include "server/rules/coverage/region_work.h"
+#include "server/rules/finding.h"
+#include "server/rules/places.h"
+#include "server/rules/regions.h"
+
+namespace castscope::rules {
+namespace {
+
+struct Place {
+  std::uint32_t stack = 0;
+  const store::Region* region = nullptr;
+  std::uint64_t calls = 0, casts = 0;
+};
+
+std::uint64_t casts_in_backward(const store::RunData& data, std::uint32_t region) {
+  std::uint64_t casts = 0;
+  for (const store::SiteUse& use : data.site_uses) {
+    const store::Site& site = data.site(use.site);
+    if (site.phase != lanes::Phase::kBackward || site.cause != lanes::Cause::kAutocast) continue;
+    if (is_within(data, site.region, region)) casts += use.counts.casts;
+  }
+  return casts;
+}
+
+bool is_around_a_loop(const store::RunData& data, std::uint32_t region) {
+  for (; region != 0; region = data.region(region).parent)
+    if (spans_steps(data, data.region(region), kStepsOfALoop)) return true;
+  return false;
+}
+
+// The innermost one that does something for its device.
+const store::Region* region_around(const store::RunData& data, std::uint32_t innermost,
+                                   const std::vector<bool>& wrong) {
+  const store::Region* region = enabled_for_any_device(data, innermost);
+  while (region != nullptr && wrong[region->id]) region = enabled_for_any_device(data, region->parent);
+  return region;
+}
+
+void tell(Inquiry& inquiry, const Place& place) {
+  const store::RunData& data = inquiry.data;
+  Finding& finding = inquiry.add(place.stack);
+  const std::string opened_at = line_of(data, place.region->stack).short_text();
+  finding.title = "backward runs under autocast: it is called inside the region opened at " + opened_at;
+  finding.evidence_number = {{"calls", place.calls}, {"casts_in_backward", place.casts}};
+  finding.evidence_text = {{"region", region_text(*place.region)}, {"region_opened_at", opened_at}};
+  add_related(finding, data, place.region->stack);
+  finding.fix =
+      "Let the region end after the loss and call backward() outside it: backward operators run in the dtype of "
+      "their forward by themselves.";
+}
+
+void judge_backward(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  constexpr std::uint16_t kGradientsAskedFor = 1;  // FactKind::kBackward
+  const std::vector<std::uint64_t> seen = times_of_facts(data);
+  const std::vector<bool> wrong_device = regions_of_wrong_device(data);
+  std::map<Line, Place> places;
+  for (const store::Fact& fact : data.facts) {
+    if (fact.kind != lanes::FactKind::kBackward) continue;
+    const store::Region* region = region_around(data, fact.subject, wrong_device);
+    const std::uint64_t calls = seen[fact.id];
+    if (region == nullptr || calls == 0 || is_around_a_loop(data, fact.subject)) continue;
+    const std::uint64_t casts = casts_in_backward(data, region->id);
+    if (fact.detail == kGradientsAskedFor && casts == 0) continue;
+    Place& place = places[line_of(data, fact.stack)];
+    if (place.stack == 0) place.stack = fact.stack;
+    if (place.region == nullptr) place.region = region;
+    place.calls += calls;
+    place.casts = std::max(place.casts, casts);
+  }
+  for (const auto& [at, place] : places) tell(inquiry, place);
+}
+
+}  // namespace
+
+extern const Rule region_contains_backward;
+const Rule region_contains_backward = {
+    .name = "region-contains-backward",
+    .severity = "warning",
+    .summary = "backward is called inside an autocast region",
+    .thresholds = {},
+    .explanation =
+        {.what = "backward() is called while autocast is on.",
+         .why = "PyTorch's own backward operators take the dtype of their forward. What else runs in backward is "
+                "cast by the region around the call: products in a custom Function, recomputed code. The "
+                "documentation advises against it.",
+         .example = R"(import torch
+
+layer = torch.nn.Linear(32, 32)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    loss = layer(torch.randn(2, 32)).float().sum()
+    loss.backward()  # belongs after the region)",
+         .fix = "Call `backward()` after the region.",
+         .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
+    .judge = judge_backward,
+};
+
+}  // namespace castscope::rules

@@ -1,0 +1,99 @@
+#include "server/rules/rules_test.h"
+
+namespace castscope::rules {
+namespace {
+
+using RegionContainsBackwardTest = RulesTest;
+
+std::uint32_t cast_in_backward(TestRun& run, std::uint32_t region) {
+  return run.site({.stack = run.line("train.py", 8),
+                   .region = region,
+                   .op = "",
+                   .role = Role::kActivation,
+                   .cause = lanes::Cause::kAutocast,
+                   .phase = lanes::Phase::kBackward,
+                   .from = kFloat32,
+                   .to = kBFloat16});
+}
+
+TEST_F(RegionContainsBackwardTest, S08_BackwardInsideTheRegion) {
+  expect_golden("S-08", judged([](TestRun& run) {
+                  const auto region = run.region("train.py", 5);
+                  const auto cast = cast_in_backward(run, region);
+                  const auto call = run.fact(FactKind::kBackward, 12, {.subject = region, .text = ""});
+                  for (int i = 0; i < 3; ++i) run.enter(region).backward(call).cast(cast, kOther).exit().optimizer();
+                }));
+}
+
+TEST_F(RegionContainsBackwardTest, S08_WithoutACastInIt) {
+  const auto findings = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    run.enter(region).backward(run.fact(FactKind::kBackward, 12, {.subject = region, .text = ""})).exit();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].location->line, 12);
+}
+
+TEST_F(RegionContainsBackwardTest, S08_OfADeviceThatNothingWorksOn) {
+  for (const bool within_another : {false, true}) {
+    auto findings = judged([&](TestRun& run) {
+      auto info = TestRun::default_region();
+      if (within_another) run.enter(info.parent = run.region("train.py", 4));
+      info.device = 13;
+      const auto region = run.region("train.py", 5, info);
+      const auto use = run.use({.op = "aten::mm", .operands = {operand(kFloat32)}, .flags = lanes::kUseEligible});
+      run.enter(region).deep().called(use).shallow();
+      run.backward(run.fact(FactKind::kBackward, 12, {.subject = region, .text = ""})).exit();
+      if (within_another) run.exit();
+    });
+    std::erase_if(findings, [](const Finding& f) { return f.rule != "region-contains-backward"; });
+    EXPECT_EQ(findings.size(), within_another ? 1u : 0u);
+  }
+}
+
+TEST_F(RegionContainsBackwardTest, S08_BackwardAfterTheRegion) {
+  expect_none(judged(
+      [](TestRun& run) { run.enter(run.region("train.py", 5)).exit().backward(run.fact(FactKind::kBackward, 12)); }));
+}
+
+TEST_F(RegionContainsBackwardTest, InADisabledRegionWithinOne) {
+  expect_none(judged([](TestRun& run) {
+    const auto outer = run.region("train.py", 5);
+    auto info = TestRun::default_region();
+    info.parent = outer;
+    info.nesting = 2;
+    info.enabled = false;
+    const auto inner = run.region("train.py", 6, info);
+    run.enter(outer).enter(inner).backward(run.fact(FactKind::kBackward, 12, {.subject = inner, .text = ""}));
+    run.exit().exit();
+  }));
+}
+
+// Forces of a potential, a gradient penalty: part of the forward pass.
+TEST_F(RegionContainsBackwardTest, GradientsAskedFor) {
+  const auto act = [](TestRun& run, bool casts) {
+    const auto region = run.region("train.py", 5);
+    const auto cast = cast_in_backward(run, region);
+    const auto call = run.fact(FactKind::kBackward, 12, {.subject = region, .detail = 1, .text = ""});
+    run.enter(region).seen(call);
+    if (casts) run.cast(cast, kOther);
+    run.exit();
+  };
+  expect_none(judged([&](TestRun& run) { act(run, false); }));
+  EXPECT_EQ(judged([&](TestRun& run) { act(run, true); }).size(), 1u);
+}
+
+TEST_F(RegionContainsBackwardTest, S07_ARegionAroundTheLoopIsToldAsThat) {
+  const auto findings = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto call = run.fact(FactKind::kBackward, 12, {.subject = region, .text = ""});
+    run.enter(region);
+    for (int i = 0; i < 3; ++i) run.backward(call).optimizer();
+    run.exit();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].rule, "region-spans-steps");
+}
+
+}  // namespace
+}  // namespace castscope::rules

@@ -1,0 +1,91 @@
+// region-disabled-silently: the code asked for autocast and got a region in which it is off, because the device is not
+// there or the dtype is none that autocast knows. PyTorch says so once, in a warning; the job then runs in float32.
+// What the code itself switches off (enabled=False) is what it wants.
+#include <algorithm>
+#include <map>
+
+#include "server/rules/counts.h"
+#include "server/rules/coverage/region_work.h"
+#include "server/rules/places.h"
+#include "server/rules/regions.h"
+#include "server/rules/rules.h"
+#include "server/store/names.h"
+
+namespace castscope::rules {
+namespace {
+
+struct Place {
+  const store::Region* region = nullptr;
+  std::uint64_t entered = 0;
+  std::uint64_t operators = 0;  // that autocast would have cast
+  std::vector<const store::OperatorUse*> uses;
+};
+
+void count_work(const store::RunData& data, const store::Region& region, const std::vector<std::uint64_t>& times,
+                Place& place) {
+  for (const store::OperatorUse& use : data.operator_uses) {
+    if (!is_within(data, use.region, region.id) || !is_uncast_work(use)) continue;
+    if (std::find(place.uses.begin(), place.uses.end(), &use) != place.uses.end()) continue;  // of a region inside
+    place.operators += times[use.id];
+    place.uses.push_back(&use);
+  }
+}
+
+void tell(Inquiry& inquiry, const Place& place) {
+  const store::Region& region = *place.region;
+  const std::string device(store::device_name(region.device)), dtype(store::dtype_name(region.dtype));
+  const bool no_device = region.flags & lanes::kRegionNoDevice;
+  Finding& finding = inquiry.add(region.stack);
+  finding.title = "autocast for " + device + " is asked for here and stays off: " +
+                  (no_device ? "there is no " + device + " device" : dtype + " is no dtype that it casts to");
+  finding.evidence_number = {{"entered", place.entered}, {"uncast_operators_in_deep_steps", place.operators}};
+  finding.evidence_text = {
+      {"device", device}, {"dtype", dtype}, {"reason", no_device ? "device_not_available" : "dtype_not_supported"}};
+  if (!place.uses.empty()) finding.evidence_text.emplace_back("operators", operators_text(place.uses));
+  finding.fix = no_device
+                    ? "Take the device from the data (torch.autocast(x.device.type)). Where a run without " + device +
+                          " is meant to be in float32, say so: enabled=torch." + device + ".is_available()."
+                    : "Pass dtype=torch.bfloat16 (or torch.float16); where " + dtype +
+                          " is meant, pass enabled=False, or leave the region out.";
+}
+
+void judge_disabled(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  const std::vector<std::uint64_t> times = times_of_uses(data);
+  std::map<Line, Place> places;
+  for (const store::Region& region : data.regions) {
+    if (!(region.flags & lanes::kRegionAskedEnabled) || region.enabled) continue;
+    if (has_enabled_beside(data, region)) continue;  // code that asks for several devices and gets one of them
+    Place& place = places[line_of(data, region.stack)];
+    if (place.region == nullptr) place.region = &region;
+    place.entered += stays_in(data, region.id).entered;
+    count_work(data, region, times, place);
+  }
+  for (const auto& [at, place] : places) tell(inquiry, place);
+}
+
+}  // namespace
+
+extern const Rule region_disabled_silently;
+const Rule region_disabled_silently = {
+    .name = "region-disabled-silently",
+    .severity = "warning",
+    .summary = "a region that should have autocast on has it off: no such device, or a dtype that it does not know",
+    .thresholds = {},
+    .explanation = {.what = "The code enters an autocast region and autocast stays off in it.",
+                    .why = "Without the device, or with a dtype other than float16 and bfloat16, PyTorch makes a "
+                           "disabled region of it and says so once, in a warning. Everything runs in float32, at the "
+                           "price of float32.",
+                    .example = R"(import torch
+
+layer = torch.nn.Linear(32, 32)
+with torch.autocast("cpu", dtype=torch.float32):  # stays off
+    print(layer(torch.randn(2, 32)).dtype))",
+                    .fix =
+                        "Take the device from the tensors, pass a dtype that autocast knows, and pass `enabled=False` "
+                        "where float32 is meant.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
+    .judge = judge_disabled,
+};
+
+}  // namespace castscope::rules

@@ -1,0 +1,67 @@
+#include "server/rules/rules_test.h"
+
+namespace castscope::rules {
+namespace {
+
+using RegionDisabledSilentlyTest = RulesTest;
+
+constexpr std::uint8_t kCuda = 1;
+
+store::RegionInfo disabled(std::uint8_t device, std::uint8_t dtype, std::uint8_t flags) {
+  store::RegionInfo region = TestRun::default_region();
+  region.device = device;
+  region.dtype = dtype;
+  region.enabled = false;
+  region.flags = flags;
+  return region;
+}
+constexpr std::uint8_t kNoDevice = lanes::kRegionAskedEnabled | lanes::kRegionNoDevice;
+constexpr std::uint8_t kBadDtype = lanes::kRegionAskedEnabled | lanes::kRegionBadDtype;
+
+TEST_F(RegionDisabledSilentlyTest, C44_CudaWithoutAGpu) {
+  expect_golden("C-44", judged([](TestRun& run) {
+                  const auto region = run.region("train.py", 5, disabled(kCuda, kFloat16, kNoDevice));
+                  const auto linear = run.use({.op = "aten::linear",
+                                               .line = 8,
+                                               .operands = {operand(kFloat32), operand(kFloat32, Role::kWeight)},
+                                               .flags = lanes::kUseEligible});
+                  run.deep();
+                  for (int i = 0; i < 2; ++i) run.enter(region).called(linear, 3).exit();
+                }));
+}
+
+TEST_F(RegionDisabledSilentlyTest, C45_Float32) {
+  expect_golden("C-45", judged([](TestRun& run) {
+                  const auto region = run.region("train.py", 5, disabled(0, kFloat32, kBadDtype));
+                  run.enter(region).exit();
+                }));
+}
+
+TEST_F(RegionDisabledSilentlyTest, WithoutDeepStepsToo) {
+  const auto findings = judged([](TestRun& run) {
+    run.enter(run.region("train.py", 5, disabled(kCuda, kFloat16, kNoDevice))).exit();
+    run.enter(run.region("train.py", 5, disabled(kCuda, kFloat16, kNoDevice | lanes::kRegionDefaultDtype))).exit();
+  });
+  ASSERT_EQ(findings.size(), 1u);  // of one place
+  EXPECT_FALSE(findings[0].deep_only);
+}
+
+TEST_F(RegionDisabledSilentlyTest, C44_DisabledByTheCodeItself) {
+  expect_none(judged([](TestRun& run) {
+    run.enter(run.region("train.py", 5, disabled(kCuda, kFloat16, 0))).exit();
+    run.enter(run.region("train.py", 6, disabled(0, kFloat32, lanes::kRegionDefaultDtype))).exit();
+  }));
+}
+
+TEST_F(RegionDisabledSilentlyTest, OneOfSeveralDevicesIsThere) {
+  expect_none(judged([](TestRun& run) {
+    const auto cpu = run.region("train.py", 5);
+    store::RegionInfo info = disabled(kCuda, kFloat16, kNoDevice);
+    info.parent = cpu;
+    info.nesting = 2;
+    run.enter(cpu).enter(run.region("train.py", 6, info)).exit().exit();
+  }));
+}
+
+}  // namespace
+}  // namespace castscope::rules

@@ -1,0 +1,162 @@
+// region-empty: a region in which nothing ran that autocast could cast, not once, while the work that it was put around
+// ran outside: it ends before. So it is with a decorated class, generator function or coroutine function, whose call
+// only makes what runs later, and with a `with` around a lazy call.
+//
+// Most empty regions are harmless: they load a checkpoint, or had nothing to do. Work counts as theirs where the call
+// is known to run later, or where it ran further on in the same function and that function opens no region that works.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "server/rules/counts.h"
+#include "server/rules/coverage/region_work.h"
+#include "server/rules/finding.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
+
+namespace castscope::rules {
+namespace {
+
+struct Place {
+  const store::Region* region = nullptr;
+  std::uint64_t entered = 0, operators = 0;
+  std::vector<const store::OperatorUse*> missed;
+  std::set<std::uint32_t> counted;  // of them
+};
+
+bool is_of_function(const store::CodeLocation& frame, const store::CodeLocation& function) {
+  return frame.file == function.file && frame.function == function.function;
+}
+
+// Regions, by id, in which, or within which, there was something that autocast has a kernel for, on any device. What
+// was traced there is work too.
+std::vector<bool> working_regions(const store::RunData& data) {
+  std::vector<bool> working(data.regions.size() + 1);
+  const auto mark = [&](std::uint32_t id) {
+    for (; id != 0; id = data.region(id).parent) working[id] = true;
+  };
+  for (const store::SiteUse& use : data.site_uses) {
+    const lanes::Cause cause = data.site(use.site).cause;
+    const bool autocasts = cause == lanes::Cause::kAutocast || cause == lanes::Cause::kScript;
+    if (autocasts && !use.counts.empty()) mark(data.site(use.site).region);
+  }
+  for (const store::OperatorUse& use : data.operator_uses)
+    if (use.is(lanes::kUseEligible) || is_made_of_products(use.op)) mark(use.region);
+  return working;
+}
+
+// Another region, opened by the same function, does what it is there for: then what runs outside of it is meant to.
+bool function_has_working_region(const store::RunData& data, const std::vector<bool>& working,
+                                 const store::CodeLocation& function) {
+  return std::any_of(data.regions.begin(), data.regions.end(), [&](const store::Region& region) {
+    if (!region.enabled || !working[region.id]) return false;
+    const auto opened = opening_frame(data, region);
+    return opened && is_of_function(*opened, function);
+  });
+}
+
+// It ran in a call that `function` made at this line or further on.
+bool is_later_in(const store::RunData& data, const store::OperatorUse& use, const store::CodeLocation& function) {
+  const auto& frames = frames_of(data, use.stack);
+  return std::any_of(frames.begin(), frames.end(), [&](const store::CodeLocation& frame) {
+    return is_of_function(frame, function) && frame.line >= function.line;
+  });
+}
+
+struct Known {
+  std::vector<bool> working;
+  std::vector<Processes> regions_processes, uses_processes;
+};
+
+std::vector<const store::OperatorUse*> missed_work(const store::RunData& data, const Known& known,
+                                                   const store::Region& region, const store::CodeLocation& function) {
+  const bool runs_later = region.flags & lanes::kRegionRunsLater;
+  std::vector<const store::OperatorUse*> missed;
+  if (!runs_later && function_has_working_region(data, known.working, function)) return missed;
+  for (const store::OperatorUse& use : data.operator_uses) {
+    const bool forward = use.phase != lanes::Phase::kBackward;
+    if (use.region != 0 || !forward || !is_uncast_work(use)) continue;
+    if (!share_one(known.regions_processes[region.id], known.uses_processes[use.id])) continue;
+    if (runs_later || is_later_in(data, use, function)) missed.push_back(&use);
+  }
+  return missed;
+}
+
+void tell(Inquiry& inquiry, const Place& place) {
+  const store::RunData& data = inquiry.data;
+  const bool runs_later = place.region->flags & lanes::kRegionRunsLater;
+  const std::string first = line_of(data, place.missed.front()->stack).short_text();
+  Finding& finding = inquiry.add(place.region->stack);
+  finding.title = std::string("this autocast region does nothing: ") +
+                  (runs_later ? "the decorated call only makes what runs later" : "it ends before the work begins") +
+                  ", and " + place.missed.front()->op + " at " + first + " runs in float32";
+  finding.evidence_number = {{"entered", place.entered}, {"operators_outside_in_float32", place.operators}};
+  finding.evidence_text = {{"region", region_text(*place.region)},
+                           {"operators", operators_text(place.missed)},
+                           {"first_operator_at", first}};
+  add_related(finding, data, place.missed.front()->stack);
+  finding.deep_only = true;
+  finding.fix = runs_later
+                    ? "Decorate what does the work: a class's forward instead of the class; in a generator or a "
+                      "coroutine open the region inside, around the computation, and not across a yield or await."
+                    : "Put the work into the region: " + first + " runs after it has ended.";
+}
+
+void judge_empty(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  const Known known = {working_regions(data), processes_of_regions(data), processes_of_uses(data)};
+  const std::vector<std::uint64_t> times = times_of_uses(data);
+  std::map<Line, Place> places;
+  for (const store::Region& region : data.regions) {
+    if (region.kind != lanes::RegionKind::kContext || !region.enabled || known.working[region.id]) continue;
+    if (enabled_for_any_device(data, region.parent) != nullptr) continue;
+    const auto function = opening_frame(data, region);
+    if (!function) continue;
+    const auto missed = missed_work(data, known, region, *function);
+    if (missed.empty()) continue;
+    Place& place = places[line_of(data, region.stack)];
+    if (place.region == nullptr) place.region = &region;
+    place.entered += stays_in(data, region.id).entered;
+    for (const store::OperatorUse* use : missed) {
+      if (!place.counted.insert(use->id).second) continue;
+      place.missed.push_back(use);
+      place.operators += times[use->id];
+    }
+  }
+  for (const auto& [at, place] : places) tell(inquiry, place);
+}
+
+}  // namespace
+
+extern const Rule region_empty;
+const Rule region_empty = {
+    .name = "region-empty",
+    .severity = "warning",
+    .summary = "a region ends before the work that it is meant for begins",
+    .thresholds = {},
+    .explanation = {.what =
+                        "An autocast region is entered and left without a single operator that it could cast, and the "
+                        "work runs outside.",
+                    .why =
+                        "A decorator covers the call. The call of a class makes an object, that of a generator or a "
+                        "coroutine function makes a generator or a coroutine: the body runs later, without autocast, "
+                        "in float32.",
+                    .example = R"(import torch
+
+@torch.autocast("cpu", dtype=torch.bfloat16)
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(32, 32)
+
+    def forward(self, x):  # belongs here
+        return self.layer(x)
+
+model = Net()
+print(model(torch.randn(2, 32)).dtype))",
+                    .fix = "Decorate `forward`, or open the region inside the function.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
+    .judge = judge_empty,
+};
+
+}  // namespace castscope::rules

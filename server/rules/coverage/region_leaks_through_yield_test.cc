@@ -1,0 +1,33 @@
+#include "server/rules/rules_test.h"
+
+namespace castscope::rules {
+namespace {
+
+using RegionLeaksThroughYieldTest = RulesTest;
+
+TEST_F(RegionLeaksThroughYieldTest, S11_AnotherCoroutineRunsInIt) {
+  expect_golden("S-11", judged([](TestRun& run) {
+                  const auto region = run.region("serve.py", 5);
+                  const auto leak =
+                      run.fact(FactKind::kRegionLeaked, 20, {.subject = region, .text = "aten::linear"}, "serve.py");
+                  const auto again =
+                      run.fact(FactKind::kRegionLeaked, 22, {.subject = region, .text = "aten::mm"}, "serve.py");
+                  run.deep().enter(region).exit().seen(leak, 3).seen(again);
+                }));
+}
+
+TEST_F(RegionLeaksThroughYieldTest, S11_NoAwaitInside) {
+  expect_none(judged([](TestRun& run) { run.deep().enter(run.region("serve.py", 5)).exit(); }));
+}
+
+// A fact that was defined and never counted was not seen.
+TEST_F(RegionLeaksThroughYieldTest, NotSeen) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("serve.py", 5);
+    run.fact(FactKind::kRegionLeaked, 20, {.subject = region, .text = "aten::linear"}, "serve.py");
+    run.deep().enter(region).exit();
+  }));
+}
+
+}  // namespace
+}  // namespace castscope::rules

@@ -1,0 +1,73 @@
+// region-never-closed: a region was entered and never left: by hand (__enter__), twice for one exit, or by a generator
+// that was never run to its end. Told when its thread or process has ended; a `with` that a job ended inside of is
+// none.
+#include <map>
+
+#include "server/rules/counts.h"
+#include "server/rules/coverage/region_work.h"
+#include "server/rules/places.h"
+#include "server/rules/rules.h"
+
+namespace castscope::rules {
+namespace {
+
+struct Place {
+  const store::Region* region = nullptr;
+  std::uint64_t left_open = 0;
+  Stays stays;
+};
+
+void tell(Inquiry& inquiry, const Place& place) {
+  Finding& finding = inquiry.add(place.region->stack);
+  finding.title = "the autocast region entered here is never left: autocast stays on, and its cache is never cleared";
+  finding.evidence_number = {
+      {"left_open", place.left_open}, {"entered", place.stays.entered}, {"exited", place.stays.exited}};
+  finding.evidence_text = {{"region", region_text(*place.region)}};
+  finding.fix = "Enter it by `with`, or call __exit__(None, None, None) once for each __enter__(), in a `finally`.";
+}
+
+void judge_closed(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  const std::vector<std::uint64_t> seen = times_of_facts(data);
+  std::map<Line, Place> places;
+  for (const store::Fact& fact : data.facts) {
+    if (fact.kind != lanes::FactKind::kRegionNeverLeft || fact.subject == 0) continue;
+    const store::Region& region = data.region(fact.subject);
+    const std::uint64_t times = seen[fact.id];
+    if (!region.enabled || times == 0) continue;
+    Place& place = places[line_of(data, region.stack)];
+    if (place.region == nullptr) place.region = &region;
+    place.left_open += times;
+    const Stays stays = stays_in(data, region.id);
+    place.stays.entered += stays.entered;
+    place.stays.exited += stays.exited;
+  }
+  for (const auto& [at, place] : places) tell(inquiry, place);
+}
+
+}  // namespace
+
+extern const Rule region_never_closed;
+const Rule region_never_closed = {
+    .name = "region-never-closed",
+    .severity = "warning",
+    .summary = "a region is entered and never left",
+    .thresholds = {},
+    .explanation = {.what = "An autocast region is entered without ever being left.",
+                    .why =
+                        "Autocast stays on for all that the thread does afterwards, evaluation and optimizer included, "
+                        "and the copies of the weights that it keeps are never let go: they are used on when the "
+                        "weights have changed.",
+                    .example = R"(import torch
+
+region = torch.autocast("cpu", dtype=torch.bfloat16)
+region.__enter__()  # once too often
+with region:
+    torch.nn.Linear(32, 32)(torch.randn(2, 32))
+print(torch.is_autocast_enabled("cpu")))",
+                    .fix = "Enter regions by `with`; `contextlib.ExitStack` where they end elsewhere.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
+    .judge = judge_closed,
+};
+
+}  // namespace castscope::rules

@@ -1,0 +1,46 @@
+// Questions about regions and what was seen to run in them, and in none.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/store/run_data.h"
+
+namespace castscope::rules {
+
+// In float32, by an operator that autocast would have cast down.
+bool is_uncast_work(const store::OperatorUse&);
+
+// The innermost region that has autocast on for its device, from this one outwards: one of the same device within it
+// may have it off. nullptr when there is none.
+const store::Region* enabled_for_any_device(const store::RunData&, std::uint32_t region);
+// Other regions that have autocast on around this one, or within.
+bool has_enabled_beside(const store::RunData&, const store::Region&);
+// For each region, by id, whether something of its own device went through autocast's kernels, in it or within: cast or
+// not. Counted in every step, not in deep ones alone.
+std::vector<bool> regions_with_casts(const store::RunData&);
+
+// For each region, by id, whether all that was seen in it, or within, works on other devices than its own: it does
+// nothing (region-wrong-device).
+std::vector<bool> regions_of_wrong_device(const store::RunData&);
+
+// The frame that opens it, when that is the user's own code: the first one that is not PyTorch's autocast itself.
+std::optional<store::CodeLocation> opening_frame(const store::RunData&, const store::Region&);
+
+// How often, in all processes.
+struct Stays {
+  std::uint64_t entered = 0, exited = 0, most_optimizer_steps = 0;
+};
+Stays stays_in(const store::RunData&, std::uint32_t region);
+// That a region holds so many optimizer steps makes it one around a loop.
+inline constexpr std::uint64_t kStepsOfALoop = 2;
+bool spans_steps(const store::RunData&, const store::Region&, std::uint64_t steps);
+
+// "bfloat16 autocast for cpu"
+std::string region_text(const store::Region&);
+// The names of operators, each once, in the order given: "aten::linear, aten::mm and 3 others".
+std::string operators_text(const std::vector<const store::OperatorUse*>&);
+
+}  // namespace castscope::rules

@@ -1,0 +1,97 @@
+// region-wrong-device: a region for one device, and every operator seen in it that autocast could have cast works on
+// tensors of another. Not when a region of the right device is around them, nor when anything of the region's own
+// device was there to cast.
+#include <map>
+
+#include "server/rules/counts.h"
+#include "server/rules/coverage/region_work.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
+#include "server/rules/regions.h"
+#include "server/rules/rules.h"
+#include "server/store/names.h"
+
+namespace castscope::rules {
+namespace {
+
+struct Place {
+  const store::Region* region = nullptr;
+  std::vector<const store::OperatorUse*> uses;
+  std::uint64_t entered = 0, operators = 0;
+};
+
+// Operators that autocast could have cast, on the region's device and on others, where it let them be; by region.
+struct Work {
+  bool own = false;
+  std::vector<const store::OperatorUse*> strangers;
+};
+std::vector<Work> work_in_regions(const store::RunData& data) {
+  std::vector<Work> work(data.regions.size() + 1);
+  for (const store::OperatorUse& use : data.operator_uses) {
+    const bool stranger = is_uncast_work(use) && region_of_device(data, use) == nullptr;
+    for (std::uint32_t id = use.region; id != 0; id = data.region(id).parent) {
+      if (data.region(id).device != use.device) {
+        if (stranger) work[id].strangers.push_back(&use);
+      } else if (use.is(lanes::kUseEligible) || is_made_of_products(use.op)) {
+        work[id].own = true;
+      }
+    }
+  }
+  return work;
+}
+
+void tell(Inquiry& inquiry, const Place& place) {
+  const std::string device(store::device_name(place.region->device));
+  const std::string other(store::device_name(place.uses.front()->device));
+  Finding& finding = inquiry.add(place.region->stack);
+  finding.title = "autocast is on for " + device + " here, but the operators in it work on " + other +
+                  " tensors: it does nothing for them";
+  finding.evidence_number = {{"entered", place.entered}, {"operators_not_cast", place.operators}};
+  finding.evidence_text = {
+      {"region_device", device}, {"operators_device", other}, {"operators", operators_text(place.uses)}};
+  finding.deep_only = true;
+  finding.fix =
+      "Take the device from the data: torch.autocast(x.device.type), or move model and data to " + device + " before.";
+}
+
+void judge_device(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  const std::vector<Work> work = work_in_regions(data);
+  const std::vector<bool> with_casts = regions_with_casts(data);
+  const std::vector<std::uint64_t> times = times_of_uses(data);
+  std::map<Line, Place> places;
+  for (const store::Region& region : data.regions) {
+    const auto& [own, strangers] = work[region.id];
+    if (region.kind != lanes::RegionKind::kContext || !region.enabled) continue;
+    if (own || strangers.empty() || with_casts[region.id]) continue;
+    Place& place = places[line_of(data, region.stack)];
+    if (place.region == nullptr) place.region = &region;
+    place.entered += stays_in(data, region.id).entered;
+    for (const store::OperatorUse* use : strangers) place.operators += times[use->id];
+    place.uses.insert(place.uses.end(), strangers.begin(), strangers.end());
+  }
+  for (const auto& [at, place] : places) tell(inquiry, place);
+}
+
+}  // namespace
+
+extern const Rule region_wrong_device;
+const Rule region_wrong_device = {
+    .name = "region-wrong-device",
+    .severity = "warning",
+    .summary = "a region is for another device than that of every operator in it",
+    .thresholds = {},
+    .explanation = {.what = "An autocast region is for one device; the tensors in it are on another.",
+                    .why = "Autocast is switched on for one type of device. PyTorch accepts any that it has heard of, "
+                           "without a warning, and operators on other devices run as if there were no region.",
+                    .example = R"(import torch
+
+layer = torch.nn.Linear(32, 32)  # on the CPU
+with torch.autocast("xpu"):
+    print(layer(torch.randn(2, 32)).dtype))",
+                    .fix = "Take the device from the tensors: `torch.autocast(x.device.type)`.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
+    .judge = judge_device,
+};
+
+}  // namespace castscope::rules

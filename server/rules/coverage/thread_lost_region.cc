@@ -1,0 +1,164 @@
+// thread-lost-region: a thread computes in float32, without a region, what autocast is there for, whenever it is seen
+// while another thread is in a region: it was started, or given its work, from within. Autocast is a state of each
+// thread, and a new one begins without.
+//
+// A thread that goes its own way (an evaluation, a loader that multiplies matrices) is seen outside the others' regions
+// too, and is left alone; so is one that says what it wants by a region of its own, be it a disabled one.
+#include <algorithm>
+#include <map>
+
+#include "server/rules/coverage/region_work.h"
+#include "server/rules/finding.h"
+#include "server/rules/places.h"
+#include "server/store/names.h"
+
+namespace castscope::rules {
+namespace {
+
+// What the thread runs: its outermost function that is the user's own, or its innermost frame at all.
+Line thread_function(const store::RunData& data, std::uint32_t stack) {
+  const auto& frames = frames_of(data, stack);
+  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame)
+    if (store::is_users_own(*frame, data.torch_folders)) return {frame->file + ":" + frame->function, 0};
+  return frames.empty() ? Line() : Line{frames.front().file, frames.front().line};
+}
+
+// The program's first thread is nobody's: it begins with a module's code.
+bool is_started_thread(const store::RunData& data, std::uint32_t stack) {
+  const auto& frames = frames_of(data, stack);
+  if (frames.empty() || data.stacks[stack - 1].truncated) return false;
+  const std::string& function = frames.back().function;
+  return function != "<module>" && function != "_run_module_as_main";
+}
+
+struct Thread {
+  std::vector<const store::OperatorUse*> lost;  // in the order in which they were first seen
+  bool on_its_own = false;
+  std::uint64_t operators = 0;
+};
+
+// At one place, of all processes.
+struct Lost {
+  std::uint32_t stack = 0;
+  const store::Region* region = nullptr;
+  std::vector<const store::OperatorUse*> uses;
+  std::uint64_t operators = 0;
+};
+
+// Regions of the thread's process that have autocast on for this device: one of them was open meanwhile.
+std::vector<const store::Region*> regions_of_others(const store::RunData& data, std::uint32_t process,
+                                                    std::uint8_t device) {
+  std::vector<const store::Region*> regions;
+  for (const store::RegionUse& use : data.region_uses) {
+    const store::Region& region = data.region(use.region);
+    if (use.process == process && region.enabled && region.device == device) regions.push_back(&region);
+  }
+  return regions;
+}
+
+// Where it was opened, as far as there is but one place.
+const store::Region* open_region(const store::RunData& data, const std::vector<const store::Region*>& regions) {
+  const store::Region* only = nullptr;
+  for (const store::Region* region : regions) {
+    if (region->parent != 0) continue;
+    if (only != nullptr && line_of(data, only->stack) != line_of(data, region->stack)) return nullptr;
+    only = region;
+  }
+  return only;
+}
+
+bool has_line(const store::RunData& data, std::uint32_t stack) {
+  const auto& frames = frames_of(data, stack);
+  return std::any_of(frames.begin(), frames.end(),
+                     [&](const store::CodeLocation& frame) { return store::is_users_own(frame, data.torch_folders); });
+}
+
+void tell(Inquiry& inquiry, const Lost& lost) {
+  const store::RunData& data = inquiry.data;
+  const store::OperatorUse& first = *lost.uses.front();
+  const store::Region* region = lost.region;
+  Finding& finding = inquiry.add(lost.stack);
+  finding.title = first.op + " runs in float32 in a thread that autocast does not reach" +
+                  (region == nullptr ? std::string()
+                                     : ": the region opened at " + line_of(data, region->stack).short_text() +
+                                           " belongs to another thread");
+  finding.evidence_number = {{"operators_not_cast", lost.operators}};
+  finding.evidence_text = {{"first_operator", first.op}, {"operators", operators_text(lost.uses)}};
+  if (region != nullptr) {
+    finding.evidence_text.emplace_back("region_of_the_other_thread", line_of(data, region->stack).short_text());
+    add_related(finding, data, region->stack);
+  }
+  finding.deep_only = true;
+  finding.fix =
+      "Open the region inside the function that the thread runs (or decorate it with torch.autocast): the state of "
+      "autocast belongs to one thread. Where float32 is meant, say so by torch.autocast(…, enabled=False).";
+}
+
+// Of each process: what its threads ran.
+using Threads = std::map<std::pair<std::uint32_t, Line>, Thread>;
+Threads threads_without_region(const store::RunData& data) {
+  Threads threads;
+  for (const store::UseCount& count : data.use_counts) {
+    const store::OperatorUse& use = data.operator_use(count.use);
+    if (count.times == 0 || use.region != 0 || use.phase == lanes::Phase::kBackward || !is_uncast_work(use)) continue;
+    if (!is_started_thread(data, use.stack)) continue;
+    Thread& thread = threads[{count.process, thread_function(data, use.stack)}];
+    if (!use.is(lanes::kUseOthersOpen)) {
+      thread.on_its_own = true;
+      continue;
+    }
+    thread.lost.push_back(&use);
+    thread.operators += count.times;
+  }
+  return threads;
+}
+
+void judge_threads(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  std::map<Line, Lost> places;
+  for (const auto& [key, thread] : threads_without_region(data)) {
+    if (thread.lost.empty() || thread.on_its_own) continue;
+    const store::OperatorUse& first = *thread.lost.front();
+    const auto regions = regions_of_others(data, key.first, first.device);
+    if (regions.empty()) continue;
+    // A thread that runs nothing of the user's own (target=model) is told where the region is.
+    const std::uint32_t stack = has_line(data, first.stack) ? first.stack : regions.front()->stack;
+    Lost& lost = places[line_of(data, stack)];
+    if (lost.stack == 0) lost.stack = stack, lost.region = open_region(data, regions);
+    lost.operators += thread.operators;
+    lost.uses.insert(lost.uses.end(), thread.lost.begin(), thread.lost.end());
+  }
+  for (const auto& [at, lost] : places) tell(inquiry, lost);
+}
+
+}  // namespace
+
+extern const Rule thread_lost_region;
+const Rule thread_lost_region = {
+    .name = "thread-lost-region",
+    .severity = "warning",
+    .summary = "a thread started inside a region computes without autocast",
+    .thresholds = {},
+    .explanation = {.what = "A thread runs operators that autocast would cast, in no region, while another is in one.",
+                    .why =
+                        "The state of autocast belongs to the thread that entered the region. A thread that is started "
+                        "inside, or takes its work from there, begins without: it computes in float32.",
+                    .example = R"(import threading
+
+import torch
+
+layer = torch.nn.Linear(32, 32)
+
+def work():
+    print(layer(torch.randn(2, 32)).dtype)  # float32
+
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join())",
+                    .fix = "Open the region in the thread's own function.",
+                    .links = "https://docs.pytorch.org/docs/stable/notes/amp_examples.html#working-with-multiple-gpus"},
+    .judge = judge_threads,
+};
+
+}  // namespace castscope::rules

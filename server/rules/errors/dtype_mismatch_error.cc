@@ -1,0 +1,157 @@
+// dtype-mismatch-error: an operator raised because its arguments differ in dtype, a half among them: what autocast made
+// of one of them, and did not make of the other.
+#include <algorithm>
+
+#include "absl/strings/str_join.h"
+#include "server/rules/code_places.h"
+#include "server/rules/dtypes.h"
+#include "server/rules/errors/error_facts.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
+#include "server/rules/regions.h"
+#include "server/rules/rules.h"
+#include "server/rules/uses.h"
+#include "server/store/names.h"
+
+namespace castscope::rules {
+namespace {
+
+enum class Why { kUnknown, kBackward, kNoRegion, kDisabled, kDouble, kWrites, kOther };
+
+// Autograd called it, not the backward of a Function of the job's own.
+bool is_of_backward(const store::RunData& data, const store::OperatorUse& use) {
+  if (use.phase != lanes::Phase::kBackward) return false;
+  return use.stack == 0 || is_inside_torch(data, use.stack);
+}
+
+Why why_of(const store::RunData& data, const store::OperatorUse& use) {
+  if (is_of_backward(data, use)) return Why::kBackward;
+  if (region_of_device(data, use) == nullptr) return Why::kNoRegion;
+  if (!in_autocast(data, use)) return Why::kDisabled;
+  if (has_operand(use, kDouble)) return Why::kDouble;
+  return use.is(lanes::kUseWrites) ? Why::kWrites : Why::kOther;
+}
+
+// In the backward of a Function of the job's own, outside of autocast: what is wrong with such a Function is told by
+// the rules about it.
+bool raised_by_own_backward(const store::RunData& data, const ErrorAt& at) {
+  const FunctionMethod method = function_method(data, at.stack);
+  if (method.kind != FunctionMethod::Kind::kBackward || method.owner.empty() || at.use == 0) return false;
+  return !in_autocast(data, data.operator_use(at.use));
+}
+
+// The dtypes that met: those of the arguments, or, where these are not known, those that the text names.
+std::string dtypes_that_met(const store::RunData& data, const ErrorAt& at) {
+  std::set<std::uint8_t> dtypes;
+  if (at.use != 0)
+    for (const lanes::Operand& operand : data.operator_use(at.use).operands)
+      if (is_floating(operand.dtype)) dtypes.insert(operand.dtype);
+  if (dtypes.size() < 2) dtypes = dtypes_named(at.text);
+  if (dtypes.empty()) return "different dtypes";
+  return absl::StrJoin(dtypes, " and ",
+                       [](std::string* words, std::uint8_t dtype) { *words += store::dtype_name(dtype); });
+}
+
+std::string_view reason(Why why) {
+  switch (why) {
+    case Why::kBackward:
+      return ": the backward of an operator gets what its forward was given, and what autocast made of it";
+    case Why::kNoRegion:
+      return ", outside of autocast, where nothing casts the result of a region back";
+    case Why::kDisabled:
+      return " where autocast is disabled: nothing brings them to one dtype";
+    case Why::kDouble:
+      return ": autocast never casts float64";
+    case Why::kWrites:
+      return ": autocast does not cast what an operator writes to in place";
+    case Why::kOther:
+      return ": autocast does not align the arguments of this operator here";
+    case Why::kUnknown:
+      return "";
+  }
+  return "";
+}
+
+std::string_view fix_for(Why why) {
+  switch (why) {
+    case Why::kBackward:
+      return "Call the forward operator in a nested torch.autocast(device_type, enabled=False), with float32 operands "
+             "(x.float()): then its backward gets one dtype.";
+    case Why::kNoRegion:
+      return "Bring the result of the region to float32 before it is used outside (out = out.float()), or move this "
+             "operator into the region.";
+    case Why::kDisabled:
+      return "Bring the arguments to float32 at the begin of the disabled part (x = x.float()): what comes from the "
+             "region around it is still in the region's dtype.";
+    case Why::kDouble:
+      return "Bring the float64 argument to float32 (x = x.float()) where it is made; autocast casts the rest.";
+    case Why::kWrites:
+      return "Cast the source to the dtype of what is written to (dst[i] = src.to(dst.dtype)), or make the destination "
+             "in the dtype of the region.";
+    default:
+      return "Bring the arguments to one dtype before the call (y = y.to(x.dtype)).";
+  }
+}
+
+// Where the half among the arguments comes from.
+void tell_origin(const store::RunData& data, const ErrorAt& at, Finding& finding) {
+  if (at.use == 0) return;
+  const store::OperatorUse& use = data.operator_use(at.use);
+  for (const store::Flow& flow : data.flows) {
+    if (flow.to != at.use) continue;
+    const store::OperatorUse& from = data.operator_use(flow.from);
+    const bool half = std::any_of(use.operands.begin(), use.operands.end(), [&](const lanes::Operand& operand) {
+      return operand.argument == flow.argument && is_low(operand.dtype);
+    });
+    const auto place = data.user_location(from.stack);
+    if (!half || !place) continue;
+    finding.evidence_text.emplace_back("half_made_by", short_name(from.op) + " at " + place_text(data, *place));
+    if (line_of(data, from.stack) != line_of(data, at.stack)) finding.related.push_back(*place);
+    return;
+  }
+}
+
+void judge_mismatches(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  for (const ErrorAt& at : errors_about(data, ErrorTopic::kMismatch)) {
+    if (raised_by_own_backward(data, at)) continue;
+    const Why why = at.use == 0 ? Why::kUnknown : why_of(data, data.operator_use(at.use));
+    Finding& finding = inquiry.add(at.stack);
+    const std::string node = why == Why::kBackward ? data.operator_use(at.use).node : "";
+    finding.title = operator_of(data, at) + " raised" + (node.empty() ? "" : " in " + node) + ": it got " +
+                    dtypes_that_met(data, at) + std::string(reason(why));
+    tell_error(data, at, finding);
+    if (!node.empty()) finding.evidence_text.emplace_back("backward_node", node);
+    tell_origin(data, at, finding);
+    finding.fix = fix_for(why);
+  }
+}
+
+}  // namespace
+
+extern const Rule dtype_mismatch_error;
+const Rule dtype_mismatch_error = {
+    .name = "dtype-mismatch-error",
+    .severity = "error",
+    .summary = "an operator raised because a half met another dtype",
+    .thresholds = {},
+    .explanation = {.what = "An operator raised because its arguments have different floating dtypes, one of them "
+                            "float16 or bfloat16.",
+                    .why = "Autocast brings the arguments of the operators on its lists to one dtype. Outside of a "
+                           "region, in a disabled one, for in-place forms and for float64 nobody does, and most "
+                           "operators refuse a mixture.",
+                    .example = R"(import torch
+
+layer, head = torch.nn.Linear(8, 8), torch.nn.Linear(8, 2)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    hidden = layer(torch.randn(4, 8))  # bfloat16
+try:
+    head(hidden)  # float32 weight
+except RuntimeError as error:
+    print(error))",
+                    .fix = "Cast the result of the region (`hidden.float()`), or move the operator into the region.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
+    .judge = judge_mismatches,
+};
+
+}  // namespace castscope::rules

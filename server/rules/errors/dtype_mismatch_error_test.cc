@@ -1,0 +1,177 @@
+#include <gmock/gmock.h>
+
+#include "server/rules/rules_test.h"
+
+namespace castscope::rules {
+namespace {
+
+using DtypeMismatchErrorTest = RulesTest;
+
+constexpr char kMat[] = "mat1 and mat2 must have the same dtype, but got BFloat16 and Float";
+
+lanes::Operand weight(std::uint8_t dtype) { return operand(dtype, Role::kWeight); }
+
+// The result of a region, used outside with a float32 layer.
+TEST_F(DtypeMismatchErrorTest, S18_AHalfLeavesItsRegion) {
+  expect_golden("S-18", judged([](TestRun& run) {
+                  const auto region = run.region("train.py", 5);
+                  const auto inside = run.use({.op = "aten::linear",
+                                               .line = 6,
+                                               .operands = {operand(kFloat32, Role::kInput), weight(kFloat32)},
+                                               .computed = kBFloat16,
+                                               .flags = lanes::kUseEligible});
+                  const auto outside = run.use({.op = "aten::linear",
+                                                .line = 7,
+                                                .operands = {operand(kBFloat16), weight(kFloat32)},
+                                                .flags = lanes::kUseEligible,
+                                                .outside = true});
+                  run.deep().enter(region).called(inside).exit();
+                  run.called(outside).flowed(run.flow(inside, outside)).seen(run.error(7, kMat, outside)).shallow();
+                }));
+}
+
+TEST_F(DtypeMismatchErrorTest, S18_FloatFirst) {
+  expect_none(judged([](TestRun& run) {
+    run.region("train.py", 5);
+    const auto outside =
+        run.use({.op = "aten::linear", .line = 7, .operands = {operand(kFloat32), weight(kFloat32)}, .outside = true});
+    run.deep().called(outside).shallow();
+  }));
+}
+
+TEST_F(DtypeMismatchErrorTest, C41_ADisabledRegionWithinAnother) {
+  expect_golden("C-41", judged([](TestRun& run) {
+                  run.region("train.py", 5);
+                  store::RegionInfo off = TestRun::default_region();
+                  off.enabled = false;
+                  off.nesting = 2;
+                  run.region("train.py", 8, off);
+                  const auto use = run.use({.op = "aten::linear",
+                                            .line = 9,
+                                            .operands = {operand(kBFloat16), weight(kFloat32)},
+                                            .flags = lanes::kUseEligible});
+                  run.deep().called(use).seen(run.error(9, kMat, use), 2).shallow();
+                }));
+}
+
+TEST_F(DtypeMismatchErrorTest, C39_AnIndexedAssignment) {
+  expect_golden("C-39", judged([](TestRun& run) {
+                  run.region("train.py", 5);
+                  const auto use = run.use({.op = "aten::index_put_",
+                                            .line = 9,
+                                            .operands = {operand(kFloat32, Role::kInput), operand(kBFloat16)},
+                                            .flags = lanes::kUseWrites});
+                  run.deep()
+                      .called(use)
+                      .seen(run.error(9,
+                                      "Index put requires the source and destination dtypes match, got Float for the "
+                                      "destination and BFloat16 for the source.",
+                                      use))
+                      .shallow();
+                }));
+}
+
+// scatter_add on a CPU: its text names no dtype, its arguments do.
+TEST_F(DtypeMismatchErrorTest, C38_TheArgumentsTellWhereTheTextDoesNot) {
+  const auto findings = judged([](TestRun& run) {
+    run.region("train.py", 5);
+    const auto use = run.use({.op = "aten::scatter_add",
+                              .line = 9,
+                              .operands = {operand(kFloat32), operand(kInt64), operand(kBFloat16)},
+                              .flags = lanes::kUseElsewhere});
+    run.deep().called(use).seen(run.error(9, "scatter(): Expected self.dtype to be equal to src.dtype", use)).shallow();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].rule, "dtype-mismatch-error");
+}
+
+TEST_F(DtypeMismatchErrorTest, S19_Float64IsNeverCast) {
+  const auto findings = judged([](TestRun& run) {
+    run.region("train.py", 5);
+    const auto use = run.use({.op = "aten::mm",
+                              .line = 9,
+                              .operands = {operand(store::kFloat64), weight(kFloat32)},
+                              .flags = lanes::kUseEligible});
+    run.deep()
+        .called(use)
+        .seen(run.error(9, "expected m1 and m2 to have the same dtype, but got: double != c10::BFloat16", use))
+        .shallow();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_THAT(findings[0].title, testing::HasSubstr("never casts float64"));
+}
+
+TEST_F(DtypeMismatchErrorTest, InBackward) {
+  const auto findings = judged([](TestRun& run) {
+    const auto stack =
+        run.stack({TestRun::torch_frame("autograd/graph.py", "_engine_run_backward"), TestRun::own_frame("train", 12)});
+    const auto use = run.use({.op = "aten::mm",
+                              .operands = {operand(kFloat32, Role::kGradient), operand(kBFloat16, Role::kGradient)},
+                              .phase = lanes::Phase::kBackward,
+                              .node = "SparseAddmmBackward0",
+                              .outside = true,
+                              .stack = stack});
+    run.deep().called(use).seen(run.error(12, "expected scalar type Float but found BFloat16", use)).shallow();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_THAT(findings[0].title, testing::HasSubstr("mm raised in SparseAddmmBackward0"));
+  EXPECT_THAT(findings[0].fix, testing::HasSubstr("enabled=False"));
+}
+
+// The region of another device that lies between counts for nothing.
+TEST_F(DtypeMismatchErrorTest, ARegionOfAnotherDevice) {
+  const auto findings = judged([](TestRun& run) {
+    auto cuda = TestRun::default_region();
+    cuda.device = 1;
+    run.region("train.py", 5, cuda);
+    const auto use = run.use({.op = "aten::linear",
+                              .line = 9,
+                              .operands = {operand(kBFloat16), weight(kFloat32)},
+                              .flags = lanes::kUseEligible});
+    run.deep().called(use).seen(run.error(9, kMat, use)).shallow();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_THAT(findings[0].title, testing::HasSubstr("outside of autocast"));
+}
+
+// Outside of deep steps the operator is not known: the text tells.
+TEST_F(DtypeMismatchErrorTest, TheTextAloneIsEnough) {
+  const auto findings = judged([](TestRun& run) {
+    run.region("train.py", 5);
+    run.seen(run.error(9, "Input type (c10::BFloat16) and bias type (float) should be the same"));
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_THAT(findings[0].title, testing::HasSubstr("float32 and bfloat16"));
+}
+
+TEST_F(DtypeMismatchErrorTest, OtherErrorsAreNone) {
+  expect_none(judged([](TestRun& run) {
+    run.region("train.py", 5);
+    for (const char* text :
+         {"mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)", "\"addmm_impl_cpu_\" not implemented for 'Half'",
+          "expected scalar type Long but found Float",
+          "mat1 and mat2 must have the same dtype, but got Double and Float",
+          "Tensors must have same number of dimensions: got 2 and 3", "CUDA out of memory. Tried to allocate 2.00 GiB"})
+      run.seen(run.error(9, text));
+  }));
+}
+
+// C-11: the cache served a float16 region with the bfloat16 copy. That is another rule's.
+TEST_F(DtypeMismatchErrorTest, ACopyOfAnotherDtypeFromTheCacheIsNoneOfIts) {
+  for (const auto& finding : judged([](TestRun& run) {
+         store::RegionInfo half = TestRun::default_region();
+         half.dtype = kFloat16;
+         const auto region = run.region("train.py", 5, half);
+         const auto site = run.weight("train.py", 9, "fc");  // to bfloat16
+         const auto use = run.use({.op = "aten::linear",
+                                   .line = 9,
+                                   .operands = {operand(kFloat16), weight(kFloat32)},
+                                   .flags = lanes::kUseEligible});
+         run.enter(region).hit(site, kWeight).deep().called(use);
+         run.seen(run.error(9, "mat1 and mat2 must have the same dtype, but got Half and BFloat16", use)).exit();
+       }))
+    EXPECT_NE(finding.rule, "dtype-mismatch-error");
+}
+
+}  // namespace
+}  // namespace castscope::rules

@@ -1,0 +1,47 @@
+// dtype-mixed-halves: an operator for which autocast takes the widest dtype of the arguments got float16 and bfloat16,
+// of which neither is wider.
+#include "server/rules/errors/error_facts.h"
+#include "server/rules/rules.h"
+
+namespace castscope::rules {
+namespace {
+
+void judge_mixtures(Inquiry& inquiry) {
+  for (const ErrorAt& at : errors_about(inquiry.data, ErrorTopic::kMixedHalves)) {
+    Finding& finding = inquiry.add(at.stack);
+    finding.title = operator_of(inquiry.data, at) +
+                    " raised: autocast found float16 and bfloat16 among its arguments, and neither is the wider";
+    tell_error(inquiry.data, at, finding);
+    finding.fix =
+        "Use one of the two throughout: the dtype of the region, and no .half() or .bfloat16() beside it; or bring the "
+        "odd one to the dtype of the others before this call.";
+  }
+}
+
+}  // namespace
+
+extern const Rule dtype_mixed_halves;
+const Rule dtype_mixed_halves = {
+    .name = "dtype-mixed-halves",
+    .severity = "error",
+    .summary = "float16 and bfloat16 met in an operator that takes the widest dtype",
+    .thresholds = {},
+    .explanation = {.what = "An operator such as `cat` or `stack`, which autocast runs in the widest dtype of its "
+                            "arguments, got float16 and bfloat16 together and raised.",
+                    .why = "Neither of the two can hold the other's values. They come together where regions of both "
+                           "dtypes are used, or a tensor was made a half by hand.",
+                    .example = R"(import torch
+
+a, b = torch.randn(4).half(), torch.randn(4).bfloat16()
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    try:
+        torch.cat([a, b])
+    except RuntimeError as error:
+        print(error))",
+                    .fix = "Use one half dtype throughout.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html#cpu-ops-that-promote-to-the-widest-input-"
+                             "type"},
+    .judge = judge_mixtures,
+};
+
+}  // namespace castscope::rules

@@ -1,0 +1,147 @@
+// op-not-listed: in a region an operator that autocast does not know on any device got arguments of different dtypes,
+// one of which autocast had made: nothing brings them to one dtype. An error when the operator raised; of operators
+// that a library brings, a warning when they took the mixture. (PyTorch's own then promote, which is another matter.)
+#include <map>
+
+#include "server/rules/dtypes.h"
+#include "server/rules/errors/error_facts.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
+#include "server/rules/regions.h"
+#include "server/rules/rules.h"
+#include "server/rules/use_graph.h"
+#include "server/rules/uses.h"
+#include "server/store/names.h"
+
+namespace castscope::rules {
+namespace {
+
+// Of PyTorch itself: parts of its machinery that take tensors of all dtypes side by side.
+constexpr std::string_view kMachinery[] = {"aten",
+                                           "prims",
+                                           "prim",
+                                           "c10d",
+                                           "_c10d_functional",
+                                           "_c10d_functional_autograd",
+                                           "c10d_functional",
+                                           "fsdp",
+                                           "symm_mem",
+                                           "profiler",
+                                           "inductor",
+                                           "quantized",
+                                           "_quantized",
+                                           "quantized_decomposed",
+                                           "mkldnn",
+                                           "onednn",
+                                           "_dtensor",
+                                           "dtensor",
+                                           "rngprims",
+                                           "bucketing"};
+
+// What nn.TransformerEncoderLayer and nn.MultiheadAttention become in inference.
+constexpr std::string_view kFastPaths[] = {"_transformer_encoder_layer_fwd", "_native_multi_head_attention"};
+
+bool is_of_a_library(std::string_view op) { return !is_one_of(op.substr(0, op.find(':')), kMachinery); }
+
+bool is_unknown_to_autocast(const store::RunData& data, const store::OperatorUse& use) {
+  return is_on_no_list(use) && is_forward(use) && in_autocast(data, use);
+}
+
+std::string arguments_of(const store::OperatorUse& use) {
+  std::vector<lanes::Operand> floating = use.operands;
+  std::erase_if(floating, [](const lanes::Operand& operand) { return !is_floating(operand.dtype); });
+  return words_of(floating);
+}
+
+void judge_errors(Inquiry& inquiry, std::map<Line, bool>& told) {
+  for (const ErrorAt& at : errors_about(inquiry.data, ErrorTopic::kNotListed)) {
+    const store::OperatorUse& use = inquiry.data.operator_use(at.use);
+    told[line_of(inquiry.data, at.stack)] = true;
+    Finding& finding = inquiry.add(at.stack, "error");
+    const bool fast_path = is_one_of(short_name(use.op), kFastPaths);
+    finding.title = short_name(use.op) + " raised in a region: it is on none of autocast's lists" +
+                    (fast_path ? ", and what it calls is cast here and there"
+                               : ", so " + arguments_of(use) + " reached it as they are");
+    tell_error(inquiry.data, at, finding);
+    finding.fix =
+        fast_path ? "Switch the fast path of nn.TransformerEncoder and nn.MultiheadAttention off: "
+                    "torch.backends.mha.set_fastpath_enabled(False)."
+        : use.op.starts_with("aten::")
+            ? "Bring the arguments to one dtype before the call (w = w.to(x.dtype)): autocast leaves this operator "
+              "alone."
+            : "Register the operator with autocast (torch.library.register_autocast(\"" +
+                  std::string(base_name(use.op)) +
+                  "\", device, dtype)), or bring the arguments to one dtype before "
+                  "the call.";
+  }
+}
+
+struct Group {
+  std::uint32_t use = 0;
+  std::uint64_t times = 0;
+};
+
+void judge_mixtures(Inquiry& inquiry, const std::map<Line, bool>& told) {
+  const store::RunData& data = inquiry.data;
+  const UseGraph graph(data);
+  std::map<Line, Group> groups;
+  for (const store::OperatorUse& use : data.operator_uses) {
+    const std::uint64_t times = graph.total(use.id).times;
+    if (times == 0 || !is_of_a_library(use.op) || !is_unknown_to_autocast(data, use) || !mixes_halves(use)) continue;
+    const Line line = line_of(data, use.stack);
+    if (told.contains(line)) continue;
+    Group& group = groups[line];
+    if (group.use == 0) group.use = use.id;
+    group.times += times;
+  }
+  for (const auto& [line, group] : groups) {
+    const store::OperatorUse& use = data.operator_use(group.use);
+    const std::string low(store::dtype_name(enabled_region(data, use)->dtype));
+    Finding& finding = inquiry.add(use.stack);
+    finding.title =
+        short_name(use.op) + " is on none of autocast's lists and got " + arguments_of(use) + " as they are";
+    finding.evidence_number = {{"times", group.times}};
+    finding.evidence_text = {{"operator", use.op}, {"arguments", arguments_of(use)}, {"region_dtype", low}};
+    finding.deep_only = true;
+    finding.fix =
+        "Register the operator with autocast (torch.library.register_autocast(\"" + std::string(base_name(use.op)) +
+        "\", device, dtype)), so that its arguments come in one dtype; or cast them before the call. If it is "
+        "made for this mixture, ignore the rule here.";
+  }
+}
+
+void judge_unlisted(Inquiry& inquiry) {
+  std::map<Line, bool> told;
+  judge_errors(inquiry, told);
+  judge_mixtures(inquiry, told);
+}
+
+}  // namespace
+
+extern const Rule op_not_listed;
+const Rule op_not_listed = {
+    .name = "op-not-listed",
+    .severity = "warning",
+    .summary = "an operator that autocast does not know got arguments of different dtypes",
+    .thresholds = {},
+    .explanation = {.what = "In a region an operator that is on none of autocast's lists got a half and another "
+                            "floating dtype together. Where it raised, the finding is an error.",
+                    .why = "Autocast aligns the arguments of the operators that it knows. To any other they go as they "
+                           "are: what an earlier operator gave in the region's dtype, weights in float32. A kernel "
+                           "that does not check may read one as the other.",
+                    .example = R"(import torch
+
+@torch.library.custom_op("example::scale_rows", mutates_args=())
+def scale_rows(x: torch.Tensor, by: torch.Tensor) -> torch.Tensor:
+    return x * by
+
+layer, by = torch.nn.Linear(8, 8), torch.ones(8)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    scale_rows(layer(torch.randn(4, 8)), by)  # bfloat16 and float32)",
+                    .fix = "`torch.library.register_autocast(\"example::scale_rows\", \"cpu\", torch.bfloat16)`, or a "
+                           "cast before the call.",
+                    .links = "https://docs.pytorch.org/docs/stable/library.html#torch.library.register_autocast"},
+    .judge = judge_unlisted,
+};
+
+}  // namespace castscope::rules

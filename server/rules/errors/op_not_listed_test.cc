@@ -1,0 +1,119 @@
+#include <gmock/gmock.h>
+
+#include "server/rules/rules_test.h"
+
+namespace castscope::rules {
+namespace {
+
+using OpNotListedTest = RulesTest;
+
+// A library's operator with a body in Python.
+store::TestUse custom(std::uint8_t second) {
+  return {.op = "mylib::attend",
+          .line = 9,
+          .operands = {operand(kBFloat16), operand(second, Role::kWeight)},
+          .result = kBFloat16};
+}
+
+TEST_F(OpNotListedTest, C40_GroupedProductRaises) {
+  expect_golden(
+      "C-40", judged([](TestRun& run) {
+        run.region("train.py", 5);
+        const auto use = run.use(
+            {.op = "aten::_grouped_mm", .line = 9, .operands = {operand(kBFloat16), operand(kFloat32, Role::kWeight)}});
+        run.deep()
+            .called(use)
+            .seen(run.error(9, "Expected mat_a to be Float32, BFloat16 or Float16 dtype", use))
+            .shallow();
+      }));
+}
+
+TEST_F(OpNotListedTest, C40_BothInTheRegionsDtype) {
+  expect_none(judged([](TestRun& run) {
+    run.region("train.py", 5);
+    const auto use =
+        run.use({.op = "aten::_grouped_mm", .line = 9, .operands = {operand(kBFloat16), operand(kBFloat16)}});
+    run.deep().called(use).shallow();
+  }));
+}
+
+TEST_F(OpNotListedTest, S38_AnOperatorOfALibraryTakesTheMixture) {
+  expect_golden("S-38", judged([](TestRun& run) {
+                  run.region("train.py", 5);
+                  run.deep().called(run.use(custom(kFloat32)), 3).shallow();
+                }));
+}
+
+TEST_F(OpNotListedTest, S38_ItsKernelRaises) {
+  const auto findings = judged([](TestRun& run) {
+    run.region("train.py", 5);
+    const auto use = run.use(custom(kFloat32));
+    run.deep().seen(run.error(30, "a and b differ", use)).shallow();  // in its body
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].severity, "error");
+  EXPECT_EQ(findings[0].location->line, 9);
+}
+
+TEST_F(OpNotListedTest, S38_AnErrorThatItsBodyCatches) {
+  const auto findings = judged([](TestRun& run) {
+    run.region("train.py", 5);
+    const auto stack = run.line("train.py", 9);
+    store::TestUse call = custom(kFloat32);
+    call.stack = stack;
+    const auto raised = run.use(call), came_back = run.use(call);
+    run.deep().called(came_back).seen(run.error(9, "no signature found", raised)).shallow();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].severity, "warning") << "it took the mixture";
+}
+
+TEST_F(OpNotListedTest, S38_RegisteredOrOfOneDtypeOrOutside) {
+  expect_none(judged([](TestRun& run) {
+    run.region("train.py", 5);
+    store::TestUse registered = custom(kFloat32), outside = custom(kFloat32);
+    registered.flags = lanes::kUseEligible;
+    outside.outside = true;
+    run.deep().called(run.use(registered)).called(run.use(outside)).called(run.use(custom(kBFloat16))).shallow();
+  }));
+}
+
+// The region that counts is the one of the operator's device.
+TEST_F(OpNotListedTest, ARegionOfAnotherDeviceWithin) {
+  const auto findings = judged([](TestRun& run) {
+    auto cuda = TestRun::default_region();
+    cuda.parent = run.region("train.py", 5);
+    cuda.device = 1;
+    cuda.dtype = kFloat16;
+    run.region("train.py", 6, cuda);
+    run.deep().called(run.use(custom(kFloat32))).shallow();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_THAT(findings[0].evidence_text, testing::Contains(testing::Pair("region_dtype", "bfloat16")));
+}
+
+// C-42: PyTorch's own attention is on the lists, and aligns its arguments.
+TEST_F(OpNotListedTest, C42_TheBuiltInAttention) {
+  expect_none(judged([](TestRun& run) {
+    run.region("train.py", 5);
+    const auto use = run.use({.op = "aten::scaled_dot_product_attention",
+                              .line = 9,
+                              .operands = {operand(kFloat32), operand(kBFloat16), operand(kBFloat16)},
+                              .computed = kBFloat16,
+                              .flags = lanes::kUseEligible});
+    run.deep().called(use).shallow();
+  }));
+}
+
+// What FSDP and other parts of PyTorch itself hand around comes in all dtypes.
+TEST_F(OpNotListedTest, PyTorchsOwnMachineryIsLeftAlone) {
+  expect_none(judged([](TestRun& run) {
+    run.region("train.py", 5);
+    store::TestUse copy = custom(kFloat32);
+    copy.op = "fsdp::all_gather_copy_in";
+    run.deep().called(run.use(copy)).shallow();
+  }));
+}
+
+}  // namespace
+}  // namespace castscope::rules

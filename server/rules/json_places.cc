@@ -1,0 +1,188 @@
+#include "server/rules/json_places.h"
+
+#include <cstddef>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace castscope::rules {
+namespace {
+
+using Json = nlohmann::json;
+
+// Reads the text and tells how far the parser has come: it looks ahead by no character behind a string, by one behind a
+// number or word.
+class Reader {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+  Reader(const char* at, const char** reached) : at_(at), reached_(reached) {}
+  reference operator*() const { return *at_; }
+  Reader& operator++() {
+    *reached_ = ++at_;
+    return *this;
+  }
+  Reader operator++(int) {
+    Reader before = *this;
+    ++*this;
+    return before;
+  }
+  bool operator==(const Reader& other) const { return at_ == other.at_; }
+  bool operator!=(const Reader& other) const { return at_ != other.at_; }
+
+ private:
+  const char* at_;
+  const char** reached_;
+};
+
+std::string place(const std::string& file, std::string_view text, std::size_t offset) {
+  std::size_t line = 1, column = 1;
+  for (const char c : text.substr(0, offset)) {
+    if (c == '\n') {
+      ++line, column = 1;
+    } else if ((static_cast<unsigned char>(c) & 0xc0) != 0x80) {  // characters, not bytes
+      ++column;
+    }
+  }
+  return absl::StrCat(file, ":", line, ":", column);
+}
+
+// Where the string, number or word begins that ends before `end`.
+std::size_t begin_of(std::string_view text, std::size_t end) {
+  if (end == 0) return 0;
+  std::size_t at = end - 1;
+  if (text[at] == '"') {
+    while (at > 0) {
+      --at;
+      std::size_t backslashes = 0;
+      while (backslashes < at && text[at - 1 - backslashes] == '\\') ++backslashes;
+      if (text[at] == '"' && backslashes % 2 == 0) return at;
+    }
+    return 0;
+  }
+  const auto is_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '-' || c == '+';
+  };
+  if (!is_word(text[at]) && at > 0 && is_word(text[at - 1])) --at;  // the one looked ahead by
+  while (at > 0 && is_word(text[at]) && is_word(text[at - 1])) --at;
+  return at;
+}
+
+// Keeps the way to what is being parsed.
+class Way {
+ public:
+  void begin(bool is_array) { levels_.push_back({"", 0, is_array}); }
+  void end() { levels_.pop_back(); }
+  void key(const std::string& key) { levels_.back().key = key; }
+  // To the entry of the innermost object or list that comes now.
+  std::string pointer() const {
+    Json::json_pointer pointer;
+    for (const Level& level : levels_)
+      level.is_array ? pointer.push_back(std::to_string(level.index)) : pointer.push_back(level.key);
+    return pointer.to_string();
+  }
+  std::size_t depth() const { return levels_.size(); }
+  bool in_array() const { return !levels_.empty() && levels_.back().is_array; }
+  void next() {
+    if (in_array()) ++levels_.back().index;
+  }
+
+ private:
+  struct Level {
+    std::string key;
+    std::size_t index;
+    bool is_array;
+  };
+  std::vector<Level> levels_;
+};
+
+constexpr std::size_t kDeepest = 32;  // settings need three
+
+// A closing bracket behind a comma: "[1, 2,]".
+bool is_behind_comma(std::string_view text, std::size_t offset) {
+  if (offset >= text.size() || (text[offset] != ']' && text[offset] != '}')) return false;
+  const std::size_t before = offset == 0 ? text.npos : text.find_last_not_of(" \t\r\n", offset - 1);
+  return before != text.npos && text[before] == ',';
+}
+
+// "[json.exception.parse_error.101] parse error at line 1, column 3: syntax error while …" → what comes last.
+std::string without_preamble(const std::string& what) {
+  const std::size_t colon = what.find(": ");
+  return colon == std::string::npos ? what : what.substr(colon + 2);
+}
+
+}  // namespace
+
+absl::StatusOr<PlacedJson> PlacedJson::parse(const std::string& text, const std::string& file) {
+  PlacedJson placed;
+  placed.file_ = file;
+  placed.text_ = text;
+  const char* const begin = placed.text_.data();
+  const char* reached = begin;
+  Way way;
+  std::string twice;
+  bool too_deep = false;
+  const auto note = [&] {
+    if (way.depth() > kDeepest) {
+      too_deep = true;
+      return;
+    }
+    const auto offset = static_cast<std::size_t>(reached - begin);
+    const bool is_new = placed.ends_.emplace(way.pointer(), offset).second;
+    if (!is_new && twice.empty()) twice = absl::StrCat(place(file, placed.text_, begin_of(placed.text_, offset)), ": ");
+  };
+  const auto follow = [&](int, Json::parse_event_t event, Json& parsed) {
+    switch (event) {
+      case Json::parse_event_t::object_start:
+      case Json::parse_event_t::array_start:
+        if (way.in_array()) note();
+        way.begin(event == Json::parse_event_t::array_start);
+        break;
+      case Json::parse_event_t::object_end:
+      case Json::parse_event_t::array_end:
+        way.end();
+        way.next();
+        break;
+      case Json::parse_event_t::key:
+        way.key(parsed.get<std::string>());
+        note();
+        break;
+      case Json::parse_event_t::value:
+        if (way.in_array()) note();
+        way.next();
+        break;
+    }
+    return true;
+  };
+  try {
+    placed.root_ = Json::parse(Reader(begin, &reached), Reader(begin + placed.text_.size(), &reached), follow,
+                               /*allow_exceptions=*/true, /*ignore_comments=*/true);
+  } catch (const Json::parse_error& error) {
+    const std::size_t offset = error.byte == 0 ? 0 : error.byte - 1;
+    return absl::InvalidArgumentError(absl::StrCat(place(file, placed.text_, offset), ": this is no JSON: ",
+                                                   is_behind_comma(placed.text_, offset)
+                                                       ? "there is a comma too many before this"
+                                                       : without_preamble(error.what())));
+  } catch (const Json::out_of_range&) {  // 1e400
+    const auto offset = static_cast<std::size_t>(reached - begin);
+    return absl::InvalidArgumentError(
+        absl::StrCat(place(file, placed.text_, begin_of(placed.text_, offset)), ": this number is too large"));
+  }
+  if (too_deep) return absl::InvalidArgumentError(absl::StrCat(file, ": lists or objects are nested too deep"));
+  if (!twice.empty())
+    return absl::InvalidArgumentError(absl::StrCat(twice, "this key stands here for the second time"));
+  return placed;
+}
+
+absl::Status PlacedJson::complaint(const std::string& pointer, const std::string& sentence) const {
+  const auto found = ends_.find(pointer);
+  const std::size_t offset = found == ends_.end() ? 0 : begin_of(text_, found->second);
+  return absl::InvalidArgumentError(absl::StrCat(place(file_, text_, offset), ": ", sentence));
+}
+
+}  // namespace castscope::rules

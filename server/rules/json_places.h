@@ -1,0 +1,29 @@
+// JSON whose parts know where in the text they stand, for complaints that people can follow.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/status/statusor.h"
+
+namespace castscope::rules {
+
+class PlacedJson {
+ public:
+  // Comments are passed over. A text that is no JSON, or that gives a key twice in an object, is an error with its
+  // place.
+  static absl::StatusOr<PlacedJson> parse(const std::string& text, const std::string& file);
+
+  const nlohmann::json& root() const { return root_; }
+  // "FILE:LINE:COLUMN: sentence", of the key or list entry at this JSON pointer ("/severity/cache-grows", "/select/0").
+  absl::Status complaint(const std::string& pointer, const std::string& sentence) const;
+
+ private:
+  std::string file_, text_;
+  nlohmann::json root_;
+  std::map<std::string, std::size_t> ends_;  // pointer → offset behind the key or entry
+};
+
+}  // namespace castscope::rules

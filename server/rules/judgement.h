@@ -1,0 +1,35 @@
+// Findings as people get to see them: what castscope.json or a comment in the code silences is counted, not shown.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/rules/rules.h"
+#include "server/store/source_lines.h"
+
+namespace castscope::rules {
+
+struct Judgement {
+  std::vector<Finding> findings;          // in the order of judge()
+  std::vector<Finding> silenced;          // in the same order
+  std::uint64_t ignored_by_settings = 0;  // castscope.json: `ignore` and `per-path-ignores`
+  std::uint64_t ignored_in_code = 0;      // a comment on the finding's line
+  std::vector<std::string> hints;         // comments on findings' lines that were to silence something, and do not
+};
+
+// `run_folder`: where the job was started. A line whose text is not kept silences nothing.
+Judgement sort_out(std::vector<Finding> findings, const Settings&, const store::SourceLines&,
+                   std::string_view run_folder);
+
+// judge() and sort_out() in one. Of a damaged file whose evidence is not all there: nothing.
+Judgement judgement_of(const store::RunData&, const Settings& = {});
+
+// Does a comment on this line silence the rule? `# castscope: ignore` silences all, `# castscope: ignore[a, cache-*]`
+// what it names.
+bool silences(std::string_view source_line, std::string_view rule);
+// What is wrong with such a comment on this line: it names what is no rule, or does not say "ignore"; "" = nothing.
+std::string wrong_in_comment(std::string_view source_line);
+
+}  // namespace castscope::rules

@@ -1,0 +1,88 @@
+#include "server/rules/rules_test.h"
+
+namespace castscope::rules {
+namespace {
+
+using lanes::Phase;
+using OpFp32ByPolicyTest = RulesTest;
+
+constexpr std::uint16_t kEligible = lanes::kUseEligible | lanes::kUseGradMode;
+
+std::uint32_t in_float(TestRun& run, const std::string& op, std::int64_t line, std::uint16_t flags = kEligible) {
+  return run.use({.op = op, .line = line, .operands = {operand(kBFloat16)}, .computed = kFloat32, .flags = flags});
+}
+
+TEST_F(OpFp32ByPolicyTest, C30_ListsThem) {
+  expect_golden("C-30-fp32", judged([](TestRun& run) {
+                  const auto region = run.region("train.py", 5);
+                  const auto distance = in_float(run, "aten::cdist", 8), spectrum = in_float(run, "aten::fft_fft", 9);
+                  run.enter(region).deep().called(distance, 3).called(spectrum).shallow().exit();
+                }));
+}
+
+TEST_F(OpFp32ByPolicyTest, C30_KeepsLowPrecision) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto mean = run.use({.op = "aten::mean", .operands = {operand(kBFloat16)}});
+    const auto gelu = run.use({.op = "aten::gelu", .operands = {operand(kBFloat16)}});
+    run.enter(region).deep().called(mean).called(gelu).shallow().exit();
+  }));
+}
+
+TEST_F(OpFp32ByPolicyTest, TheLossOfTraining) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto loss = in_float(run, "aten::cross_entropy_loss", 8, kEligible | lanes::kUseReduces);
+    const auto backward = run.use({.op = "aten::mm",
+                                   .operands = {operand(kBFloat16)},
+                                   .phase = Phase::kBackward,
+                                   .node = "MmBackward0",
+                                   .outside = true});
+    run.enter(region).deep().called(loss).exit().called(backward).shallow();
+  }));
+}
+
+TEST_F(OpFp32ByPolicyTest, TheLossOfAnEvaluation) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto loss = in_float(run, "aten::mse_loss", 8, lanes::kUseEligible | lanes::kUseReduces);
+    run.enter(region).deep().called(loss).shallow().exit();
+  }));
+}
+
+TEST_F(OpFp32ByPolicyTest, GivenFloat32) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto plain = run.use({.op = "aten::cdist", .operands = {operand(kFloat32)}, .flags = kEligible});
+    const auto mixed = run.use({.op = "aten::cat",
+                                .operands = {operand(kBFloat16), operand(kFloat32)},
+                                .computed = kFloat32,
+                                .flags = kEligible});
+    run.enter(region).deep().called(plain).called(mixed).shallow().exit();
+  }));
+}
+
+TEST_F(OpFp32ByPolicyTest, AnIslandOnPurpose) {
+  expect_none(judged([](TestRun& run) {
+    auto info = TestRun::default_region();
+    info.enabled = false;
+    const auto region = run.region("train.py", 5, info);
+    const auto distance = in_float(run, "aten::cdist", 8);
+    run.enter(region).deep().called(distance).shallow().exit();
+  }));
+}
+
+TEST_F(OpFp32ByPolicyTest, EachJobIsOneFinding) {
+  const auto findings = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    run.enter(region).deep();
+    for (int line = 10; line < 40; ++line) run.called(in_float(run, "aten::cdist", line));
+    run.shallow().exit();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].location->line, 10);
+  EXPECT_EQ(findings[0].related.size(), 20u);
+}
+
+}  // namespace
+}  // namespace castscope::rules

@@ -1,0 +1,139 @@
+// policy-protected-arg-cast: places in an image, in pixels, lost their fractions in an autocast operator before they
+// reached the operator that takes them as such (boxes of an ROI pooling).
+//
+// What is protected is told by the operator that takes it: an argument that its schema calls boxes, rois and the like
+// (lanes::kOperandBoxes). A policy that names other arguments comes with enforcement. From there the value is followed
+// back through conversions and what computed in low precision, to the operator whose argument autocast cast down. Told
+// only where that argument was seen to hold numbers that the dtype does not hold.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "server/rules/dtypes.h"
+#include "server/rules/finding.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
+#include "server/rules/uses.h"
+#include "server/store/names.h"
+
+namespace castscope::rules {
+namespace {
+
+using store::OperatorUse;
+using store::RunData;
+
+class Search {
+ public:
+  explicit Search(const RunData& data) : data_(data) {
+    for (const store::Flow& flow : data.flows) into_[flow.to].push_back(&flow);
+    for (const store::ValueRange& range : data.value_ranges)
+      if (range.site != 0 && range.integers < range.elements) note(data.site(range.site), range.most);
+  }
+
+  // The operators that rounded what goes into this argument.
+  std::set<const OperatorUse*> rounding(const OperatorUse& taker, const lanes::Operand& operand) {
+    found_.clear();
+    seen_.clear();
+    if (is_low(taker.computed) && operand.dtype == kFloat && is_rounding(taker)) found_.insert(&taker);
+    follow(taker.id, operand.argument);
+    return found_;
+  }
+  double most_at(const OperatorUse& use) const {
+    const auto found = most_.find(key_of(use.stack, use.op));
+    return found == most_.end() ? 0 : found->second;
+  }
+
+ private:
+  using Key = std::pair<Line, std::string>;
+  Key key_of(std::uint32_t stack, const std::string& op) const { return {line_of(data_, stack), short_name(op)}; }
+  void note(const store::Site& site, double most) {
+    if (site.role == lanes::Role::kWeight) return;
+    double& known = most_[key_of(site.stack, site.op)];
+    known = std::max(known, most);
+  }
+  bool is_rounding(const OperatorUse& use) const {
+    return is_cast_down(data_, use) && most_at(use) >= largest_exact_integer(use.computed);
+  }
+  void follow(std::uint32_t to, int argument) {
+    for (const store::Flow* flow : into_[to])
+      if (argument < 0 || flow->argument == argument) visit(data_.operator_use(flow->from));
+  }
+  void visit(const OperatorUse& use) {
+    if (!seen_.insert(use.id).second) return;
+    if (is_rounding(use)) {
+      found_.insert(&use);
+    } else if (use.is(lanes::kUseConverts) || is_low(use.computed)) {
+      follow(use.id, -1);
+    }
+  }
+
+  const RunData& data_;
+  std::map<std::uint32_t, std::vector<const store::Flow*>> into_;
+  std::map<Key, double> most_;
+  std::set<const OperatorUse*> found_;
+  std::set<std::uint32_t> seen_;
+};
+
+void tell(Inquiry& inquiry, const OperatorUse& rounds, const OperatorUse& taker, double most) {
+  const RunData& data = inquiry.data;
+  const std::string low(store::dtype_name(rounds.computed)), name = short_name(rounds.op);
+  Finding& finding = inquiry.add(rounds.stack);
+  finding.title =
+      "autocast rounds boxes to " + low + " in " + name + ", before " + short_name(taker.op) + " takes them";
+  finding.deep_only = true;
+  finding.evidence_text = {{"largest_value_cast", readable_number(most)}, {"cast_to", low}, {"taken_by", taker.op}};
+  add_related(finding, data, taker.stack);
+  finding.fix = "Compute boxes in float32: run this in a nested region with torch.autocast(\"" +
+                std::string(store::device_name(rounds.device)) +
+                "\", enabled=False), or give the boxes to the operator without it.";
+}
+
+void judge_boxes(Inquiry& inquiry) {
+  const RunData& data = inquiry.data;
+  Search search(data);
+  std::map<std::uint32_t, std::uint32_t> found;  // rounds → the first that takes it
+  for (const OperatorUse& use : data.operator_uses)
+    for (const lanes::Operand& operand : use.operands)
+      if (operand.flags & lanes::kOperandBoxes)
+        for (const OperatorUse* rounds : search.rounding(use, operand)) found.try_emplace(rounds->id, use.id);
+  std::set<Line> told;
+  for (const auto& [rounds, taker] : found) {
+    const OperatorUse& use = data.operator_use(rounds);
+    if (told.insert(line_of(data, use.stack)).second) tell(inquiry, use, data.operator_use(taker), search.most_at(use));
+  }
+}
+
+}  // namespace
+
+extern const Rule policy_protected_arg_cast;
+const Rule policy_protected_arg_cast = {
+    .name = "policy-protected-arg-cast",
+    .severity = "warning",
+    .summary = "boxes are rounded by autocast on their way to the operator that takes them",
+    .thresholds = {},
+    .explanation =
+        {.what = "An operator takes boxes (an argument that its schema calls boxes, rois, bboxes, proposals, dets or "
+                 "anchors), and they went through an operator that autocast cast down, with values that the "
+                 "low-precision dtype does not hold.",
+         .why = "In pixels, bfloat16 knows no fractions from 128 on and every second number from 256 on: 301.7 becomes "
+                "302, 513.9 becomes 512. The operator then pools other pixels. Which arguments else are to be "
+                "protected cannot be said yet.",
+         .example = R"(import torch
+
+@torch.library.custom_op("example::roi_sum", mutates_args=())
+def roi_sum(image: torch.Tensor, boxes: torch.Tensor) -> torch.Tensor:
+    return image.sum() + boxes.float().sum(1)
+
+boxes = torch.tensor([[10.3, 20.7, 301.7, 513.9]])
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    scaled = boxes @ torch.eye(4)
+    roi_sum(torch.randn(3, 600, 600), scaled))",
+         .fix = "Keep the arithmetic of boxes out of autocast (`torch.autocast(…, enabled=False)`), or write it with "
+                "operators that autocast leaves alone (`boxes * scale`).",
+         .links = "https://docs.pytorch.org/docs/stable/amp.html#autocast-op-reference"},
+    .judge = judge_boxes,
+};
+
+}  // namespace castscope::rules

@@ -1,0 +1,174 @@
+// cast-dominates-time: casting the weights of an operator takes a large part of the operator's time, and it could be
+// saved: the weight is the same each time (frozen, or of a process that only infers). One that is trained changes from
+// step to step, so that casts of it, in validation too, are what autocast costs, and no finding.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "absl/strings/str_join.h"
+#include "server/rules/dtypes.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
+#include "server/rules/rules.h"
+#include "server/rules/sites.h"
+#include "server/rules/step_time.h"
+#include "server/rules/use_graph.h"
+#include "server/rules/uses.h"
+#include "server/store/names.h"
+
+namespace castscope::rules {
+namespace {
+
+// Casting n weights moves 6 n bytes (4 read, 2 written), a product with a single row moves 2 n: as both wait for
+// memory, casts are up to three quarters of the whole. With more rows the product takes longer and the cast does not.
+// Below a fifth a kept copy gains less than that fifth of the operator.
+//
+// 250,000 weights (500 × 500) take some 60 µs at 25 GB/s; smaller ones cost what the call costs, whatever their dtype.
+constexpr Threshold kThresholds[] = {
+    {"share", 0.2, "of the operator's time that casting its weights takes; less is hardly worth a copy"},
+    {"copy_bytes", 500'000, "of the copies that one call has made; less is the cost of calls, not of casting"}};
+
+using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::string>;  // stack, module, region, operator
+
+struct Casting {
+  std::map<std::uint32_t, std::uint64_t> calls;  // by argument: casts and hits
+  double ns = 0;                                 // all but each site's first, which may pay for page faults
+  std::uint64_t casts = 0, bytes = 0, copy_bytes = 0;
+  std::set<std::string> why;
+  std::uint64_t most_calls() const {
+    std::uint64_t most = 0;
+    for (const auto& [argument, count] : calls) most = std::max(most, count);
+    return most;
+  }
+};
+
+// Processes in which something is trained: backward ran, or an optimizer.
+std::set<std::uint32_t> training(const store::RunData& data) {
+  std::set<std::uint32_t> processes;
+  for (const store::UseCount& count : data.use_counts)
+    if (data.operator_use(count.use).phase == lanes::Phase::kBackward) processes.insert(count.process);
+  for (const store::SiteUse& use : data.site_uses)
+    if (data.site(use.site).phase == lanes::Phase::kBackward) processes.insert(use.process);
+  for (const store::FactCount& count : data.fact_counts)
+    if (const auto kind = data.fact(count.fact).kind;
+        kind == lanes::FactKind::kOptimizerStep || kind == lanes::FactKind::kBackward)
+      processes.insert(count.process);
+  return processes;
+}
+
+bool stays_the_same(const store::Site& site) {
+  return site.why == lanes::WhyNotCached::kNoRequiresGrad || site.why == lanes::WhyNotCached::kNotFp32;
+}
+
+std::map<Key, std::vector<const store::SiteUse*>> weights_cast(const store::RunData& data) {
+  std::map<Key, std::vector<const store::SiteUse*>> sites;
+  for (const store::SiteUse& use : data.site_uses) {
+    const store::Site& site = data.site(use.site);
+    if (site.cause == lanes::Cause::kAutocast && is_of_model(site) && !(site.flags & lanes::kSiteNoCast))
+      sites[{site.stack, site.module, site.region, site.op}].push_back(&use);
+  }
+  return sites;
+}
+
+Casting casting_for(const store::RunData& data, const store::OperatorUse& use,
+                    const std::vector<const store::SiteUse*>& sites, const std::set<std::uint32_t>& training) {
+  Casting casting;
+  for (const store::SiteUse* of : sites) {
+    const store::Site& site = data.site(of->site);
+    const store::Counts& c = of->counts;
+    const std::uint32_t argument = site.call_site ? data.call_sites[site.call_site - 1].argument : 0;
+    casting.calls[argument] += c.casts + c.hits;
+    // What is made anew for each call comes without a name: whether it is the same cannot be told.
+    if (!(site.flags & lanes::kSiteParameter) && site.role == lanes::Role::kWeight && of->evidence.same_source == 0 &&
+        of->evidence.most_in_region > 1)
+      continue;
+    const bool trained = use.is(lanes::kUseGradMode) || training.contains(of->process);
+    if ((trained && !stays_the_same(site)) || c.casts == 0) continue;
+    const double first = std::min(static_cast<double>(of->evidence.first_ns), static_cast<double>(c.cpu_ns));
+    const double rest = static_cast<double>(c.cpu_ns) - first;
+    casting.ns += c.casts == 1 ? first : rest * static_cast<double>(c.casts) / static_cast<double>(c.casts - 1);
+    casting.casts += c.casts;
+    casting.bytes += c.bytes;
+    casting.copy_bytes += c.bytes / c.casts;
+    casting.why.insert(std::string(store::name(site.why)));
+  }
+  return casting;
+}
+
+struct Worst {
+  std::uint32_t use = 0;
+  Casting casting;
+  double share = 0, ns_per_call = 0;
+};
+
+void tell(Inquiry& inquiry, const UseGraph& graph, const Worst& worst) {
+  const store::RunData& data = inquiry.data;
+  const store::OperatorUse& use = graph.use(worst.use);
+  const auto percent = static_cast<std::int64_t>(100 * worst.share);
+  const std::string op(short_name(use.op));
+  Finding& finding = inquiry.add(use.stack);
+  finding.title = "casting its weights takes " + std::to_string(percent) + " % of the time of " + op;
+  finding.evidence_number = {{"share_percent", percent},
+                             {"cast_ns_per_call", static_cast<std::int64_t>(worst.ns_per_call)},
+                             {"operator_ns_per_call", static_cast<std::int64_t>(graph.total(use.id).ns_each())},
+                             {"casts", worst.casting.casts},
+                             {"bytes", worst.casting.bytes}};
+  finding.evidence_text = {{"operator", use.op}, {"why_not_cached", absl::StrJoin(worst.casting.why, ", ")}};
+  finding.deep_only = true;
+  finding.savings = saved_per_step(data, worst.casting.ns);
+  if (!finding.savings) finding.savings.emplace();
+  finding.savings->held_bytes = worst.casting.copy_bytes;
+  finding.fix = "Convert the weights once, before the loop (module.to(torch." +
+                std::string(store::dtype_name(use.computed)) +
+                ")), as they do not change; or give the operator more rows at a time.";
+}
+
+void judge_shares(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  const UseGraph graph(data);
+  const auto sites = weights_cast(data);
+  const std::set<std::uint32_t> trains = training(data);
+  std::map<Line, Worst> lines;
+  for (const store::OperatorUse& use : data.operator_uses) {
+    if (!is_forward(use) || !use.is(lanes::kUseEligible) || !is_low(use.computed)) continue;
+    const auto of = sites.find({use.stack, use.module, use.region, use.op});
+    if (of == sites.end() || graph.total(use.id).ns == 0) continue;
+    const Casting casting = casting_for(data, use, of->second, trains);
+    if (casting.casts == 0 || casting.most_calls() < 2) continue;  // once is no waste
+    const double ns_per_call = casting.ns / static_cast<double>(casting.most_calls());
+    const double share = std::min(1.0, ns_per_call / graph.total(use.id).ns_each());
+    if (share < inquiry.threshold("share")) continue;
+    if (static_cast<double>(casting.copy_bytes) < inquiry.threshold("copy_bytes")) continue;
+    Worst& worst = lines[line_of(data, use.stack)];
+    if (share > worst.share) worst = {use.id, casting, share, ns_per_call};
+  }
+  for (const auto& [line, worst] : lines) tell(inquiry, graph, worst);
+}
+
+}  // namespace
+
+extern const Rule cast_dominates_time;
+const Rule cast_dominates_time = {
+    .name = "cast-dominates-time",
+    .severity = "performance",
+    .summary = "casting weights that do not change takes much of an operator's time",
+    .thresholds = kThresholds,
+    .explanation = {.what =
+                        "An operator is given few rows at a time and a large weight that is cast for it, though the "
+                        "weight does not change between the calls.",
+                    .why = "The cast reads the whole weight in float32 and writes it in low precision; the product "
+                           "itself reads it once. With one row the cast is the larger part, and without autocast the "
+                           "operator would be faster.",
+                    .example = R"(import torch
+
+layer = torch.nn.Linear(2048, 2048).requires_grad_(False)
+for _ in range(10):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        layer(torch.randn(1, 2048)))",
+                    .fix = "Convert the weights once (`module.to(torch.bfloat16)`), or work on more rows at a time.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
+    .judge = judge_shares,
+};
+
+}  // namespace castscope::rules

@@ -1,0 +1,123 @@
+// cast-undoes-float: the code brings a low-precision value up (`.float()`), and the operator that takes it is one for
+// which autocast casts it straight back: two casts, and nothing was computed in float32.
+//
+// Not this: a value that an operator in float32 takes as well (a loss, a softmax), or one that was something other than
+// low precision before (pixels, a mask); data that comes in as float16 and is brought up outside the region; and an
+// operator that runs in a region which leaked from elsewhere (region-leaks-through-yield): the region is wrong there.
+//
+// Whether the code says `.float()` or aligns dtypes (`h.to(layer.weight.dtype)`, as libraries do) is not known here.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "server/rules/counts.h"
+#include "server/rules/dtypes.h"
+#include "server/rules/finding.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
+#include "server/rules/precision/widened.h"
+#include "server/rules/step_time.h"
+#include "server/rules/use_graph.h"
+#include "server/rules/uses.h"
+#include "server/store/names.h"
+
+namespace castscope::rules {
+namespace {
+
+bool brings_up(const store::OperatorUse& use) {
+  return is_forward(use) && use.is(lanes::kUseConverts) && use.result == kFloat && !use.operands.empty() &&
+         is_low(use.operands.front().dtype);
+}
+
+// Where all that take the value cast it down.
+std::vector<UseGraph::Edge> undone_at(const store::RunData& data, const UseGraph& graph, std::uint32_t up) {
+  std::vector<UseGraph::Edge> undone;
+  for (const UseGraph::Edge& edge : graph.out_of(up)) {
+    const store::OperatorUse& to = graph.use(edge.flow->to);
+    if (to.phase == lanes::Phase::kBackward) continue;
+    const bool here = data.outermost(to.region) == data.outermost(graph.use(up).region);
+    if (!here || !is_low(edge.flow->cast_to) || !to.is(lanes::kUseEligible)) return {};
+    undone.push_back(edge);
+  }
+  return undone;
+}
+
+// Lines that ran in a region which its owner had left open across an await or yield.
+std::set<Line> lines_in_leaks(const store::RunData& data) {
+  std::set<Line> lines;
+  const std::vector<std::uint64_t> seen = times_of_facts(data);
+  for (const store::Fact& fact : data.facts)
+    if (fact.kind == lanes::FactKind::kRegionLeaked && seen[fact.id] > 0) lines.insert(line_of(data, fact.stack));
+  return lines;
+}
+
+struct Group {
+  std::uint32_t up = 0;
+  std::uint8_t low = kNoDtype;
+  std::uint64_t times = 0;
+  std::vector<CastDown> casts;
+};
+
+void tell(Inquiry& inquiry, const UseGraph& graph, const Group& group) {
+  const store::RunData& data = inquiry.data;
+  const store::OperatorUse& to = graph.use(group.casts.front().use);
+  const std::string low(store::dtype_name(group.low));
+  const std::string op(short_name(to.op));
+  Finding& finding = inquiry.add(to.stack);
+  finding.title = "the value is brought to float32 and " + op + " casts it straight back to " + low;
+  finding.evidence_number = {{"casts_up", group.times}, {"casts_down", group.times}};
+  const Line up = line_of(data, graph.use(group.up).stack);
+  finding.evidence_text = {{"operator", to.op}, {"dtype", low}, {"brought_up_at", up.text()}};
+  if (up != line_of(data, to.stack)) add_related(finding, data, graph.use(group.up).stack);
+  finding.deep_only = true;
+  finding.savings = saved_per_step(data, casting_ns(data, graph, group.casts));
+  finding.fix = "Leave out the conversion to float32 at " + up.short_text() +
+                " (.float(), or .to() with the dtype of a weight): under autocast " + op + " computes in " + low +
+                " whatever it is given. If it has to be float32, put both into `with torch.autocast(device, "
+                "enabled=False):`.";
+}
+
+void judge_undone(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  const UseGraph graph(data);
+  const std::set<Line> leaks = lines_in_leaks(data);
+  std::map<Line, Group> groups;
+  for (const store::OperatorUse& use : data.operator_uses) {
+    if (!brings_up(use) || use.region == 0) continue;
+    for (const UseGraph::Edge& edge : undone_at(data, graph, use.id)) {
+      const Line at = line_of(data, graph.use(edge.flow->to).stack);
+      if (leaks.contains(at)) continue;
+      Group& group = groups[at];
+      if (group.up == 0) group.up = use.id, group.low = edge.flow->cast_to;
+      group.times += edge.times;
+      group.casts.push_back({edge.flow->to, edge.flow->argument, edge.times});
+    }
+  }
+  for (const auto& [line, group] : groups) tell(inquiry, graph, group);
+}
+
+}  // namespace
+
+extern const Rule cast_undoes_float;
+const Rule cast_undoes_float = {
+    .name = "cast-undoes-float",
+    .severity = "performance",
+    .summary = "a value is brought to float32 by the code and cast straight back by autocast",
+    .thresholds = {},
+    .explanation = {.what = "The code brings a low-precision value to float32 (`.float()`, `.to(weight.dtype)`), and "
+                            "all that take it are operators that autocast runs in low precision.",
+                    .why = "The value is cast twice and has gained nothing. If somebody wrote `.float()` so that the "
+                           "operator computes in float32: it does not.",
+                    .example = R"(import torch
+
+layer, head = torch.nn.Linear(64, 64), torch.nn.Linear(64, 64)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    h = layer(torch.randn(8, 64))
+    head(h.float())  # cast back to bfloat16 at once)",
+                    .fix = "Leave the conversion out, or compute in float32 in earnest: `with torch.autocast(device, "
+                           "enabled=False): head(h.float())`.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
+    .judge = judge_undone,
+};
+
+}  // namespace castscope::rules

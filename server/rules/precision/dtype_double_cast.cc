@@ -1,0 +1,119 @@
+// dtype-double-cast: autocast casts from one low precision to another (float16 weights in a bfloat16 region). What was
+// rounded to the one is rounded again to the other, and at each use: autocast keeps copies of float32 weights only.
+//
+// Data that comes in as float16 is left alone: it has to be cast once anyway. What the code itself made float16 on the
+// way is not.
+#include <map>
+#include <set>
+
+#include "absl/strings/str_join.h"
+#include "server/rules/distributed/fsdp_casts.h"
+#include "server/rules/dtypes.h"
+#include "server/rules/finding.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
+#include "server/rules/sites.h"
+#include "server/rules/step_time.h"
+#include "server/rules/use_graph.h"
+#include "server/rules/uses.h"
+#include "server/store/names.h"
+
+namespace castscope::rules {
+namespace {
+
+struct Group {
+  std::uint32_t stack = 0;
+  std::uint8_t from = 0, to = 0;
+  std::string op;
+  store::Counts counts;
+  std::set<std::string> arguments;
+  bool weights = false;
+  bool avoidable = false;
+  std::uint32_t converted_by = 0;  // a use: the code's own conversion to the first of the two
+};
+
+bool is_double(const store::Site& site) {
+  return site.cause == lanes::Cause::kAutocast && !(site.flags & lanes::kSiteNoCast) && is_low(site.from) &&
+         is_low(site.to) && site.from != site.to;
+}
+
+// What is cast at these lines came down from float32 in the code itself: use of the conversion, by line of the cast.
+std::map<Line, std::uint32_t> converted_by_code(const store::RunData& data) {
+  const UseGraph graph(data);
+  std::map<Line, std::uint32_t> lines;
+  for (const store::OperatorUse& use : data.operator_uses) {
+    if (!is_forward(use) || !use.is(lanes::kUseConverts) || !is_low(use.result)) continue;
+    for (const UseGraph::Edge& edge : graph.out_of(use.id))
+      if (is_low(edge.flow->cast_to) && edge.flow->cast_to != use.result && is_forward(graph.use(edge.flow->to)))
+        lines.emplace(line_of(data, graph.use(edge.flow->to).stack), use.id);
+  }
+  return lines;
+}
+
+std::string fix_for(const Group& group) {
+  const std::string from(store::dtype_name(group.from)), to(store::dtype_name(group.to));
+  if (group.weights)
+    return "Use one of the two: keep the weights in float32 (leave out .half() or .to()), convert the model with .to(" +
+           std::string("torch.") + to + "), or open the region with dtype=torch." + from + ".";
+  return "Leave the conversion to torch." + from + " out: autocast casts to " + to + " where it has to.";
+}
+
+void tell(Inquiry& inquiry, const Group& group) {
+  const store::RunData& data = inquiry.data;
+  Finding& finding = inquiry.add(group.stack);
+  const std::string from(store::dtype_name(group.from)), to(store::dtype_name(group.to));
+  const std::string arguments = absl::StrJoin(group.arguments, ", ");
+  finding.title = short_name(group.op) + " casts its " + arguments + " from " + from + " to " + to;
+  finding.evidence_number = {
+      {"casts", group.counts.casts}, {"bytes", group.counts.bytes}, {"cpu_ns", group.counts.cpu_ns}};
+  finding.evidence_text = {{"operator", group.op}, {"from", from}, {"to", to}, {"arguments", arguments}};
+  if (group.converted_by != 0) add_related(finding, data, data.operator_use(group.converted_by).stack);
+  finding.savings = saved_per_step(data, static_cast<double>(group.counts.cpu_ns));
+  finding.fix = fix_for(group);
+}
+
+void judge_double_casts(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  const std::map<Line, std::uint32_t> converted = converted_by_code(data);
+  std::map<std::pair<Line, std::uint8_t>, Group> groups;
+  for (const store::SiteUse& use : data.site_uses) {
+    const store::Site& site = data.site(use.site);
+    if (!is_double(site) || use.counts.casts == 0 || fsdp_and_autocast_differ(data, use.process)) continue;
+    const Line line = line_of(data, site.stack);
+    Group& group = groups[{line, site.to}];
+    if (group.stack == 0) group.stack = site.stack, group.from = site.from, group.to = site.to, group.op = site.op;
+    group.counts += use.counts;
+    group.arguments.insert(argument_text(data, site));
+    group.weights |= is_of_model(site);
+    const auto by = converted.find(line);
+    if (by != converted.end()) group.converted_by = by->second;
+    group.avoidable |= group.weights || group.converted_by != 0 || site.role == lanes::Role::kActivation;
+  }
+  for (const auto& [key, group] : groups)
+    if (group.avoidable) tell(inquiry, group);
+}
+
+}  // namespace
+
+extern const Rule dtype_double_cast;
+const Rule dtype_double_cast = {
+    .name = "dtype-double-cast",
+    .severity = "performance",
+    .summary = "autocast casts what is float16 to bfloat16, or the other way round",
+    .thresholds = {},
+    .explanation = {.what = "The weights, or a value on the way, are in one low precision and the autocast region is "
+                            "in the other: autocast casts from one to the other at each use.",
+                    .why = "The value is rounded twice, and keeps the smaller range of the one and the fewer digits of "
+                           "the other. Autocast keeps copies of float32 weights only, so it is done again at each use.",
+                    .example = R"(import torch
+
+layer = torch.nn.Linear(64, 64).half()
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    for _ in range(3):
+        layer(torch.randn(8, 64)))",
+                    .fix = "Keep the weights in float32, or use the same dtype for the model and the region.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
+    .judge = judge_double_casts,
+};
+
+}  // namespace castscope::rules

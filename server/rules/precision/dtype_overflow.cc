@@ -1,0 +1,190 @@
+// dtype-overflow: the result of an operator in float16 has values that are not finite, and what it was given has none:
+// its numbers went beyond float16's largest, 65,504.
+//
+// Told only where it is known that what went in was finite until then, or more often: a result of another operator that
+// was looked at, a tensor whose cast was looked at, or a weight. (After the first optimizer step of such a run the
+// weights are NaN, and everything is: what counts is which was the first.)
+// Operators that put infinities where someone wants them (masks) are not asked.
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "server/rules/dtypes.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
+#include "server/rules/rules.h"
+#include "server/rules/use_graph.h"
+#include "server/rules/uses.h"
+#include "server/store/names.h"
+
+namespace castscope::rules {
+namespace {
+
+// Beside the operators that autocast runs in low precision: those that make numbers larger. (A division or a logarithm
+// gives infinities without being too large for anything.)
+constexpr std::string_view kGrowing[] = {"aten::mul",  "aten::add",    "aten::sub", "aten::pow",     "aten::square",
+                                         "aten::exp",  "aten::expm1",  "aten::sum", "aten::prod",    "aten::cumsum",
+                                         "aten::norm", "aten::einsum", "aten::to",  "aten::_to_copy"};
+
+struct Ranges {  // of one process: order in time means something in one only
+  std::map<std::uint32_t, store::ValueRange> of_use, of_site;
+  std::map<std::uint32_t, std::vector<std::uint32_t>> sites_on;  // stack → cast sites whose source was looked at
+};
+
+void add(store::ValueRange& sum, const store::ValueRange& range) {
+  sum.tensors += range.tensors, sum.elements += range.elements;
+  sum.not_finite += range.not_finite, sum.not_finite_tensors += range.not_finite_tensors, sum.zeros += range.zeros,
+      sum.beyond += range.beyond;
+  sum.most = std::max(sum.most, range.most);
+}
+
+std::map<std::uint32_t, Ranges> read(const store::RunData& data) {
+  std::map<std::uint32_t, Ranges> by_process;
+  for (const store::ValueRange& range : data.value_ranges) {
+    Ranges& ranges = by_process[range.process];
+    if (range.use != 0) ranges.of_use[range.use] = range;
+    if (range.site == 0) continue;
+    ranges.of_site[range.site] = range;
+    ranges.sites_on[data.site(range.site).stack].push_back(range.site);
+  }
+  return by_process;
+}
+
+// The casts of what this use was given.
+std::vector<const store::ValueRange*> casts_for(const store::RunData& data, const Ranges& ranges,
+                                                const store::OperatorUse& use) {
+  std::vector<const store::ValueRange*> casts;
+  const auto on = ranges.sites_on.find(use.stack);
+  if (on == ranges.sites_on.end()) return casts;
+  for (const std::uint32_t id : on->second) {
+    const store::Site& site = data.site(id);
+    if (site.region == use.region && site.to == kHalf) casts.push_back(&ranges.of_site.at(id));
+  }
+  return casts;
+}
+
+// What went in: samples of casts, and of results of other operators; nothing when not all of it is known.
+std::optional<std::vector<const store::ValueRange*>> given_to(const UseGraph& graph, const Ranges& ranges,
+                                                              const store::OperatorUse& use,
+                                                              const std::vector<const store::ValueRange*>& casts) {
+  std::vector<const store::ValueRange*> given = casts;
+  const auto made_by = graph.into(use.id);
+  for (const lanes::Operand& operand : use.operands) {
+    if (!is_floating_tensor(operand) || operand.role == lanes::Role::kWeight) continue;
+    if (operand.dtype != kHalf) {  // it was cast, and what was cast looked at, or nothing is known
+      if (casts.empty()) return std::nullopt;
+      continue;
+    }
+    bool known = false;
+    for (const UseGraph::Edge& edge : made_by) {
+      if (edge.flow->argument != operand.argument) continue;
+      const auto range = ranges.of_use.find(edge.flow->from);
+      if (range == ranges.of_use.end()) return std::nullopt;
+      given.push_back(&range->second);
+      known = true;
+    }
+    if (!known) return std::nullopt;
+  }
+  return given;
+}
+
+// Once this gave something that is not finite where nothing that went in had ever been so, or it did more often.
+bool makes_infinite(const store::ValueRange& result, const std::vector<const store::ValueRange*>& given) {
+  const auto finite_until_then = [&](const store::ValueRange* one) {
+    return one->not_finite == 0 || (one->first_not_finite != 0 && one->first_not_finite >= result.first_not_finite);
+  };
+  if (result.first_not_finite != 0 && std::all_of(given.begin(), given.end(), finite_until_then)) return true;
+  double explained = 0;  // tensors; of what went in fewer may have been looked at, or more, where other calls took it
+  for (const store::ValueRange* one : given) {
+    if (one->tensors == 0) continue;
+    const double each = static_cast<double>(result.tensors) / static_cast<double>(one->tensors);
+    explained += static_cast<double>(one->not_finite_tensors) * std::max(1.0, each);
+  }
+  return static_cast<double>(result.not_finite_tensors) > explained;
+}
+
+constexpr double kAsGoodAsInfinite = 1e30;
+// `(1 - mask) * -1e9`, a finfo(torch.float32).min: numbers that are meant to be as good as infinite.
+bool is_mask(const store::ValueRange& result, const std::vector<const store::ValueRange*>& casts) {
+  return (result.most == 0 && result.zeros > 0) || std::any_of(casts.begin(), casts.end(), [](const auto* range) {
+           return range->beyond > 0 && range->most >= kAsGoodAsInfinite;
+         });
+}
+
+struct Group {
+  std::uint32_t use = 0;
+  store::ValueRange result;
+  double most_given = 0;        // of what was cast for it
+  std::uint64_t too_large = 0;  // of that, already beyond float16
+};
+
+void tell(Inquiry& inquiry, const Group& group) {
+  const store::OperatorUse& use = inquiry.data.operator_use(group.use);
+  Finding& finding = inquiry.add(use.stack);
+  const std::string op(short_name(use.op));
+  const bool in_cast = group.too_large > 0;
+  const std::string most = std::to_string(static_cast<std::int64_t>(std::min(group.most_given, 9e18)));
+  finding.title = in_cast ? "values of up to " + most + " become infinite where they are cast to float16" +
+                                (use.is(lanes::kUseConverts) ? "" : " for " + op)
+                          : op + " in float16 gives values that are not finite: they are beyond 65504";
+  finding.evidence_number = {{"not_finite", group.result.not_finite},
+                             {"elements_looked_at", group.result.elements},
+                             {"tensors_looked_at", group.result.tensors},
+                             {"tensors_not_finite", group.result.not_finite_tensors},
+                             {"largest_finite", static_cast<std::int64_t>(group.result.most)}};
+  if (in_cast) finding.evidence_number.emplace_back("given_beyond_float16", group.too_large);
+  finding.evidence_text = {{"operator", use.op}, {"dtype", "float16"}};
+  finding.deep_only = true;
+  finding.fix =
+      "Use bfloat16, whose range is float32's (dtype=torch.bfloat16), or scale down what goes in (attention "
+      "scores: divide before the product), or compute this in float32 with `torch.autocast(device, "
+      "enabled=False)`.";
+}
+
+void judge_process(const store::RunData& data, const UseGraph& graph, const Ranges& ranges,
+                   std::map<Line, Group>& groups) {
+  for (const auto& [id, result] : ranges.of_use) {
+    const store::OperatorUse& use = data.operator_use(id);
+    if (result.not_finite == 0 || use.result != kHalf || !is_forward(use) || use.is(lanes::kUseWrites)) continue;
+    if (!use.is(lanes::kUseEligible) && !is_one_of(base_name(use.op), kGrowing)) continue;
+    const auto casts = casts_for(data, ranges, use);
+    const auto given = given_to(graph, ranges, use, casts);
+    if (is_mask(result, casts) || !given || !makes_infinite(result, *given)) continue;
+    Group& group = groups[line_of(data, use.stack)];
+    if (group.use == 0) group.use = id;
+    add(group.result, result);
+    for (const store::ValueRange* cast : casts) {
+      group.most_given = std::max(group.most_given, cast->most);
+      group.too_large += cast->beyond;
+    }
+  }
+}
+
+void judge_overflow(Inquiry& inquiry) {
+  const UseGraph graph(inquiry.data);
+  std::map<Line, Group> groups;
+  for (const auto& [process, ranges] : read(inquiry.data)) judge_process(inquiry.data, graph, ranges, groups);
+  for (const auto& [line, group] : groups) tell(inquiry, group);
+}
+
+}  // namespace
+
+extern const Rule dtype_overflow;
+const Rule dtype_overflow = {
+    .name = "dtype-overflow",
+    .severity = "warning",
+    .summary = "finite values become infinite in float16",
+    .thresholds = {},
+    .explanation = {.what = "An operator that computes in float16 was given finite numbers and gave back infinities.",
+                    .why = "float16 ends at 65,504. What goes beyond is infinite, and NaN an operator or two later.",
+                    .example = R"(import torch
+
+with torch.autocast("cpu", dtype=torch.float16):
+    queries, keys = 200 * torch.randn(64, 64), 200 * torch.randn(64, 64)
+    scores = queries @ keys.t()  # sums of 64 products of about 40,000)",
+                    .fix = "Use bfloat16, scale before the product, or compute it in float32.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
+    .judge = judge_overflow,
+};
+
+}  // namespace castscope::rules

@@ -1,0 +1,136 @@
+// dtype-ping-pong: again and again in one step autocast brings a low-precision value up to float32 for an operator, and
+// casts what comes out of it down again for the next matrix product: two casts of an activation for each such operator
+// (norms between the layers, on a GPU).
+//
+// Once in a step is ordinary (one float32 island before the loss), and so are conversions that the code asks for.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "server/rules/dtypes.h"
+#include "server/rules/finding.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
+#include "server/rules/precision/widened.h"
+#include "server/rules/regions.h"
+#include "server/rules/step_time.h"
+#include "server/rules/use_graph.h"
+#include "server/rules/uses.h"
+#include "server/store/names.h"
+
+namespace castscope::rules {
+namespace {
+
+// One round trip is what a model has that does one thing in float32; two are a block that is there twice, or a loop.
+constexpr Threshold kThresholds[] = {
+    {"round_trips", 2, "fewer of one line in one step are a float32 island, which is ordinary"}};
+
+struct Group {
+  std::uint32_t use = 0;  // the first of them
+  std::set<std::uint32_t> uses;
+  std::uint8_t low = kNoDtype;
+  std::uint64_t times = 0;
+  std::vector<CastDown> ups, downs;
+};
+
+// Casts up that autocast made for this operator, of what was computed in low precision; an operator that sets a dtype
+// argument (softmax) converts within, where no flow tells it.
+std::uint64_t brought_up(const UseGraph& graph, const store::OperatorUse& use, Group& group) {
+  std::uint64_t times = 0;
+  for (const UseGraph::Edge& edge : graph.into(use.id)) {
+    const std::uint8_t low = graph.use(edge.flow->from).result;
+    if (!is_low(low) || !is_forward(graph.use(edge.flow->from))) continue;
+    const bool cast = edge.flow->cast_to == kFloat || (edge.flow->cast_to == kNoDtype && use.computed == kFloat);
+    if (!cast) continue;
+    times += edge.times;
+    group.low = low;
+    group.ups.push_back({use.id, edge.flow->argument, edge.times});
+  }
+  return std::min(times, graph.total(use.id).times);
+}
+
+// How often what the operator gave was cast down: at the line where it was so most often. (The layers of a loop are
+// modules, and uses, of their own at one line; a value that several lines take went down once.)
+std::uint64_t brought_down(const store::RunData& data, const UseGraph& graph, const std::vector<CastDown>& casts) {
+  std::map<Line, std::uint64_t> by_line;
+  std::uint64_t most = 0;
+  for (const CastDown& cast : casts) {
+    std::uint64_t& times = by_line[line_of(data, graph.use(cast.use).stack)];
+    most = std::max(most, times += cast.times);
+  }
+  return most;
+}
+
+void tell(Inquiry& inquiry, const UseGraph& graph, const Group& group, std::uint64_t steps) {
+  const store::RunData& data = inquiry.data;
+  const store::OperatorUse& use = graph.use(group.use);
+  const std::string op(short_name(use.op)), low(store::dtype_name(group.low));
+  const store::OperatorUse& down = graph.use(group.downs.front().use);
+  Finding& finding = inquiry.add(use.stack);
+  finding.title = op + " takes " + low + " values up to float32, and " + short_name(down.op) +
+                  " casts them down again, " + counted(group.times / steps, "time") + " in a step";
+  finding.evidence_number = {
+      {"round_trips", group.times}, {"round_trips_per_step", group.times / steps}, {"deep_steps", steps}};
+  finding.evidence_text = {
+      {"operator", use.op}, {"dtype", low}, {"cast_down_at", line_of(data, down.stack).text() + " (" + down.op + ")"}};
+  if (line_of(data, down.stack) != line_of(data, use.stack)) add_related(finding, data, down.stack);
+  finding.deep_only = true;
+  finding.savings = saved_per_step(data, casting_ns(data, graph, group.downs));
+  finding.fix = "If " + op +
+                " need not be in float32 here, run it with autocast off on what it is given (with "
+                "torch.autocast(device, enabled=False):), its weights in " +
+                low + " too; else keep the float32 part together, so that values go up and down once.";
+}
+
+void judge_ping_pong(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  const UseGraph graph(data);
+  std::map<Line, Group> groups;
+  for (const store::OperatorUse& use : data.operator_uses) {
+    if (!is_forward(use) || !use.is(lanes::kUseEligible) || use.computed != kFloat || use.result != kFloat) continue;
+    if (use.is(lanes::kUseReduces | lanes::kUseConverts) || !in_autocast(data, use)) continue;
+    if (promotes_to_widest(use)) continue;
+    Group one;
+    const std::uint64_t up = brought_up(graph, use, one);
+    if (up == 0) continue;
+    one.downs = follow_widened(data, graph, use.id).casts_down;
+    if (one.downs.empty()) continue;
+    Group& group = groups[line_of(data, use.stack)];
+    if (group.use == 0) group.use = use.id, group.low = one.low;
+    group.uses.insert(use.id);
+    group.times += std::min(up, brought_down(data, graph, one.downs));
+    group.downs.insert(group.downs.end(), one.downs.begin(), one.downs.end());
+  }
+  for (const auto& [line, group] : groups) {
+    const std::uint64_t steps = std::max<std::uint64_t>(1, deep_steps(data, group.uses));
+    if (static_cast<double>(group.times) >= inquiry.threshold("round_trips") * static_cast<double>(steps))
+      tell(inquiry, graph, group, steps);
+  }
+}
+
+}  // namespace
+
+extern const Rule dtype_ping_pong;
+const Rule dtype_ping_pong = {
+    .name = "dtype-ping-pong",
+    .severity = "performance",
+    .summary = "autocast takes one value up to float32 and down again, several times in a step",
+    .thresholds = kThresholds,
+    .explanation = {.what = "Blocks in which an operator that autocast runs in float32 stands between operators that "
+                            "it runs in low precision: each value is cast up for the one and down for the next.",
+                    .why = "Two casts of a whole activation for each block, and the memory of its float32 copy, which "
+                           "is kept for backward.",
+                    .example = R"(import torch
+
+layers = torch.nn.ModuleList(torch.nn.Linear(64, 64) for _ in range(4))
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    x = layers[0](torch.randn(8, 64))
+    for layer in layers:
+        x = layer(torch.cdist(x, torch.randn(64, 64)))  # cdist runs in float32 on a CPU, as norms do on a GPU)",
+                    .fix = "Keep what has to be in float32 together, or run the operator in low precision with "
+                           "autocast off around it.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html#autocast-op-reference"},
+    .judge = judge_ping_pong,
+};
+
+}  // namespace castscope::rules

@@ -1,0 +1,102 @@
+#include <gmock/gmock.h>
+
+#include "server/rules/rules_test.h"
+
+namespace castscope::rules {
+namespace {
+
+using DtypePingPongTest = RulesTest;
+
+std::uint32_t linear(TestRun& run, std::uint8_t given) {
+  return run.use({.op = "aten::linear",
+                  .line = 8,
+                  .operands = {operand(given), operand(kFloat32, Role::kWeight)},
+                  .computed = kFloat16,
+                  .flags = lanes::kUseEligible,
+                  .module = "block.linear"});
+}
+std::uint32_t norm(TestRun& run) {  // as on a GPU, where autocast runs it in float32
+  return run.use({.op = "aten::layer_norm",
+                  .line = 7,
+                  .operands = {operand(kFloat16), operand(kFloat32, Role::kWeight)},
+                  .computed = kFloat32,
+                  .flags = lanes::kUseEligible,
+                  .module = "block.norm"});
+}
+
+TEST_F(DtypePingPongTest, C31_BlocksOfNormAndLinearOnAGpu) {
+  expect_golden("C-31", judged([](TestRun& run) {
+                  const auto region = run.region("train.py", 5);
+                  const auto layer = linear(run, kFloat32), between = norm(run);
+                  run.enter(region).deep().called(layer, 4).called(between, 4);
+                  run.flowed(run.flow(layer, between, 0, kFloat32), 3).flowed(run.flow(between, layer, 0, kFloat16), 4);
+                  run.exit().step();
+                }));
+}
+
+TEST_F(DtypePingPongTest, LayersOfALoopAreModulesOfTheirOwn) {
+  auto findings = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto between = norm(run);
+    run.enter(region).deep().called(between, 4);
+    for (const char* path : {"0", "1", "2", "3"}) {
+      const auto layer = run.use({.op = "aten::linear",
+                                  .line = 8,
+                                  .operands = {operand(kFloat32), operand(kFloat32, Role::kWeight)},
+                                  .computed = kFloat16,
+                                  .flags = lanes::kUseEligible,
+                                  .module = path});
+      run.called(layer).flowed(run.flow(layer, between, 0, kFloat32)).flowed(run.flow(between, layer, 0, kFloat16));
+    }
+    run.exit().step();
+  });
+  std::erase_if(findings, [](const Finding& finding) { return finding.rule != "dtype-ping-pong"; });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].evidence_number[0], std::pair(std::string("round_trips"), std::int64_t{4}));
+}
+
+TEST_F(DtypePingPongTest, C31_OneFloat32IslandBeforeTheLoss) {
+  expect_none_of("dtype-ping-pong", judged([](TestRun& run) {
+                   const auto region = run.region("train.py", 5);
+                   const auto layer = linear(run, kFloat32), between = norm(run);
+                   const auto loss = run.use({.op = "aten::cross_entropy_loss",
+                                              .line = 9,
+                                              .operands = {operand(kFloat32)},
+                                              .flags = lanes::kUseEligible | lanes::kUseReduces});
+                   run.enter(region).deep().called(layer, 4).called(between, 1).called(loss);
+                   run.flowed(run.flow(layer, between, 0, kFloat32)).flowed(run.flow(between, loss)).exit().step();
+                 }));
+}
+
+TEST_F(DtypePingPongTest, OnceInEachOfManySteps) {
+  expect_none_of(
+      "dtype-ping-pong", judged([](TestRun& run) {
+        const auto region = run.region("train.py", 5);
+        const auto layer = linear(run, kFloat32), between = norm(run);
+        const auto up = run.flow(layer, between, 0, kFloat32), down = run.flow(between, layer, 0, kFloat16);
+        for (int i = 0; i < 5; ++i)
+          run.enter(region).deep().called(layer).called(between).flowed(up).flowed(down).shallow().exit().step();
+      }));
+}
+
+TEST_F(DtypePingPongTest, ConversionsThatTheCodeAsksFor) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto layer = linear(run, kFloat16);
+    const auto up = run.use({.op = "aten::to.dtype",
+                             .line = 7,
+                             .operands = {operand(kFloat16)},
+                             .computed = kFloat32,
+                             .flags = lanes::kUseConverts});
+    const auto norm = run.use({.op = "aten::layer_norm",
+                               .line = 7,
+                               .operands = {operand(kFloat32), operand(kFloat32, Role::kWeight)},
+                               .flags = lanes::kUseEligible});
+    run.enter(region).deep().called(layer, 4).called(up, 4).called(norm, 4);
+    run.flowed(run.flow(layer, up), 4).flowed(run.flow(up, norm), 4);
+    run.flowed(run.flow(norm, layer, 0, kFloat16), 4).exit();
+  }));
+}
+
+}  // namespace
+}  // namespace castscope::rules

@@ -1,0 +1,117 @@
+// dtype-position-loss: autocast casts whole numbers that are too large for the low precision to tell apart: positions,
+// ids, timestamps, samples of sound. Above 2^8 bfloat16 has only even numbers (8 significant bits), above 2^11 float16
+// (11 bits); each power of two further the distance doubles, so that 65,536 … 65,599 are a single bfloat16 number, or
+// two.
+//
+// Not this: masks, whose largest number means "none of this"; a tensor that is mostly zeros (counts of words, one-hot),
+// and one whose largest number is exact in the low precision (powers of two and their small multiples). Nor weights,
+// numbers that lie beyond the low precision's range (dtype-overflow), and one and the same number everywhere.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "absl/strings/str_join.h"
+#include "server/rules/dtypes.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
+#include "server/rules/rules.h"
+#include "server/rules/sites.h"
+#include "server/store/names.h"
+
+namespace castscope::rules {
+namespace {
+
+// The distance between two neighbours at this size: 2^(exponent - significant bits + 1).
+double spacing(double value, std::uint8_t dtype) {
+  return std::max(1.0, std::ldexp(1, std::ilogb(value) + 1 - significant_bits(dtype)));
+}
+
+// Whole numbers in the sense of counting: from here on float32 has no others (24 significant bits).
+constexpr double kNoFractions = 8388608;  // 2^23
+
+bool loses_positions(const store::RunData& data, const store::Site& site, const store::ValueRange& range) {
+  if (site.cause != lanes::Cause::kAutocast || site.phase != lanes::Phase::kForward || !is_low(site.to)) return false;
+  if (site.role == lanes::Role::kGradient || site.role == lanes::Role::kWeight || is_low(site.from)) return false;
+  if (range.integer_tensors == 0 || range.most_integer <= largest_exact_integer(site.to)) return false;
+  if (!range.integers_differ || range.beyond > 0) return false;
+  if (range.most_integer >= kNoFractions || argument_text(data, site).find("mask") != std::string::npos) return false;
+  if (std::fmod(range.most_integer, spacing(range.most_integer, site.to)) == 0) return false;
+  return range.zeros * 2 <= range.elements;
+}
+
+struct Group {
+  std::uint32_t stack = 0;
+  std::uint8_t to = 0;
+  std::string op;
+  std::set<std::string> arguments;
+  std::uint64_t tensors = 0, elements = 0;
+  double most = 0;
+};
+
+void tell(Inquiry& inquiry, const Group& group) {
+  Finding& finding = inquiry.add(group.stack);
+  const std::string to(store::dtype_name(group.to));
+  const auto most = static_cast<std::int64_t>(group.most);
+  const auto exact = static_cast<std::int64_t>(largest_exact_integer(group.to));
+  const auto apart = static_cast<std::int64_t>(spacing(group.most, group.to));
+  finding.title = short_name(group.op) + " casts whole numbers up to " + std::to_string(most) + " to " + to +
+                  ", which does not tell those above " + std::to_string(exact) + " apart";
+  finding.evidence_number = {{"largest", most},
+                             {"largest_exact", exact},
+                             {"spacing_at_largest", apart},
+                             {"tensors_looked_at", group.tensors},
+                             {"elements_looked_at", group.elements}};
+  finding.evidence_text = {{"operator", group.op}, {"argument", absl::StrJoin(group.arguments, ", ")}, {"to", to}};
+  finding.deep_only = true;
+  finding.fix =
+      "Where these measure something (samples of sound, prices), normalise them to about 1 before. Where they are "
+      "positions or times, compute with them in float32: in `with torch.autocast(device, enabled=False):`, and cast "
+      "what comes out (angles, embeddings); or multiply element by element (positions[:, None] * frequencies), which "
+      "autocast leaves in float32.";
+}
+
+void judge_positions(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  std::map<Line, Group> groups;
+  for (const store::ValueRange& range : data.value_ranges) {
+    if (range.site == 0 || !loses_positions(data, data.site(range.site), range)) continue;
+    const store::Site& site = data.site(range.site);
+    Group& group = groups[line_of(data, site.stack)];
+    if (group.stack == 0) group.stack = site.stack, group.to = site.to, group.op = site.op;
+    group.arguments.insert(argument_text(data, site));
+    group.tensors += range.integer_tensors;
+    group.elements += range.elements;
+    group.most = std::max(group.most, range.most_integer);
+  }
+  for (const auto& [line, group] : groups) tell(inquiry, group);
+}
+
+}  // namespace
+
+extern const Rule dtype_position_loss;
+const Rule dtype_position_loss = {
+    .name = "dtype-position-loss",
+    .severity = "warning",
+    .summary = "whole numbers too large for low precision are cast to it: neighbours fall together",
+    .thresholds = {},
+    .explanation =
+        {.what = "A tensor of whole numbers (positions, times, samples of sound) is cast to bfloat16 or float16 for an "
+                 "operator, and its largest are beyond what that dtype can tell apart.",
+         .why = "bfloat16 has 8 significant bits: above 256 neighbouring numbers fall together, at 65,536 "
+                "512 of them at a time. float16 has 11 bits: above 2048. Rotary or sinusoidal embeddings "
+                "made from such positions are the same for many of them, and no error is raised. Samples of "
+                "sound or prices lose what is beyond two or three digits.",
+         .example = R"(import torch
+
+positions = torch.arange(65536.0, 65600.0)
+frequencies = torch.rand(1, 16)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    angles = positions[:, None] @ frequencies  # 64 positions, one row over and over)",
+         .fix = "Normalise what measures something. Compute what depends on positions in float32: `with "
+                "torch.autocast(device, enabled=False):`, or element by element.",
+         .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
+    .judge = judge_positions,
+};
+
+}  // namespace castscope::rules

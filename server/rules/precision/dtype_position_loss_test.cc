@@ -1,0 +1,89 @@
+#include <gmock/gmock.h>
+
+#include "server/rules/rules_test.h"
+
+namespace castscope::rules {
+namespace {
+
+using DtypePositionLossTest = RulesTest;
+
+std::uint32_t positions(TestRun& run, std::uint8_t to = kBFloat16, const std::string& argument = "self",
+                        Role role = Role::kInput) {
+  store::SiteInfo info;
+  info.stack = run.line("train.py", 8);
+  info.call_site = run.call_site("aten::matmul", 0, argument);
+  info.region = 1;
+  info.role = role;
+  info.cause = lanes::Cause::kAutocast;
+  info.why = WhyNotCached::kNoRequiresGrad;
+  info.phase = lanes::Phase::kForward;
+  info.from = kFloat32;
+  info.to = to;
+  return run.site(info);
+}
+
+void cast_of(TestRun& run, const TestRun::Sample& sample, std::uint8_t to = kBFloat16) {
+  const auto region = run.region("train.py", 5);
+  const auto site = positions(run, to);
+  run.enter(region).deep().cast(site, 0x10).values(site, sample).exit();
+}
+
+TEST_F(DtypePositionLossTest, C35_PositionsBeyond65536) {
+  expect_golden("C-35", judged([](TestRun& run) { cast_of(run, {.most = 65599, .sampled = 64, .integers = 64}); }));
+}
+
+TEST_F(DtypePositionLossTest, C35_SmallIds) {
+  expect_none(judged([](TestRun& run) { cast_of(run, {.most = 255, .sampled = 64, .integers = 64}); }));
+}
+
+TEST_F(DtypePositionLossTest, Float16CountsTo2048) {
+  expect_none(judged([](TestRun& run) { cast_of(run, {.most = 2047, .sampled = 64, .integers = 64}, kFloat16); }));
+  EXPECT_EQ(judged([](TestRun& run) { cast_of(run, {.most = 4095, .sampled = 64, .integers = 64}, kFloat16); }).size(),
+            1u);
+}
+
+TEST_F(DtypePositionLossTest, NumbersThatAreNotAllWholeAreNoPositions) {
+  expect_none(judged([](TestRun& run) { cast_of(run, {.most = 65599.5, .sampled = 64, .integers = 63}); }));
+}
+
+TEST_F(DtypePositionLossTest, NumbersThatLowPrecisionHoldsExactly) {
+  expect_none(judged([](TestRun& run) { cast_of(run, {.most = 65536, .sampled = 64, .integers = 64}); }));
+}
+
+TEST_F(DtypePositionLossTest, MasksCountNothing) {
+  expect_none(
+      judged([](TestRun& run) { cast_of(run, {.most = 3.4028234663852886e38, .sampled = 64, .integers = 64}); }));
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto site = positions(run, kBFloat16, "attn_mask");
+    run.enter(region).deep().cast(site, 0x10).values(site, {.most = 10001, .sampled = 64, .integers = 64}).exit();
+  }));
+}
+
+TEST_F(DtypePositionLossTest, CountsThatAreMostlyZeros) {
+  expect_none(judged([](TestRun& run) { cast_of(run, {.most = 301, .sampled = 64, .zeros = 60, .integers = 64}); }));
+}
+
+TEST_F(DtypePositionLossTest, NumbersThatHaveNoFractionsAnyhow) {
+  expect_none(judged([](TestRun& run) { cast_of(run, {.most = 53519386148865, .sampled = 64, .integers = 64}); }));
+}
+
+TEST_F(DtypePositionLossTest, OneAndTheSameNumberEverywhere) {
+  expect_none(judged([](TestRun& run) { cast_of(run, {.most = 999, .sampled = 64, .integers = 64, .even = true}); }));
+}
+
+TEST_F(DtypePositionLossTest, BesideAnOverflowOfTheSameValue) {
+  const TestRun::Sample sample = {.most = 70001, .sampled = 64, .integers = 64, .beyond = 60};
+  expect_none(judged([&](TestRun& run) { cast_of(run, sample, kFloat16); }));
+}
+
+TEST_F(DtypePositionLossTest, AWeightCountsNothing) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto site = positions(run, kBFloat16, "weight", Role::kWeight);
+    run.enter(region).deep().cast(site, 0x10).values(site, {.most = 301, .sampled = 64, .integers = 64}).exit();
+  }));
+}
+
+}  // namespace
+}  // namespace castscope::rules

@@ -1,0 +1,356 @@
+// dtype-silent-upcast: in an autocast region an operator is given a low-precision value and a float32 one, so it
+// computes in float32, and what it gives back costs: later operators work in float32, and autocast casts it down again
+// for the next matrix product.
+//
+// Ordinary code meets both as well, and is left alone: a loss against float32 targets, scores and a float32 mask before
+// a softmax, a residual stream between norms (they are float32 on a GPU whatever they are given). So what matters is
+// where the value goes: it must be cast down again, on a way of operators that autocast leaves as they are. Three
+// cases are told without that, as nobody means them: a float32 bias added to a matrix product, float32 joined by
+// cat or where to what then goes on, and a recurrent cell that makes its own float32 state.
+//
+// Of operators that promote one after the other (a residual stream) only the first is told: the others get float32
+// because of it. Of those that promote side by side with one and the same float32 value (queries and keys turned by one
+// table) the first is told, and the others are related.
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "server/rules/dtypes.h"
+#include "server/rules/finding.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
+#include "server/rules/precision/widened.h"
+#include "server/rules/regions.h"
+#include "server/rules/step_time.h"
+#include "server/rules/use_graph.h"
+#include "server/rules/uses.h"
+#include "server/store/names.h"
+
+namespace castscope::rules {
+namespace {
+
+constexpr std::string_view kProducts[] = {"aten::mm",      "aten::matmul", "aten::bmm", "aten::addmm", "aten::addbmm",
+                                          "aten::baddbmm", "aten::linear", "aten::mv",  "aten::einsum"};
+constexpr std::string_view kAdds[] = {"aten::add", "aten::__radd__"};
+constexpr std::string_view kJoins[] = {"aten::cat", "aten::stack", "aten::where"};
+constexpr std::string_view kFills[] = {"aten::zeros",    "aten::zeros_like", "aten::new_zeros", "aten::full",
+                                       "aten::new_full", "aten::full_like",  "aten::ones",      "aten::ones_like",
+                                       "aten::zero_",    "aten::fill_",      "aten::new_ones"};
+
+constexpr std::size_t kMostRelated = 5;  // places along the way that a finding names
+constexpr std::int64_t kNextLines = 2;   // cos and sin of one value may lie between
+
+const lanes::Operand* wide_operand(const store::OperatorUse& use) {
+  for (const lanes::Operand& o : use.operands)
+    if (o.dtype == kFloat && has_dimensions(o)) return &o;
+  return nullptr;
+}
+const lanes::Operand* low_operand(const store::OperatorUse& use) {
+  for (const lanes::Operand& o : use.operands)
+    if (is_low(o.dtype) && has_dimensions(o)) return &o;
+  return nullptr;
+}
+
+bool is_made_by(const UseGraph& graph, std::uint32_t use, std::uint8_t argument, auto condition) {
+  const auto made_by = graph.into(use);
+  return std::any_of(made_by.begin(), made_by.end(), [&](const UseGraph::Edge& e) {
+    return e.flow->argument == argument && e.flow->from != use && condition(graph.use(e.flow->from));
+  });
+}
+
+// What it writes to began as zeros, or the like.
+bool adds_up(const UseGraph& graph, std::uint32_t id) {
+  std::set<std::uint32_t> seen = {id};
+  std::vector<std::uint32_t> open = {id};
+  while (!open.empty()) {
+    const std::uint32_t next = open.back();
+    open.pop_back();
+    for (const UseGraph::Edge& edge : graph.into(next)) {
+      const store::OperatorUse& from = graph.use(edge.flow->from);
+      if (edge.flow->argument != 0) continue;
+      if (is_one_of(base_name(from.op), kFills)) return true;
+      if (from.is(lanes::kUseWrites) && seen.insert(from.id).second) open.push_back(from.id);
+    }
+  }
+  return false;
+}
+
+// Its low-precision operand was computed in the region, not brought along; its float32 one is no statistic.
+bool promotes(const store::RunData& data, const UseGraph& graph, const store::OperatorUse& use) {
+  if (!is_forward(use) || use.result != kFloat || use.computed != kFloat || use.is(lanes::kUseConverts)) return false;
+  const lanes::Operand *low = low_operand(use), *wide = wide_operand(use);
+  if (low == nullptr || wide == nullptr || !in_autocast(data, use) || !promotes_to_widest(use)) return false;
+  const bool computed = is_made_by(graph, use.id, low->argument, [](const auto& from) { return is_low(from.result); });
+  if (!computed || scales_by_statistic(graph, use)) return false;
+  if (!use.is(lanes::kUseWrites)) return true;
+  // `sum += low`: to add up in float32 is good practice. Known to be a stream (x += block(x)) only by who made it.
+  return is_made_by(graph, use.id, 0, [](const auto& from) { return from.result == kFloat; }) &&
+         !adds_up(graph, use.id);
+}
+
+// What a low-precision operand was computed from: by the operator of a matrix product, or as far as it is known.
+void find_low_sources(const UseGraph& graph, std::uint32_t id, std::set<std::uint32_t>& sources, int steps = 4) {
+  bool any = false;
+  for (const UseGraph::Edge& edge : graph.into(id)) {
+    const store::OperatorUse& from = graph.use(edge.flow->from);
+    if (!is_low(from.result) || steps == 0) continue;
+    any = true;
+    from.is(lanes::kUseEligible) && !promotes_to_widest(from) ? void(sources.insert(from.id))
+                                                              : find_low_sources(graph, from.id, sources, steps - 1);
+  }
+  if (!any) sources.insert(id);
+}
+
+// q * cos + rotated(q) * sin: a rotation by position, whose tables have to be float32. Both products may be one use:
+// they stand on one line.
+bool rotates(const UseGraph& graph, const store::OperatorUse& use) {
+  if (base_name(use.op) != "aten::mul") return false;
+  for (const UseGraph::Edge& out : graph.out_of(use.id)) {
+    const std::string_view joined = base_name(graph.use(out.flow->to).op);
+    if (joined != "aten::add" && joined != "aten::sub" && joined != "aten::add_") continue;
+    for (const UseGraph::Edge& in : graph.into(out.flow->to)) {
+      const store::OperatorUse& other = graph.use(in.flow->from);
+      if (in.flow->argument == out.flow->argument || base_name(other.op) != "aten::mul") continue;
+      if (low_operand(other) == nullptr || wide_operand(other) == nullptr) continue;
+      std::set<std::uint32_t> sources;
+      find_low_sources(graph, use.id, sources);
+      find_low_sources(graph, other.id, sources);
+      if (sources.size() == 1) return true;
+    }
+  }
+  return false;
+}
+
+// A recurrent cell whose matrix products autocast cast, and whose result is float32 all the same: because the state
+// that PyTorch made, as none was given, is.
+bool makes_wide_state(const store::RunData& data, const UseGraph& graph, const store::OperatorUse& use) {
+  if (!is_forward(use) || use.result != kFloat || use.is(lanes::kUseEligible | lanes::kUseConverts)) return false;
+  if (!in_autocast(data, use) || low_operand(use) != nullptr) return false;
+  const auto made_by = graph.into(use.id);
+  const bool own_state = std::any_of(made_by.begin(), made_by.end(), [&](const UseGraph::Edge& e) {
+    const store::OperatorUse& from = graph.use(e.flow->from);
+    return is_one_of(base_name(from.op), kFills) && from.result == kFloat && is_inside_torch(data, from.stack);
+  });
+  if (!own_state) return false;
+  return std::any_of(data.sites.begin(), data.sites.end(), [&](const store::Site& site) {
+    return site.stack == use.stack && site.region == use.region && site.cause == lanes::Cause::kAutocast &&
+           is_low(site.to) && site.op != use.op && !site.pass_through();
+  });
+}
+
+struct Promotion {  // at one line
+  std::vector<std::uint32_t> uses;
+  Widened way;
+  std::uint64_t times = 0;  // with a float32 operand that no promotion made
+  bool state = false;
+};
+using Promotions = std::map<Line, Promotion>;
+
+// Whether the line is a finding, though nothing is cast down again.
+bool is_meant_by_nobody(const UseGraph& graph, const Promotion& promotion) {
+  if (promotion.state) return true;
+  if (promotion.way.held || promotion.way.converted || promotion.way.leaves) return false;
+  return std::any_of(promotion.uses.begin(), promotion.uses.end(), [&](std::uint32_t id) {
+    const store::OperatorUse& use = graph.use(id);
+    const lanes::Operand* wide = wide_operand(use);
+    const auto is_product = [](const auto& from) { return is_one_of(base_name(from.op), kProducts); };
+    if (is_one_of(base_name(use.op), kAdds))
+      return wide->role != lanes::Role::kActivation && is_made_by(graph, id, low_operand(use)->argument, is_product);
+    return is_one_of(base_name(use.op), kJoins) && promotion.way.uses.size() > promotion.uses.size();
+  });
+}
+
+void merge(Widened& into, Widened way) {
+  into.uses.merge(way.uses);
+  for (const CastDown& cast : way.casts_down) {
+    const auto same = [&](const CastDown& c) { return c.use == cast.use && c.argument == cast.argument; };
+    if (std::none_of(into.casts_down.begin(), into.casts_down.end(), same)) into.casts_down.push_back(cast);
+  }
+  into.held |= way.held, into.converted |= way.converted, into.leaves |= way.leaves;
+}
+
+Promotions find(const store::RunData& data, const UseGraph& graph) {
+  Promotions promotions;
+  for (const store::OperatorUse& use : data.operator_uses) {
+    if (graph.total(use.id).times == 0) continue;
+    const bool state = makes_wide_state(data, graph, use);
+    if (!state && (!promotes(data, graph, use) || rotates(graph, use))) continue;
+    Promotion& promotion = promotions[line_of(data, use.stack)];
+    promotion.uses.push_back(use.id);
+    promotion.state |= state;
+    merge(promotion.way, follow_widened(data, graph, use.id));
+  }
+  return promotions;
+}
+
+// How often one of its uses was called with a float32 value that neither it nor another promotion made.
+std::uint64_t times_of_its_own(const UseGraph& graph, const Promotion& promotion, const Promotions& all) {
+  std::uint64_t times = 0;
+  for (const std::uint32_t id : promotion.uses) {
+    std::map<std::uint8_t, std::uint64_t> brought;  // by argument
+    for (const UseGraph::Edge& edge : graph.into(id)) {
+      const std::uint32_t from = edge.flow->from;
+      const auto made_here = [&](const auto& one) { return one.second.way.uses.contains(from); };
+      if (graph.use(from).result == kFloat && std::any_of(all.begin(), all.end(), made_here))
+        brought[edge.flow->argument] += edge.times;
+    }
+    std::uint64_t most = 0;
+    for (const auto& [argument, count] : brought) most = std::max(most, count);
+    times += graph.total(id).times - std::min(most, graph.total(id).times);
+  }
+  return times;
+}
+
+std::string_view cause_of(const store::OperatorUse& use) {
+  const lanes::Operand* wide = wide_operand(use);
+  switch (wide == nullptr ? lanes::Role::kUnknown : wide->role) {
+    case lanes::Role::kWeight:
+      return "a float32 parameter";
+    case lanes::Role::kBuffer:
+      return "a float32 buffer";
+    case lanes::Role::kInput:
+      return "a float32 input";
+    default:
+      return "a float32 value";
+  }
+}
+
+std::string fix_for(const store::OperatorUse& use, bool state) {
+  if (state)
+    return "Give the initial state in the region's dtype (torch.zeros(…, dtype=torch.bfloat16)): without one PyTorch "
+           "makes it in the input's, float32.";
+  const lanes::Operand* wide = wide_operand(use);
+  if (wide->role == lanes::Role::kWeight && is_one_of(base_name(use.op), kAdds))
+    return "Let the operator of the matrix product add it (F.linear(x, w, b), torch.addmm), which autocast casts as a "
+           "whole, or cast it: b.to(x.dtype).";
+  if (wide->role == lanes::Role::kActivation || wide->role == lanes::Role::kInput)
+    return "Bring the float32 value to the other's dtype where it enters (x = x.to(torch.bfloat16) before the first of "
+           "these lines), or, if float32 is meant from here on, say so with .float().";
+  return "Cast it to the other operand's dtype here (t.to(x.dtype)), or, if float32 is meant from here on, say so with "
+         ".float().";
+}
+
+void tell(Inquiry& inquiry, const UseGraph& graph, const Promotions& all, const Promotion& promotion) {
+  const store::RunData& data = inquiry.data;
+  const store::OperatorUse& use = graph.use(promotion.uses.front());
+  const Widened& way = promotion.way;
+  Finding& finding = inquiry.add(use.stack);
+  const std::string low(
+      store::dtype_name(promotion.state ? enabled_region(data, use)->dtype : low_operand(use)->dtype));
+  const std::string op(short_name(use.op));
+  finding.title = promotion.state
+                      ? op + " gives back float32 though it computes in " + low + ", because of its own initial state"
+                      : op + " gives back float32, because " + std::string(cause_of(use)) + " meets a " + low + " one";
+  std::uint64_t times = 0, bytes = 0, casts = 0;
+  double ns = 0;
+  for (const std::uint32_t id : promotion.uses) times += graph.total(id).times;
+  for (const std::uint32_t id : way.uses) bytes += graph.total(id).bytes, ns += static_cast<double>(graph.total(id).ns);
+  for (const CastDown& cast : way.casts_down) casts += cast.times;
+  finding.evidence_number = {{"times", times},
+                             {"float32_operators", way.uses.size()},
+                             {"float32_bytes", bytes},
+                             {"float32_ns", static_cast<std::int64_t>(ns)},
+                             {"casts_down_again", casts}};
+  finding.evidence_text = {{"operator", use.op}, {"dtype", low}};
+  if (!promotion.state) finding.evidence_text.emplace_back("float32_operand", store::name(wide_operand(use)->role));
+  for (const CastDown& cast : way.casts_down) {
+    const Line at = line_of(data, graph.use(cast.use).stack);
+    if (cast.use == way.casts_down.front().use)
+      finding.evidence_text.emplace_back("cast_down_at", at.text() + " (" + graph.use(cast.use).op + ")");
+  }
+  // What comes of it, along the way.
+  std::map<Line, std::uint32_t> places;
+  for (const auto& [line, other] : all)
+    if (&other != &promotion && way.uses.contains(other.uses.front())) places.emplace(line, other.uses.front());
+  for (const CastDown& cast : way.casts_down) places.emplace(line_of(data, graph.use(cast.use).stack), cast.use);
+  places.erase(line_of(data, use.stack));
+  for (const auto& [line, id] : places)
+    if (finding.related.size() < kMostRelated) add_related(finding, data, graph.use(id).stack);
+  finding.deep_only = true;
+  finding.savings = saved_per_step(data, casting_ns(data, graph, way.casts_down));
+  finding.fix = fix_for(use, promotion.state);
+}
+
+// The uses that the float32 operand comes from in the end, through operators in float32.
+std::set<std::uint32_t> wide_roots(const UseGraph& graph, const store::OperatorUse& use) {
+  std::set<std::uint32_t> roots, seen;
+  std::vector<std::uint32_t> open = {use.id};
+  while (!open.empty()) {
+    const std::uint32_t next = open.back();
+    open.pop_back();
+    if (!seen.insert(next).second) continue;
+    bool any = false;
+    for (const UseGraph::Edge& edge : graph.into(next)) {
+      if (graph.use(edge.flow->from).result != kFloat) continue;
+      any = true;
+      open.push_back(edge.flow->from);
+    }
+    if (!any && next != use.id) roots.insert(next);
+  }
+  return roots;
+}
+
+// Two of the same function, with the same float32 value; where it is not known who made it, those of the next lines are
+// taken for the same, unless they are parameters.
+bool have_one_cause(const store::RunData& data, const UseGraph& graph, const Promotion& a, const Promotion& b) {
+  if (a.state || b.state) return false;
+  const store::OperatorUse &first = graph.use(a.uses.front()), &other = graph.use(b.uses.front());
+  const auto at = data.user_location(first.stack), next = data.user_location(other.stack);
+  if (!at || !next || at->file != next->file || at->function != next->function) return false;
+  if (base_name(first.op) != base_name(other.op) || wide_operand(first)->role != wide_operand(other)->role)
+    return false;
+  const std::set<std::uint32_t> roots = wide_roots(graph, first);
+  if (!roots.empty()) return roots == wide_roots(graph, other);
+  return wide_operand(first)->role != lanes::Role::kWeight && std::abs(at->line - next->line) <= kNextLines;
+}
+
+void judge_upcasts(Inquiry& inquiry) {
+  const UseGraph graph(inquiry.data);
+  std::vector<Promotion> told;
+  const Promotions promotions = find(inquiry.data, graph);
+  for (const auto& [line, promotion] : promotions) {
+    if (promotion.way.casts_down.empty() && !is_meant_by_nobody(graph, promotion)) continue;
+    if (!promotion.state && times_of_its_own(graph, promotion, promotions) == 0) continue;
+    const auto same = std::find_if(told.begin(), told.end(), [&](const Promotion& one) {
+      return have_one_cause(inquiry.data, graph, one, promotion);
+    });
+    if (same == told.end()) {
+      told.push_back(promotion);
+    } else {
+      same->uses.insert(same->uses.end(), promotion.uses.begin(), promotion.uses.end());
+      merge(same->way, promotion.way);
+    }
+  }
+  for (const Promotion& promotion : told) tell(inquiry, graph, promotions, promotion);
+}
+
+}  // namespace
+
+extern const Rule dtype_silent_upcast;
+const Rule dtype_silent_upcast = {
+    .name = "dtype-silent-upcast",
+    .severity = "warning",
+    .summary = "a float32 operand makes a low-precision stream float32 from there on",
+    .thresholds = {},
+    .explanation = {.what = "In an autocast region an operator gets a low-precision value and a float32 one, computes "
+                            "in float32 by PyTorch's promotion, and its result goes on as float32 until autocast "
+                            "casts it down for the next matrix product.",
+                    .why = "Nobody asked for float32 there: the values have been rounded already, the operators work "
+                           "on twice the bytes, and each matrix product that follows pays for another cast.",
+                    .example = R"(import torch
+
+weight, bias = torch.nn.Parameter(torch.randn(64, 64)), torch.nn.Parameter(torch.randn(64))
+head = torch.nn.Linear(64, 64)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    h = torch.randn(8, 64) @ weight + bias  # bfloat16 + float32: float32
+    head(torch.relu(h)))",
+                    .fix = "Bring the float32 operand to the stream's dtype (`bias.to(h.dtype)`), or let an operator "
+                           "that autocast casts as a whole take it (`F.linear(x, weight, bias)`).",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html#autocast-op-reference\n"
+                             "https://docs.pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc"},
+    .judge = judge_upcasts,
+};
+
+}  // namespace castscope::rules

@@ -1,0 +1,246 @@
+#include <gmock/gmock.h>
+
+#include "server/rules/rules_test.h"
+
+namespace castscope::rules {
+namespace {
+
+using DtypeSilentUpcastTest = RulesTest;
+
+std::uint32_t linear(TestRun& run, std::int64_t line, std::uint8_t given) {
+  return run.use({.op = "aten::linear",
+                  .line = line,
+                  .operands = {operand(given), operand(kFloat32, Role::kWeight)},
+                  .computed = kBFloat16,
+                  .flags = lanes::kUseEligible});
+}
+// of a low-precision value and a float32 one
+std::uint32_t add(TestRun& run, std::int64_t line, Role of_float32, const std::string& op = "aten::add.Tensor",
+                  std::uint16_t flags = 0) {
+  return run.use({.op = op,
+                  .line = line,
+                  .operands = {operand(kBFloat16), operand(kFloat32, of_float32)},
+                  .computed = kFloat32,
+                  .flags = flags});
+}
+std::uint32_t on_float32(TestRun& run, std::int64_t line, const std::string& op, std::uint16_t flags = 0) {
+  return run.use({.op = op, .line = line, .operands = {operand(kFloat32)}, .flags = flags});
+}
+
+TEST_F(DtypeSilentUpcastTest, C28_AFloat32Bias) {
+  expect_golden("C-28", judged([](TestRun& run) {
+                  const auto region = run.region("train.py", 5);
+                  const auto product = linear(run, 7, kFloat32), sum = add(run, 8, Role::kWeight);
+                  const auto relu = on_float32(run, 9, "aten::relu"), head = linear(run, 10, kFloat32);
+                  run.enter(region).deep().called(product).called(sum).called(relu).called(head);
+                  run.flowed(run.flow(product, sum)).flowed(run.flow(sum, relu));
+                  run.flowed(run.flow(relu, head, 0, kBFloat16)).exit().step();
+                }));
+}
+
+TEST_F(DtypeSilentUpcastTest, C28_ALossAgainstFloat32Targets) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto product = linear(run, 7, kFloat32), difference = add(run, 8, Role::kInput, "aten::sub.Tensor");
+    const auto square = on_float32(run, 8, "aten::pow.Tensor_Scalar", lanes::kUseElsewhere);
+    run.enter(region).deep().called(product).called(difference).called(square);
+    run.flowed(run.flow(product, difference)).flowed(run.flow(difference, square)).exit().step();
+  }));
+}
+
+TEST_F(DtypeSilentUpcastTest, AFloat32MaskBeforeASoftmax) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto product = linear(run, 7, kFloat32), sum = add(run, 8, Role::kInput);
+    const auto softmax = on_float32(run, 9, "aten::softmax.int", lanes::kUseElsewhere);
+    const auto head = linear(run, 10, kFloat32);
+    run.enter(region).deep().called(product).called(sum).called(softmax).called(head);
+    run.flowed(run.flow(product, sum)).flowed(run.flow(sum, softmax));
+    run.flowed(run.flow(softmax, head, 0, kBFloat16)).exit().step();
+  }));
+}
+
+TEST_F(DtypeSilentUpcastTest, C29_AFloat32ResidualStreamIsOneFinding) {
+  const auto findings = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto product = linear(run, 7, kFloat32), first = add(run, 8, Role::kInput),
+               second = add(run, 9, Role::kActivation);
+    run.enter(region).deep().called(product, 6).called(first, 3).called(second, 3);
+    run.flowed(run.flow(product, first), 3).flowed(run.flow(product, second), 3);
+    run.flowed(run.flow(first, second, 1), 3).flowed(run.flow(second, first, 1), 2);
+    run.flowed(run.flow(first, product, 0, kBFloat16), 3).flowed(run.flow(second, product, 0, kBFloat16), 2).exit();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].location->line, 8);
+  EXPECT_TRUE(findings[0].deep_only);
+}
+
+// Queries and keys, each promoted on a line of its own (8, 9), which go on into other matrix products.
+std::vector<Finding> two_promoted(
+    const std::function<std::vector<Finding>(const std::function<void(TestRun&)>&)>& judged, Role of_float32,
+    bool from_one_table) {
+  return judged([&](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto product = linear(run, 7, kFloat32), head = linear(run, 10, kFloat32);
+    const auto table = on_float32(run, 6, "aten::tanh");
+    run.enter(region).deep().called(product, 2).called(head, 2).called(table);
+    for (const std::int64_t line : {8, 9}) {
+      const auto turned = add(run, line, of_float32, "aten::mul.Tensor");
+      run.called(turned).flowed(run.flow(product, turned)).flowed(run.flow(turned, head, 0, kBFloat16));
+      if (from_one_table) run.flowed(run.flow(table, turned, 1));
+    }
+    run.exit().step();
+  });
+}
+
+TEST_F(DtypeSilentUpcastTest, SideBySideWithOneFloat32ValueIsOneFinding) {
+  const auto judge = [this](const auto& act) { return judged(act); };
+  for (const auto& findings :
+       {two_promoted(judge, Role::kActivation, true), two_promoted(judge, Role::kBuffer, false)}) {
+    ASSERT_EQ(findings.size(), 1u);
+    EXPECT_EQ(findings[0].location->line, 8);
+    EXPECT_EQ(findings[0].evidence_number[0], std::pair(std::string("times"), std::int64_t{2}));
+    EXPECT_THAT(findings[0].related, testing::Contains(testing::Field(&store::CodeLocation::line, 9)));
+  }
+  EXPECT_EQ(two_promoted(judge, Role::kWeight, false).size(), 2u) << "each has its parameter";
+}
+
+TEST_F(DtypeSilentUpcastTest, C29_AResidualStreamInLowPrecision) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto product = linear(run, 7, kBFloat16);
+    const auto sum =
+        run.use({.op = "aten::add.Tensor", .line = 8, .operands = {operand(kBFloat16), operand(kBFloat16)}});
+    run.enter(region).deep().called(product, 3).called(sum, 3);
+    run.flowed(run.flow(product, sum), 3).flowed(run.flow(sum, product), 3).exit();
+  }));
+}
+
+TEST_F(DtypeSilentUpcastTest, AStreamBetweenNormsIsFloat32Anyway) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto product = linear(run, 7, kFloat32), sum = add(run, 8, Role::kActivation);
+    const auto norm = on_float32(run, 9, "aten::layer_norm", lanes::kUseElsewhere);
+    run.enter(region).deep().called(product, 3).called(sum, 3).called(norm, 3);
+    run.flowed(run.flow(product, sum), 3).flowed(run.flow(sum, norm), 3).flowed(run.flow(sum, sum, 1), 2);
+    run.flowed(run.flow(norm, product, 0, kBFloat16), 3).exit();
+  }));
+}
+
+// cell(x) at line 8: what PyTorch makes of it, with the state that it is given.
+std::uint32_t gru_cell(TestRun& run, std::uint8_t state) {
+  const auto weight = run.weight("train.py", 8, "cell");  // of the linear that the cell is made of
+  const auto cell = run.use({.op = "aten::gru_cell",
+                             .line = 8,
+                             .operands = {operand(kFloat32, Role::kInput), operand(state)},
+                             .computed = state,
+                             .flags = lanes::kUseElsewhere,
+                             .module = "cell"});
+  run.cast(weight, kWeight, true).called(cell);
+  return cell;
+}
+
+TEST_F(DtypeSilentUpcastTest, S23_ACellThatMakesItsOwnState) {
+  expect_golden("S-23", judged([](TestRun& run) {
+                  const auto region = run.region("train.py", 5);
+                  const auto zeros = run.use({.op = "aten::zeros", .line = 8, .computed = kFloat32, .module = "cell"});
+                  run.enter(region).deep().called(zeros);
+                  run.flowed(run.flow(zeros, gru_cell(run, kFloat32), 1)).exit();
+                }));
+}
+
+TEST_F(DtypeSilentUpcastTest, S23_StateGivenInLowPrecision) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto zeros = run.use({.op = "aten::zeros", .line = 7, .computed = kBFloat16});
+    run.enter(region).deep().called(zeros);
+    run.flowed(run.flow(zeros, gru_cell(run, kBFloat16), 1)).exit();
+  }));
+}
+
+TEST_F(DtypeSilentUpcastTest, StateGivenInFloat32IsTheCodesOwn) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto zeros = run.use({.op = "aten::zeros", .line = 7, .computed = kFloat32});
+    run.enter(region).deep().called(zeros);
+    run.flowed(run.flow(zeros, gru_cell(run, kFloat32), 1)).exit();
+  }));
+}
+
+TEST_F(DtypeSilentUpcastTest, ARotationByPositionHasFloat32Tables) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto query = linear(run, 7, kFloat32), head = linear(run, 10, kFloat32);
+    const auto by_cos = add(run, 8, Role::kInput, "aten::mul.Tensor");
+    const auto turned = run.use({.op = "aten::neg", .line = 6, .operands = {operand(kBFloat16)}});
+    const auto by_sin = add(run, 9, Role::kInput, "aten::mul.Tensor");
+    const auto sum = run.use({.op = "aten::add.Tensor", .line = 9, .operands = {operand(kFloat32), operand(kFloat32)}});
+    run.enter(region).deep().called(query).called(by_cos).called(turned).called(by_sin).called(sum).called(head);
+    run.flowed(run.flow(query, by_cos)).flowed(run.flow(query, turned)).flowed(run.flow(turned, by_sin));
+    run.flowed(run.flow(by_cos, sum)).flowed(run.flow(by_sin, sum, 1)).flowed(run.flow(sum, head, 0, kBFloat16)).exit();
+  }));
+}
+
+TEST_F(DtypeSilentUpcastTest, WhatItCostsIsWhatTheCastsDownTookInAllSteps) {
+  const auto findings = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto product = linear(run, 7, kFloat32), sum = add(run, 8, Role::kWeight), head = linear(run, 10, kFloat32);
+    store::SiteInfo info;
+    info.stack = run.line("train.py", 10);
+    info.call_site = run.call_site("aten::linear", 0, "input");
+    info.region = region;
+    info.role = Role::kActivation;
+    info.cause = lanes::Cause::kAutocast;
+    info.from = kFloat32;
+    info.to = kBFloat16;
+    const auto cast = run.site(info);
+    run.deep().called(product).called(sum).called(head);
+    run.flowed(run.flow(product, sum)).flowed(run.flow(sum, head, 0, kBFloat16)).shallow();
+    for (int i = 0; i < 4; ++i) run.enter(region).cast(cast, 0x10, false, 1000, 5000).exit().step();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  ASSERT_TRUE(findings[0].savings.has_value());
+  EXPECT_GT(findings[0].savings->ns_per_step, 0);
+  EXPECT_LE(findings[0].savings->ns_per_step, 5000);
+}
+
+TEST_F(DtypeSilentUpcastTest, NumbersAnd0DimTensorsPromoteNothing) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto product = linear(run, 7, kBFloat16);
+    const auto scaled =
+        run.use({.op = "aten::mul.Tensor",
+                 .line = 8,
+                 .operands = {operand(kBFloat16), operand(kFloat32, Role::kWeight, lanes::kOperandScalar)},
+                 .computed = kBFloat16});
+    run.enter(region).deep().called(product, 2).called(scaled).flowed(run.flow(product, scaled));
+    run.flowed(run.flow(scaled, product)).exit();
+  }));
+}
+
+TEST_F(DtypeSilentUpcastTest, WhatIsLowPrecisionFromOutsideIsNotAutocasts) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto sum = add(run, 8, Role::kInput), head = linear(run, 10, kFloat32);
+    run.enter(region).deep().called(sum).called(head).flowed(run.flow(sum, head, 0, kBFloat16)).exit();
+  }));
+}
+
+TEST_F(DtypeSilentUpcastTest, AddingUpInPlaceInFloat32) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto zeros = run.use({.op = "aten::zeros", .line = 6, .computed = kFloat32});
+    const auto product = linear(run, 7, kFloat32), head = linear(run, 10, kFloat32);
+    const auto sum = run.use({.op = "aten::add_.Tensor",
+                              .line = 8,
+                              .operands = {operand(kFloat32), operand(kBFloat16)},
+                              .computed = kFloat32,
+                              .flags = lanes::kUseWrites});
+    run.enter(region).deep().called(zeros).called(product, 3).called(sum, 3).called(head);
+    run.flowed(run.flow(zeros, sum)).flowed(run.flow(product, sum, 1), 3).flowed(run.flow(sum, sum), 2);
+    run.flowed(run.flow(sum, head, 0, kBFloat16)).exit();
+  }));
+}
+
+}  // namespace
+}  // namespace castscope::rules

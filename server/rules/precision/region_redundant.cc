@@ -1,0 +1,109 @@
+// region-redundant: nothing was ever cast in an autocast region: the model in it is in the region's low precision
+// already, weights and all. Then autocast does nothing but look at each argument of each operator.
+//
+// Not this: a region that casts anything at all (one float32 weight, a loss that it brings to float32), one whose
+// operators are none of a model's, and one that does nothing for another reason (region-empty, region-wrong-device).
+#include <map>
+
+#include "server/rules/finding.h"
+#include "server/rules/places.h"
+#include "server/rules/regions.h"
+#include "server/rules/use_graph.h"
+#include "server/rules/uses.h"
+#include "server/store/names.h"
+
+namespace castscope::rules {
+namespace {
+
+struct Stay {  // all stays in one outermost region, what is nested in it included
+  std::uint64_t casts = 0, passes = 0, products = 0;
+  std::uint32_t first_use = 0;
+};
+
+// Autocast's, or of who does its work instead and has a rule of its own (fsdp-autocast-conflict).
+bool is_autocasts(lanes::Cause cause) {
+  return cause == lanes::Cause::kAutocast || cause == lanes::Cause::kDtypeArgument ||
+         cause == lanes::Cause::kCustomCast || cause == lanes::Cause::kScript || cause == lanes::Cause::kFsdp;
+}
+
+// An operator that autocast would run in the region's dtype, of a weight, and all it is given is in that dtype.
+bool is_low_already(const store::OperatorUse& use, std::uint8_t dtype) {
+  bool weight = false;
+  for (const lanes::Operand& operand : use.operands) {
+    if (!is_floating_tensor(operand)) continue;
+    if (operand.dtype != dtype) return false;
+    weight |= operand.role == lanes::Role::kWeight;
+  }
+  return weight && use.computed == dtype;
+}
+
+std::map<std::uint32_t, Stay> stays(const store::RunData& data, const UseGraph& graph) {
+  std::map<std::uint32_t, Stay> by_region;
+  for (const store::SiteUse& use : data.site_uses) {
+    const store::Site& site = data.site(use.site);
+    if (site.region == 0) continue;
+    Stay& stay = by_region[data.outermost(site.region)];
+    stay.passes += use.counts.passes;
+    if (is_autocasts(site.cause)) stay.casts += use.counts.casts + use.counts.hits + use.counts.traced;
+  }
+  for (const store::OperatorUse& use : data.operator_uses) {
+    if (use.region == 0 || !use.is(lanes::kUseEligible) || graph.total(use.id).times == 0) continue;
+    Stay& stay = by_region[data.outermost(use.region)];
+    const store::Region* region = enabled_region(data, use);
+    const bool low = region != nullptr && is_low_already(use, region->dtype);
+    if (low) stay.products += graph.total(use.id).times;
+    if (low && stay.first_use == 0) stay.first_use = use.id;
+  }
+  return by_region;
+}
+
+void judge_redundant(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  const UseGraph graph(data);
+  std::map<Line, std::pair<std::uint32_t, Stay>> lines;  // with the region
+  for (const auto& [id, stay] : stays(data, graph)) {
+    const store::Region& region = data.region(id);
+    if (!region.enabled || region.kind != lanes::RegionKind::kContext) continue;
+    auto& [first, sum] = lines[line_of(data, region.stack)];
+    if (first == 0) first = id;
+    sum.casts += stay.casts, sum.passes += stay.passes, sum.products += stay.products;
+    if (sum.first_use == 0) sum.first_use = stay.first_use;
+  }
+  for (const auto& [line, entry] : lines) {
+    const auto& [id, stay] = entry;
+    if (stay.casts > 0 || stay.passes == 0 || stay.products == 0) continue;
+    const std::string dtype(store::dtype_name(data.region(id).dtype));
+    Finding& finding = inquiry.add(data.region(id).stack);
+    finding.title = "nothing is cast in this autocast region: the model in it is in " + dtype + " already";
+    finding.evidence_number = {
+        {"casts", 0}, {"passed_through", stay.passes}, {"operators_in_low_precision", stay.products}};
+    finding.evidence_text = {{"dtype", dtype}, {"first_operator", data.operator_use(stay.first_use).op}};
+    add_related(finding, data, data.operator_use(stay.first_use).stack);
+    finding.fix = "Leave the region out; or keep the model in float32 (leave out .half() or .to(torch." + dtype +
+                  ")) and let autocast choose the dtype of each operator.";
+  }
+}
+
+}  // namespace
+
+extern const Rule region_redundant;
+const Rule region_redundant = {
+    .name = "region-redundant",
+    .severity = "info",
+    .summary = "an autocast region around a model that is in low precision already casts nothing",
+    .thresholds = {},
+    .explanation = {.what = "An autocast region in which nothing was cast: the weights and what goes in are in the "
+                            "region's low precision already.",
+                    .why = "It does nothing, and hides that the model has no float32 weights any more: an optimizer "
+                           "that updates weights in low precision loses small updates.",
+                    .example = R"(import torch
+
+layer = torch.nn.Linear(64, 64).bfloat16()
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    layer(torch.randn(8, 64, dtype=torch.bfloat16)))",
+                    .fix = "Leave the region out, or keep the weights in float32.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
+    .judge = judge_redundant,
+};
+
+}  // namespace castscope::rules

@@ -1,0 +1,52 @@
+#include <gmock/gmock.h>
+
+#include "server/rules/rules_test.h"
+
+namespace castscope::rules {
+namespace {
+
+using RegionRedundantTest = RulesTest;
+
+std::uint32_t linear(TestRun& run, std::uint8_t dtype, Role of_second = Role::kWeight) {
+  return run.use({.op = "aten::linear",
+                  .line = 8,
+                  .operands = {operand(dtype, Role::kInput), operand(dtype, of_second)},
+                  .flags = lanes::kUseEligible});
+}
+
+TEST_F(RegionRedundantTest, C32_ALowPrecisionModelInARegionOfItsDtype) {
+  expect_golden("C-32", judged([](TestRun& run) {
+                  const auto region = run.region("train.py", 5);
+                  const auto pass = run.pass_through("aten::linear");
+                  const auto use = linear(run, kBFloat16);
+                  for (int i = 0; i < 4; ++i) run.step().enter(region).deep().pass(pass, 3).called(use).exit();
+                }));
+}
+
+TEST_F(RegionRedundantTest, C32_OneFloat32WeightIsLeft) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto pass = run.pass_through("aten::linear"), weight = run.weight("train.py", 9, "head");
+    const auto use = linear(run, kBFloat16);
+    run.enter(region).deep().pass(pass, 3).called(use).cast(weight, kWeight, true).exit();
+  }));
+}
+
+TEST_F(RegionRedundantTest, S19_DoublesAreNotCastEither) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto pass = run.pass_through("aten::linear"), use = linear(run, store::kFloat64);
+    run.enter(region).deep().pass(pass, 3).called(use).exit();
+  }));
+}
+
+TEST_F(RegionRedundantTest, ProductsOfActivationsAreNoModel) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto pass = run.pass_through("aten::linear"), use = linear(run, kBFloat16, Role::kActivation);
+    run.enter(region).deep().pass(pass, 3).called(use).exit();
+  }));
+}
+
+}  // namespace
+}  // namespace castscope::rules

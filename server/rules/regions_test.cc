@@ -1,0 +1,36 @@
+#include "server/rules/regions.h"
+
+#include <gtest/gtest.h>
+
+namespace castscope::rules {
+namespace {
+
+constexpr std::uint8_t kCpu = 0, kCuda = 1;  // c10::DeviceType
+
+// cuda on, in it cpu on, in it cuda off.
+store::RunData nested() {
+  store::RunData data;
+  data.regions = {{.id = 1, .parent = 0, .device = kCuda, .enabled = true},
+                  {.id = 2, .parent = 1, .device = kCpu, .enabled = true},
+                  {.id = 3, .parent = 2, .device = kCuda, .enabled = false}};
+  return data;
+}
+
+TEST(RegionsTest, TheInnermostOfItsDeviceCounts) {
+  const store::RunData data = nested();
+  EXPECT_EQ(region_of_device(data, 3, kCuda), &data.region(3));
+  EXPECT_EQ(enabled_region(data, 3, kCuda), nullptr);
+  EXPECT_EQ(enabled_region(data, 3, kCpu), &data.region(2));
+  EXPECT_EQ(enabled_region(data, 2, kCuda), &data.region(1));
+  EXPECT_EQ(region_of_device(data, 0, kCpu), nullptr);
+}
+
+TEST(RegionsTest, WithinIsAlsoTheRegionItself) {
+  const store::RunData data = nested();
+  EXPECT_TRUE(is_within(data, 3, 1));
+  EXPECT_TRUE(is_within(data, 2, 2));
+  EXPECT_FALSE(is_within(data, 1, 2));
+}
+
+}  // namespace
+}  // namespace castscope::rules

@@ -1,0 +1,74 @@
+// scaler-collapse: gradient after gradient is inf or NaN; GradScaler takes no step and halves its scale each time, far
+// below the one at which scaling could be what overflows.
+#include "server/rules/finding.h"
+#include "server/rules/places.h"
+#include "server/rules/scaler/scaler_facts.h"
+
+namespace castscope::rules {
+namespace {
+
+// A scale below 1 makes gradients smaller than they are: then the gradients themselves are inf or NaN, not their
+// multiples. From GradScaler's default of 65536 it takes 17 skipped steps in a row to get there (2^16 / 2^17); a scale
+// that is set low by hand gets there sooner, so that 10 skips are asked for too.
+constexpr Threshold kThresholds[] = {
+    {"skips", 10, "fewer skipped steps in a row are how GradScaler finds its scale"},
+    {"scale", 1, "a scale that did not fall below this may still be too large"},
+};
+
+void judge_collapse(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  std::set<Line> told;
+  for (const store::ScalerUse& use : data.scaler_uses) {
+    const bool skipping = static_cast<double>(use.longest_skips) >= inquiry.threshold("skips");
+    const bool small = use.least_scale > 0 && use.least_scale < inquiry.threshold("scale");
+    if (!skipping || !small || use.last_update == 0) continue;
+    const std::uint32_t stack = data.fact(use.last_update).stack;
+    if (!told.insert(line_of(data, stack)).second) continue;  // the same in another rank
+    Finding& finding = inquiry.add(stack);
+    finding.title = counted(use.longest_skips, "optimizer step") + " in a row were skipped and the scale fell to " +
+                    readable_number(use.least_scale) + ": the gradients are inf or NaN whatever the scale";
+    finding.evidence_number = {{"skipped_in_a_row", use.longest_skips},
+                               {"unscales", use.unscales},
+                               {"not_finite", use.not_finite},
+                               {"updates", use.updates}};
+    finding.evidence_text = {{"first_scale", readable_number(use.first_scale)},
+                             {"least_scale", readable_number(use.least_scale)},
+                             {"last_scale", readable_number(use.last_scale)}};
+    finding.fix =
+        "Look for what overflows before the loss is scaled: print the loss, and look for inf in the activations (sums "
+        "and products in float16 beyond 65504, log(0), division by 0). Run that part in float32 (with "
+        "torch.autocast(device, enabled=False)), or use bfloat16.";
+  }
+}
+
+}  // namespace
+
+extern const Rule scaler_collapse;
+const Rule scaler_collapse = {
+    .name = "scaler-collapse",
+    .severity = "warning",
+    .summary = "GradScaler skips step after step, and its scale falls towards 0",
+    .thresholds = kThresholds,
+    .explanation = {.what = "Gradients were inf or NaN many times in a row. GradScaler skipped each of these optimizer "
+                            "steps and halved its scale, which fell below 1.",
+                    .why = "GradScaler says nothing of it: the job goes on, and learns nothing. A scale below 1 cannot "
+                           "be too large, so that the gradients themselves are the trouble.",
+                    .example = R"(import torch
+
+layer = torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cpu")
+for step in range(40):
+    with torch.autocast("cpu", dtype=torch.float16):
+        loss = layer(torch.randn(4, 8)).sum() * float("inf")
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    optimizer.zero_grad()
+print(scaler.get_scale())  # 6e-08)",
+                    .fix = "Find what overflows, and run it in float32 or bfloat16.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling"},
+    .judge = judge_collapse,
+};
+
+}  // namespace castscope::rules

@@ -1,0 +1,36 @@
+#include "server/rules/scaler/scaler_loop.h"
+
+namespace castscope::rules {
+namespace {
+
+using ScalerCollapseTest = RulesTest;
+
+TEST_F(ScalerCollapseTest, C56_FortySkippedSteps) {
+  expect_golden("C-56", judged([](TestRun& run) {
+                  ScalerLoop loop(run);
+                  double scale = 65536;
+                  for (int i = 0; i < 40; ++i, scale /= 2) loop.round(scale, scale / 2, true);
+                }));
+}
+
+TEST_F(ScalerCollapseTest, C56_TheFirstFewStepsAreSkipped) {
+  expect_none(judged([](TestRun& run) {
+    ScalerLoop loop(run);
+    double scale = 65536;
+    for (int i = 0; i < 8; ++i, scale /= 2) loop.round(scale, scale / 2, true);
+    for (int i = 0; i < 8; ++i) loop.round(scale, scale);
+  }));
+}
+
+// A scale that begins very high is searched for longer.
+TEST_F(ScalerCollapseTest, ManySkipsAboveOneAreASearch) {
+  expect_none(judged([](TestRun& run) {
+    ScalerLoop loop(run);
+    double scale = 1ll << 32;
+    for (int i = 0; i < 20; ++i, scale /= 2) loop.round(scale, scale / 2, true);
+    loop.round(scale, scale);
+  }));
+}
+
+}  // namespace
+}  // namespace castscope::rules

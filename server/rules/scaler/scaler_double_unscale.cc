@@ -1,0 +1,58 @@
+// scaler-double-unscale: GradScaler.unscale_ was called twice for one optimizer between two updates, or after its step,
+// and raised.
+#include "server/rules/errors/error_facts.h"
+#include "server/rules/rules.h"
+
+namespace castscope::rules {
+namespace {
+
+void tell(Inquiry& inquiry, std::string_view text, std::string_view title) {
+  for (const ErrorAt& at : errors_saying(inquiry.data, text)) {
+    Finding& finding = inquiry.add(at.stack);
+    finding.title = title;
+    tell_error(inquiry.data, at, finding);
+    finding.fix =
+        "Call scaler.unscale_(optimizer) once for each optimizer step, before anything looks at the gradients (after "
+        "the last backward of an accumulation), then scaler.step(optimizer) and scaler.update().";
+  }
+}
+
+void judge_double_unscale(Inquiry& inquiry) {
+  tell(inquiry, "unscale_() has already been called on this optimizer",
+       "unscale_ raised: the gradients of this optimizer have been unscaled already since the last update()");
+  tell(inquiry, "unscale_() is being called after step()",
+       "unscale_ raised: this optimizer has stepped already since the last update()");
+}
+
+}  // namespace
+
+extern const Rule scaler_double_unscale;
+const Rule scaler_double_unscale = {
+    .name = "scaler-double-unscale",
+    .severity = "error",
+    .summary = "gradients were to be unscaled twice",
+    .thresholds = {},
+    .explanation = {.what = "`GradScaler.unscale_` was called a second time for the same optimizer before `update()`, "
+                            "or after its `step()`, and raised.",
+                    .why = "Gradients that are divided by the scale twice are wrong. Where the error is caught, the "
+                           "rest of the step is left out.",
+                    .example = R"(import torch
+
+layer = torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cpu")
+with torch.autocast("cpu", dtype=torch.float16):
+    loss = layer(torch.randn(4, 8)).sum()
+scaler.scale(loss).backward()
+scaler.unscale_(optimizer)
+try:
+    scaler.unscale_(optimizer)
+except RuntimeError as error:
+    print(error))",
+                    .fix = "One `unscale_` for each optimizer and step.",
+                    .links = "https://docs.pytorch.org/docs/stable/notes/amp_examples.html#working-with-unscaled-"
+                             "gradients"},
+    .judge = judge_double_unscale,
+};
+
+}  // namespace castscope::rules

@@ -1,0 +1,36 @@
+// scaler-fp16-params and scaler-double-unscale: what GradScaler itself raises.
+#include "server/rules/scaler/scaler_loop.h"
+
+namespace castscope::rules {
+namespace {
+
+using ScalerErrorsTest = RulesTest;
+
+TEST_F(ScalerErrorsTest, C55_Float16Parameters) {
+  expect_golden("C-55", judged([](TestRun& run) {
+                  ScalerLoop loop(run);
+                  loop.forward_and_backward();
+                  run.seen(run.error(8, "Attempting to unscale FP16 gradients."));
+                }));
+}
+
+TEST_F(ScalerErrorsTest, C56_UnscaledTwice) {
+  expect_golden(
+      "C-56-unscale", judged([](TestRun& run) {
+        ScalerLoop loop(run);
+        loop.forward_and_backward();
+        run.unscale(loop.unscale);
+        run.seen(run.error(9, "unscale_() has already been called on this optimizer since the last update()."));
+      }));
+}
+
+TEST_F(ScalerErrorsTest, OtherErrorsOfTheScaler) {
+  expect_none(judged([](TestRun& run) {
+    ScalerLoop loop(run);
+    loop.forward_and_backward();
+    run.seen(run.error(9, "Closure use is not currently supported if GradScaler is enabled."));
+  }));
+}
+
+}  // namespace
+}  // namespace castscope::rules

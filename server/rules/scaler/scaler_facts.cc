@@ -1,0 +1,44 @@
+#include "server/rules/scaler/scaler_facts.h"
+
+#include <algorithm>
+
+namespace castscope::rules {
+
+std::uint64_t times_seen(const store::RunData& data, std::uint32_t process,
+                         const std::function<bool(const store::Fact&)>& belongs) {
+  std::uint64_t times = 0;
+  for (const store::FactCount& count : data.fact_counts)
+    if (count.process == process && belongs(data.fact(count.fact))) times += count.times;
+  return times;
+}
+
+const store::Fact* first_seen(const store::RunData& data, std::uint32_t process,
+                              const std::function<bool(const store::Fact&)>& belongs) {
+  const store::Fact* first = nullptr;
+  for (const store::FactCount& count : data.fact_counts) {
+    const store::Fact& fact = data.fact(count.fact);
+    const bool good = count.process == process && count.times > 0 && belongs(fact);
+    if (good && (first == nullptr || fact.id < first->id)) first = &fact;
+  }
+  return first;
+}
+
+std::set<std::uint8_t> region_dtypes(const store::RunData& data, std::uint32_t process) {
+  std::set<std::uint8_t> dtypes;
+  for (const store::RegionUse& use : data.region_uses)
+    if (use.process == process && data.region(use.region).enabled) dtypes.insert(data.region(use.region).dtype);
+  for (const store::SiteUse& use : data.site_uses) {  // switched on without a region
+    const store::Site& site = data.site(use.site);
+    const bool autocasts = use.process == process && site.cause == lanes::Cause::kAutocast && site.region != 0;
+    if (autocasts && data.region(site.region).enabled) dtypes.insert(data.region(site.region).dtype);
+  }
+  return dtypes;
+}
+
+bool scales_gradients(const store::RunData& data, std::uint32_t process) {
+  return std::any_of(data.scaler_uses.begin(), data.scaler_uses.end(), [&](const store::ScalerUse& use) {
+    return use.process == process && (use.updates | use.unscales | use.scales) != 0;
+  });
+}
+
+}  // namespace castscope::rules

@@ -1,0 +1,134 @@
+// scaler-missing: a training loop in float16 without gradient scaling, whose gradients fall below what float16 can
+// hold: values that were small became zeros.
+//
+// The values decide, not the absence of GradScaler: who scales the loss by hand, or has gradients that float16 holds,
+// is left alone. On a GPU values are not sampled, and nothing is said.
+#include <algorithm>
+#include <map>
+
+#include "server/rules/dtypes.h"
+#include "server/rules/finding.h"
+#include "server/rules/places.h"
+#include "server/rules/scaler/scaler_facts.h"
+
+namespace castscope::rules {
+namespace {
+
+// 2^-14: smaller numbers of float16 are subnormal, have ever fewer bits, and end at 2^-24.
+constexpr double kSmallestNormal = 6.103515625e-05;
+
+constexpr Threshold kThresholds[] = {
+    // Of the gradients in float16 that were sampled, those of operators all of whose results are subnormal or zero.
+    {"share", 0.5, "where less of the gradients is that small, most of the model learns"},
+    // ReLU makes half of its gradients 0, but leaves the others as large as they are: it is not among those above.
+    {"zeros", 0.1, "with fewer zeros among those, float16 still holds them"},
+};
+
+struct Gradients {
+  std::uint32_t stack = 0;  // where backward is called
+  std::uint64_t elements = 0, small = 0, zeros = 0;
+  double most = 0;
+  bool vanishing = false;  // small ones that are not 0 yet: zeros alone may be what the loss gives
+};
+
+// The call of backward on whose stack these operators ran.
+const store::Fact* backward_of(const store::RunData& data, std::uint32_t process, const store::OperatorUse& use) {
+  return first_seen(data, process, [&](const store::Fact& fact) {
+    if (fact.kind != lanes::FactKind::kBackward || fact.detail != 0) return false;
+    return !data.user_location(use.stack) || line_of(data, fact.stack) == line_of(data, use.stack);
+  });
+}
+
+bool is_small(const store::ValueRange& range) { return range.most < kSmallestNormal && range.not_finite == 0; }
+
+void add(Gradients& to, const store::ValueRange& range) {
+  to.elements += range.elements;
+  to.most = std::max(to.most, range.most);
+  if (!is_small(range)) return;
+  to.small += range.elements;
+  to.zeros += range.zeros;
+  to.vanishing |= range.most > 0;
+}
+
+// Gradients that come down to float16 from a loss in float32 are small before they are cast.
+bool small_ones_are_cast(const store::RunData& data, std::uint32_t process) {
+  for (const store::ValueRange& range : data.value_ranges) {
+    if (range.process != process || range.site == 0 || range.most <= 0 || !is_small(range)) continue;
+    const store::Site& site = data.site(range.site);
+    if (site.phase == lanes::Phase::kBackward && site.to == kHalf) return true;
+  }
+  return false;
+}
+
+void judge_process(Inquiry& inquiry, std::uint32_t process, std::map<Line, Gradients>& places) {
+  const store::RunData& data = inquiry.data;
+  if (scales_gradients(data, process) || !region_dtypes(data, process).contains(kHalf)) return;
+  if (times_seen(data, process, of_kind(lanes::FactKind::kOptimizerStep)) == 0) return;
+  const store::Fact* any = first_seen(data, process, [](const store::Fact& fact) {
+    return fact.kind == lanes::FactKind::kBackward && fact.detail == 0;
+  });
+  if (any == nullptr) return;
+  const bool cast = small_ones_are_cast(data, process);
+  for (const store::ValueRange& range : data.value_ranges) {
+    if (range.process != process || range.use == 0) continue;
+    const store::OperatorUse& use = data.operator_use(range.use);
+    if (use.phase != lanes::Phase::kBackward || use.result != kHalf) continue;
+    const store::Fact* backward = backward_of(data, process, use);
+    const std::uint32_t stack = (backward == nullptr ? any : backward)->stack;
+    Gradients& gradients = places[line_of(data, stack)];
+    if (gradients.stack == 0) gradients.stack = stack;
+    gradients.vanishing |= cast;
+    add(gradients, range);
+  }
+}
+
+void judge_missing(Inquiry& inquiry) {
+  std::map<Line, Gradients> places;
+  for (const store::Process& process : inquiry.data.processes) judge_process(inquiry, process.id, places);
+  for (const auto& [line, g] : places) {
+    const double small = static_cast<double>(g.small), zeros = static_cast<double>(g.zeros);
+    if (!g.vanishing || small < inquiry.threshold("share") * static_cast<double>(g.elements)) continue;
+    if (zeros < inquiry.threshold("zeros") * small) continue;
+    Finding& finding = inquiry.add(g.stack);
+    const auto percent = static_cast<std::uint64_t>(100.0 * zeros / static_cast<double>(g.elements));
+    finding.title = std::to_string(percent) +
+                    " % of the float16 gradients are 0: nothing scales the loss, and they "
+                    "are smaller than float16 can hold";
+    finding.evidence_number = {{"gradients_sampled", g.elements}, {"too_small", g.small}, {"zeros", g.zeros}};
+    finding.evidence_text = {{"largest_gradient", readable_number(g.most)}};
+    finding.deep_only = true;
+    finding.fix =
+        "Scale the loss: scaler = torch.amp.GradScaler(device); scaler.scale(loss).backward(); "
+        "scaler.step(optimizer); scaler.update(). Or use bfloat16, which has the range of float32.";
+  }
+}
+
+}  // namespace
+
+extern const Rule scaler_missing;
+const Rule scaler_missing = {
+    .name = "scaler-missing",
+    .severity = "warning",
+    .summary = "float16 gradients vanish because the loss is not scaled",
+    .thresholds = kThresholds,
+    .explanation = {.what = "A model is trained in a float16 region without gradient scaling, and its gradients are so "
+                            "small that float16 makes zeros of them.",
+                    .why = "float16 holds nothing below 6e-8, and little below 6e-5. Weights whose gradients are 0 do "
+                           "not learn, and nothing says so.",
+                    .example = R"(import torch
+
+layer = torch.nn.Linear(64, 64)
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+for step in range(3):
+    with torch.autocast("cpu", dtype=torch.float16):
+        loss = layer(torch.randn(4, 64)).float().pow(2).mean() * 1e-6
+    loss.backward()
+    print(layer.weight.grad.abs().max())  # 0
+    optimizer.step()
+    optimizer.zero_grad())",
+                    .fix = "`torch.amp.GradScaler`, or bfloat16.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling"},
+    .judge = judge_missing,
+};
+
+}  // namespace castscope::rules

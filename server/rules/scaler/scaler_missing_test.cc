@@ -1,0 +1,77 @@
+#include "server/rules/rules_test.h"
+
+namespace castscope::rules {
+namespace {
+
+using ScalerMissingTest = RulesTest;
+
+// A float16 training step whose backward gives these gradients.
+struct Loop {
+  explicit Loop(TestRun& test_run, std::uint8_t dtype = kFloat16) : run(test_run) {
+    store::RegionInfo info = TestRun::default_region();
+    info.dtype = dtype;
+    region = run.region("train.py", 5, info);
+    backward = run.fact(FactKind::kBackward, 9);
+    step = run.fact(FactKind::kOptimizerStep, 10, {.text = "SGD"});
+    scaled = gradient("MulBackward0", dtype);
+    weight = gradient("MmBackward0", dtype);
+  }
+  std::uint32_t gradient(const std::string& node, std::uint8_t dtype) {
+    return run.use({.op = "aten::mm",
+                    .line = 9,
+                    .operands = {operand(dtype, Role::kGradient), operand(dtype)},
+                    .phase = lanes::Phase::kBackward,
+                    .node = node});
+  }
+  void steps(const TestRun::Sample& first, const TestRun::Sample& second, int times = 3) {
+    for (int i = 0; i < times; ++i) {
+      run.deep().enter(region).exit().backward(backward);
+      run.called(scaled).values(scaled, first).called(weight).values(weight, second);
+      run.optimizer(step).shallow().step();
+    }
+  }
+  TestRun& run;
+  std::uint32_t region, backward, step, scaled, weight;
+};
+
+TEST_F(ScalerMissingTest, C53_AllGradientsBecomeZero) {
+  expect_golden("C-53", judged([](TestRun& run) { Loop(run).steps({.most = 9.5e-7}, {.most = 0, .zeros = 256}); }));
+}
+
+TEST_F(ScalerMissingTest, C53_Bfloat16) {
+  expect_none(judged([](TestRun& run) {
+    Loop loop(run, kBFloat16);
+    loop.steps({.most = 9.5e-7}, {.most = 1e-9});
+  }));
+}
+
+// As with GradScaler, or a loss that is scaled by hand: the values are large enough.
+TEST_F(ScalerMissingTest, C53_GradientsThatFloat16Holds) {
+  expect_none(judged([](TestRun& run) { Loop(run).steps({.most = 1}, {.most = 0.01, .zeros = 128}); }));
+}
+
+// A loss that is 0 gives gradients that are: none of them was ever small.
+TEST_F(ScalerMissingTest, ALossOfZero) {
+  expect_none(judged([](TestRun& run) { Loop(run).steps({.most = 1}, {.most = 0, .zeros = 256}); }));
+}
+
+TEST_F(ScalerMissingTest, C53_WithAScaler) {
+  expect_none(judged([](TestRun& run) {
+    Loop loop(run);
+    const auto unscale = run.fact(FactKind::kUnscale, 10);
+    loop.steps({.most = 9.5e-7}, {.most = 0, .zeros = 256});
+    run.unscale(unscale);
+  }));
+}
+
+// Gradients for their own sake (saliency), no training.
+TEST_F(ScalerMissingTest, NoOptimizer) {
+  expect_none(judged([](TestRun& run) {
+    Loop loop(run);
+    run.deep().enter(loop.region).exit().backward(loop.backward).called(loop.weight);
+    run.values(loop.weight, {.most = 1e-6, .zeros = 200}).shallow();
+  }));
+}
+
+}  // namespace
+}  // namespace castscope::rules

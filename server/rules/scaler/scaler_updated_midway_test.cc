@@ -1,0 +1,25 @@
+#include "server/rules/scaler/scaler_loop.h"
+
+namespace castscope::rules {
+namespace {
+
+using ScalerUpdatedMidwayTest = RulesTest;
+
+TEST_F(ScalerUpdatedMidwayTest, S37_AnUpdateBetweenTwoBackwards) {
+  expect_golden("S-37", judged([](TestRun& run) {
+                  ScalerLoop loop(run);
+                  loop.forward_and_backward();
+                  run.update(loop.update, 2048, 1024);
+                  loop.round(1024, 1024);
+                }));
+}
+
+TEST_F(ScalerUpdatedMidwayTest, S37_OneUpdateForEachStep) {
+  expect_none(judged([](TestRun& run) {
+    ScalerLoop loop(run);
+    for (int i = 0; i < 3; ++i) loop.forward_and_backward().round(2048, 2048);
+  }));
+}
+
+}  // namespace
+}  // namespace castscope::rules

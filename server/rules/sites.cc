@@ -1,0 +1,20 @@
+#include "server/rules/sites.h"
+
+#include "server/store/names.h"
+
+namespace castscope::rules {
+
+bool is_of_model(const store::Site& site) {
+  return site.role == lanes::Role::kWeight || site.role == lanes::Role::kBuffer;
+}
+
+std::string argument_name(const store::RunData& data, const store::Site& site) {
+  return site.call_site == 0 ? "" : data.call_sites[site.call_site - 1].argument_name;
+}
+
+std::string argument_text(const store::RunData& data, const store::Site& site) {
+  const std::string name = argument_name(data, site);
+  return name.empty() ? std::string(store::name(site.role)) : name;
+}
+
+}  // namespace castscope::rules

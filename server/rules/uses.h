@@ -1,0 +1,32 @@
+// Questions that rules ask about a single operator use: what it was given, and what autocast did about it.
+#pragma once
+
+#include <cstdint>
+
+#include "server/rules/regions.h"
+#include "server/store/run_data.h"
+
+namespace castscope::rules {
+
+// Takes part in deciding the dtype of the result: 0-dim tensors and Python numbers do not, beside one with dimensions.
+inline bool has_dimensions(const lanes::Operand& o) {
+  return (o.flags & (lanes::kOperandScalar | lanes::kOperandNumber)) == 0;
+}
+// Of one of autocast's dtypes, or wider; 0-dim ones too.
+bool is_floating_tensor(const lanes::Operand&);
+bool has_operand(const store::OperatorUse&, std::uint8_t dtype);
+// The first operand at this position of the schema with this dtype; nullptr: there is none.
+const lanes::Operand* operand_at(const store::OperatorUse&, std::uint8_t argument, std::uint8_t dtype);
+
+inline bool is_forward(const store::OperatorUse& use) { return use.phase == lanes::Phase::kForward; }
+
+// Autocast of no device knows the operator in any form: nothing brings its arguments to one dtype.
+bool is_on_no_list(const store::OperatorUse&);
+// Autocast lets it compute in the widest dtype that it is given, as any operator does without autocast.
+bool promotes_to_widest(const store::OperatorUse&);
+// Autocast brings it to float32, on its device or another: norms, softmax, losses, powers.
+bool is_held_in_float32(const store::OperatorUse&);
+// Autocast made halves of float32 arguments: here, or inside (einsum).
+bool is_cast_down(const store::RunData&, const store::OperatorUse&);
+
+}  // namespace castscope::rules

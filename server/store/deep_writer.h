@@ -1,0 +1,70 @@
+// Takes what deep steps of one process saw, and writes it: the part of a ProcessWriter that is not about casts.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "server/store/process_numbers.h"
+#include "server/store/run_sink.h"
+#include "server/store/run_tables.h"
+#include "server/store/scaler_tracker.h"
+
+namespace castscope::store {
+
+class DeepWriter {
+ public:
+  DeepWriter(RunTables* tables, const ProcessNumbers* numbers, std::uint32_t process)
+      : tables_(tables), numbers_(numbers), process_(process) {}
+  void adopt(const RunData&);  // of an earlier life of the file
+
+  absl::Status operator_use(const OperatorUseInfo&);
+  absl::Status flow(const FlowInfo&);
+  absl::Status fact(const FactInfo&);
+  bool counts(std::uint32_t local) const { return at(local).kind != Kind::kNone; }
+  void counter(const CounterRow& row) { counters_[std::uint64_t{row.lane} << 32 | row.site] = row; }
+  // Of the kinds kValues, kBackward, kOptimizer and kScaler.
+  void event(std::uint32_t lane, const lanes::Event&);
+  void thread_begins(std::uint32_t lane) { scaler_.thread_begins(lane); }
+  // Some of the lane's events are missing.
+  void break_off(std::uint32_t lane) {
+    scaler_.break_off(lane);
+    gap_ = true;
+  }
+  absl::Status write();
+
+ private:
+  enum class Kind : std::uint8_t { kNone, kOperatorUse, kFlow, kFact };
+  struct Numbered {
+    Kind kind = Kind::kNone;
+    std::uint32_t number = 0;  // run-wide; 0: a flow one of whose ends is not known
+    // of a fact:
+    lanes::FactKind fact = lanes::FactKind::kUnknown;
+    std::uint16_t detail = 0;
+    std::uint32_t stack = 0;
+  };
+  Numbered at(std::uint32_t local) const { return local < by_local_.size() ? by_local_[local] : Numbered(); }
+  absl::Status set(std::uint32_t local, const Numbered&, Statement* put_local);
+  absl::Status find_subject(const FactInfo&, std::uint32_t* number) const;
+  void values(const lanes::Event&);
+  void scaling(std::uint32_t lane, const lanes::Event&);
+  absl::Status write_counters();
+  absl::Status write_ranges();
+
+  RunTables* tables_;
+  const ProcessNumbers* numbers_;
+  std::uint32_t process_;
+  std::vector<Numbered> by_local_;
+  absl::flat_hash_map<std::uint64_t, CounterRow> counters_;  // that changed since the last write(); lane << 32 | local
+  struct Range {
+    ValueRange range;
+    bool changed = false;
+  };
+  absl::flat_hash_map<std::uint64_t, Range> ranges_;  // site, or 1 << 32 | use
+  ScalerTracker scaler_;
+  bool gap_ = false;  // events are missing: from here on nothing is known to be the first
+};
+
+}  // namespace castscope::store

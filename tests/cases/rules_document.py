@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Writes docs/rules.md: what each rule says, and how it did over the cases of the catalogue and over clean jobs.
+
+    python tests/cases/rules_document.py
+
+Runs all of tests/cases/rules and clean_list.py under castscope, which takes some minutes.
+"""
+
+import collections
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+import clean_list  # noqa: E402
+import runs  # noqa: E402
+from marked_cases import CASE, functions, marked, told  # noqa: E402
+
+DOCUMENT = runs.ROOT / "docs" / "rules.md"
+SEVERITIES = ["error", "warning", "performance", "info"]
+ABOUT = """\
+# Rules
+
+<!-- Written by tests/cases/rules_document.py: run that instead of editing. -->
+
+What castscope looks for in a run. `castscope rules` prints the list, `castscope explain RULE` tells of one: what happens, why it matters, an example that runs, the fix, its thresholds. [ci.md](ci.md) has the settings. A rule is a pure function of what was seen; it says the same while the job runs and over the finished file.
+
+*Severity*: `error`, the result is wrong; `warning`, it is likely wrong; `performance`, time or memory is lost; `info`, worth knowing. Findings marked `deep_only` come from [deep steps](decisions/deep-steps.md), and so do their counts.
+
+Each rule is held against real code: `tests/cases/rules/*.py` has a function for each case of the catalogue of autocast cases, with variants and with code that looks alike and is right (controls). *Places* are the lines that the rule must point at, *found* those that it did point at, exactly once; *false* counts findings anywhere else. What PyTorch of today no longer does, or needs a GPU, is recorded as a stream of evidence in the rule's own test (*streams*: positive and negative ones together).
+"""
+
+
+def rule_list():
+    done = subprocess.run([runs.CASTSCOPE, "rules", "-f", "json"], check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)
+
+
+def source_of(rule):
+    """server/rules/GROUP/NAME.cc"""
+    return next((runs.ROOT / "server/rules").glob(f"*/{rule.replace('-', '_')}.cc"))
+
+
+def streams(rule):
+    """Tests of the rule's own file; or, of rules that share one, of the file that names them."""
+    source = source_of(rule)
+    test = source.with_name(f"{source.stem}_test.cc")
+    tests = [test] if test.exists() else [path for path in source.parent.glob("*_test.cc") if rule in path.read_text()]
+    return sum(len(re.findall(r"^TEST_F\(", path.read_text(), re.MULTILINE)) for path in tests)
+
+
+class Count:
+    """Of a rule: places that it must point at, of those found, and findings elsewhere."""
+
+    def __init__(self):
+        self.places = self.found = self.false = 0
+
+    def add(self, other):
+        self.places, self.found, self.false = (self.places + other.places, self.found + other.found,
+                                               self.false + other.false)
+
+
+def over_cases(folder):
+    counts, cases, controls = collections.defaultdict(Count), 0, 0
+    for path in sorted((HERE / "rules").glob("*.py")):
+        if path.stem == "apart":
+            continue
+        outcome = runs.under_castscope([sys.executable, str(path)], folder / path.stem)
+        assert outcome.status == 0, outcome.stderr.decode()
+        must, said = set(marked(path)), collections.Counter(told(outcome.report, path))
+        names = {name for name in functions(path).values() if CASE.match(name)}
+        cases += len(names)
+        controls += len(names - {name for name, _, _ in must})
+        for mark in must:
+            counts[mark[2]].places += 1
+            counts[mark[2]].found += said[mark] == 1
+        for mark, times in said.items():
+            counts[mark[2]].false += times - (mark in must)
+    return counts, cases, controls
+
+
+def table(rules, counts):
+    yield "| rule | severity | finds | places | found | false | streams |"
+    yield "|---|---|---|---|---|---|---|"
+    for rule in rules:
+        count = counts[rule["rule"]]
+        yield (f"| `{rule['rule']}` | {rule['severity']} | {rule['summary']} | {count.places} | {count.found} | "
+               f"{count.false} | {streams(rule['rule'])} |")
+
+
+def share(part, whole):
+    return "–" if whole == 0 else f"{100 * part / whole:.1f} %"
+
+
+def clean_rows(folder):
+    for name in clean_list.JOBS:
+        if not clean_list.can_run(name):
+            yield name, None
+            continue
+        told_of = clean_list.found(name, folder / f"clean-{name}")
+        right = [f"`{rule}` ({clean_list.RIGHT[name][rule, text]})" for rule, text in sorted(told_of)
+                 if (rule, text) in clean_list.RIGHT.get(name, {})]
+        yield name, (right, sum(len(findings) for findings in clean_list.wrong(name, told_of).values()))
+
+
+def document(folder):
+    rules = rule_list()
+    counts, cases, controls = over_cases(folder)
+    total = Count()
+    for count in counts.values():
+        total.add(count)
+    lines = [ABOUT]
+    for group in sorted({source_of(rule["rule"]).parent.name for rule in rules}):
+        of_group = sorted((rule for rule in rules if source_of(rule["rule"]).parent.name == group),
+                          key=lambda rule: (SEVERITIES.index(rule["severity"]), rule["rule"]))
+        lines += [f"## {group.capitalize()}", *table(of_group, counts), ""]
+    lines += ["## Precision and recall", "",
+              f"{len(rules)} rules over {cases} functions of real code, {controls} of them without a fault that any rule "
+              f"should find: {total.places} places, {total.found} found (recall {share(total.found, total.places)}), "
+              f"{total.false} false findings (precision {share(total.found, total.found + total.false)}).", "",
+              "Jobs that are known to be clean, each looked at operator by operator (`--deep always`):", "",
+              "| job | false findings | right all the same |", "|---|---|---|"]
+    for name, row in clean_rows(folder):
+        lines.append(f"| {name} | {row[1] if row else 'not run on this CPU'} | {', '.join(row[0]) if row else ''} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as temporary:
+        DOCUMENT.write_text(document(pathlib.Path(temporary)))
+    print(f"{DOCUMENT} written")

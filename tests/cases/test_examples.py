@@ -1,0 +1,87 @@
+"""The example that `castscope explain` shows for a rule: it runs as it stands on a CPU, and the rule finds it."""
+
+import collections
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CASTSCOPE = pathlib.Path(os.environ.get("CASTSCOPE_BUILD", ROOT / "build")) / "castscope"
+
+# Which nothing can be found in here, and why; each says so in its first line.
+CANNOT = {
+    "cache-lost-grad": "PyTorch 2.13 caches no copy without a graph for those who need one",
+    "op-banned": "a CPU refuses nothing",
+    "thread-wrong-dtype": "PyTorch 2.13 hands the dtype to all threads of autograd",
+}
+
+RUN_EACH = """\
+import os, runpy, sys, torch, torch._dynamo  # the latter: optimizers import it when they are made
+torch.set_num_threads(1)
+for path in sys.argv[1:]:
+    child = os.fork()
+    if child == 0:
+        try:
+            runpy.run_path(path, run_name="__main__")
+        finally:  # an error is what some are about
+            os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+def explained():
+    rules = subprocess.run([CASTSCOPE, "rules", "-f", "json"], check=True, capture_output=True, text=True)
+    for rule in json.loads(rules.stdout):
+        told = subprocess.run([CASTSCOPE, "explain", "-f", "json", rule["rule"]], check=True, capture_output=True)
+        yield rule["rule"], json.loads(told.stdout)["example"]
+
+
+EXAMPLES = dict(explained())
+
+
+# Which counts by the deep steps of all processes of a run, and so has a run of its own.
+ALONE = {"dtype-ping-pong"}
+
+
+def findings_of(rules, folder):
+    """What is found in the example of each of these rules: all in one run."""
+    folder.mkdir()
+    driver = folder / "run_each.py"
+    driver.write_text(RUN_EACH)
+    files = []
+    for rule in rules:
+        files.append(folder / f"{rule}.py")
+        files[-1].write_text(EXAMPLES[rule] + "\n")
+    done = subprocess.run([CASTSCOPE, "run", "-o", folder / "run", "--", sys.executable, driver, *files], check=False,
+                          capture_output=True, text=True, timeout=600, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    found = collections.defaultdict(set)
+    for finding in json.loads((folder / "run.json").read_text())["findings"]:
+        found[pathlib.Path(finding["location"]["file"]).stem].add(finding["rule"])
+    return found
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("examples")
+    found = findings_of([rule for rule in EXAMPLES if rule not in ALONE], folder / "together")
+    for rule in ALONE:
+        found |= findings_of([rule], folder / rule)
+    return found
+
+
+@pytest.mark.parametrize("rule", EXAMPLES)
+def test_the_rule_is_found_in_its_example(rule, found):
+    if rule in CANNOT:
+        assert EXAMPLES[rule].startswith("# "), "says first thing that it cannot"
+        assert rule not in found[rule], "it can"
+    else:
+        assert rule in found[rule]
+
+
+def test_the_list_of_those_that_cannot_names_rules():
+    assert set(CANNOT) <= set(EXAMPLES)

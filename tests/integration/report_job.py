@@ -1,0 +1,60 @@
+"""A job with findings, and its reports."""
+
+import json
+
+# A frozen weight is cast at each use (a finding at its line), a trained one is kept; a user's cast; three steps.
+TRAIN = """\
+import sys, threading
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.frozen = torch.nn.Linear(64, 64)
+        self.frozen.requires_grad_(False)
+        self.head = torch.nn.Linear(64, 8)
+
+    def forward(self, x):
+        x = self.frozen(x)  # FINDING
+        x = self.frozen(x)  # ANOTHER
+        return self.head(x)
+
+
+def train(net, steps):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(steps):
+        x = torch.ones(4, 64, dtype=torch.float64).to(torch.float32)
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = net(x).float().sum()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+train(Net(), 3)
+worker = threading.Thread(target=train, args=(Net(), 2), name="worker")
+worker.start()
+worker.join()
+"""
+
+
+def record(castscope, python, text=TRAIN, name="train.py"):
+    (castscope.folder / name).write_text(text)
+    done = castscope.run(python, name)
+    assert done.returncode == 0, done.stderr
+    return castscope
+
+
+def line_of(mark, text=TRAIN):
+    return next(number for number, line in enumerate(text.splitlines(), 1) if mark in line)
+
+
+def get(castscope, form, run="run.castscope"):
+    done = castscope("report", "-f", form, run)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def get_json(castscope, form, run="run.castscope"):
+    return json.loads(get(castscope, form, run))

@@ -1,0 +1,99 @@
+"""castscope diff: what changed from one run to another, aligned by code."""
+
+import json
+
+import pytest
+from gated import FINDS, RULE, TRAIN, record
+
+
+@pytest.fixture
+def runs(castscope, python):
+    """Records the text as it is, and as it became; answers with the difference."""
+    def difference(after, before=TRAIN):
+        record(castscope, python, before, "a")
+        record(castscope, python, after, "b")
+        done = castscope("diff", "--exit-code", "-f", "json", "a.castscope", "b.castscope")
+        return done.returncode, json.loads(done.stdout)
+    return difference
+
+
+def changes(told):
+    return {(site["change"], (site["after"] or site["before"])["argument"]) for site in told["sites"]
+            if not site["by_time_alone"]}
+
+
+def test_the_same_run_and_an_edit_above_are_no_difference(runs, castscope):
+    status, told = runs("# one line more\n" + TRAIN)
+    assert status == 0 and not told["differ"] and changes(told) == set()
+    text = castscope("diff", "a.castscope", "b.json").stdout.decode()
+    assert "the same casts at the same places" in text
+
+
+def test_a_finding_fixed_and_casts_saved(runs):
+    status, told = runs(TRAIN.replace(".requires_grad_(False)", ""))
+    assert status == 1 and ("cheaper", "weight") in changes(told)
+    assert [finding["rule"] for finding in told["findings"]["fixed"]] == [RULE] and told["findings"]["new"] == []
+
+
+def test_a_dtype_that_moved(runs):
+    status, told = runs(TRAIN.replace("bfloat16", "float16"))
+    moved = [site for site in told["sites"] if site["change"] == "moved"]
+    assert status == 1 and {(site["before"]["to"], site["after"]["to"]) for site in moved} == {("bfloat16", "float16")}
+    assert {site["change"] for site in told["sites"]} == {"moved"}
+
+
+def test_new_and_gone(runs, castscope):
+    status, told = runs(TRAIN.replace(FINDS, f"{FINDS}\n                torch.randn(2, 3) @ torch.randn(3, 2)"))
+    assert status == 1 and {change for change, _ in changes(told)} == {"new"}
+    assert all("@" in site["after"]["text"] for site in told["sites"] if site["change"] == "new")
+    back = json.loads(castscope("diff", "-f", "json", "b.castscope", "a.castscope").stdout)
+    assert {change for change, _ in changes(back)} == {"gone"}
+    assert castscope("diff", "b.castscope", "a.castscope").returncode == 0  # without --exit-code
+
+
+def test_longer_runs_of_the_same_code_are_no_difference(runs):
+    trained = TRAIN.replace(".requires_grad_(False)", "").replace("model(torch.randn(2, 32))",
+                                                                  "model(torch.randn(2, 32)).sum().backward()")
+    status, told = runs(trained.replace("steps=3", "steps=30"), trained)
+    assert told["totals"]["casts"]["after"] > 5 * told["totals"]["casts"]["before"]
+    assert status == 0 and told["per_step"]
+
+
+def test_what_cannot_be_read(castscope):
+    done = castscope("diff", "gone.castscope", "also-gone.castscope")
+    assert done.returncode == 3 and b"gone.castscope cannot be read" in done.stderr
+    assert castscope("diff", "one.castscope").returncode == 2
+
+
+MODEL = """\
+import sys
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.fc(x)
+
+model = Net()
+if "train" in sys.argv:
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        model(torch.randn(2, 8)).float().sum().backward()
+else:
+    with torch.inference_mode():
+        model(torch.randn(2, 8))
+"""
+
+
+def test_a_trainer_and_an_engine_without_autocast_are_held_against_each_other(castscope, python):
+    (castscope.folder / "net.py").write_text(MODEL)
+    for name, options in (("train", []), ("engine", ["--deep", "always"]), ("blind", [])):
+        done = castscope("run", "-o", name, *options, "--", python, "net.py", name)
+        assert done.returncode == 0, done.stderr
+    told = json.loads(castscope("diff", "-f", "json", "train.castscope", "engine.castscope").stdout)
+    [moved] = told["precision"]
+    assert (moved["before"]["computed_in"], moved["after"]["computed_in"]) == ("bfloat16", "float32")
+    text = " ".join(castscope("diff", "train.castscope", "blind.castscope").stdout.decode().split())
+    assert "blind.castscope: no operator was looked at" in text

@@ -1,0 +1,192 @@
+"""pytest --castscope: tests with the mark run under castscope, one process each."""
+
+import json
+import xml.etree.ElementTree as tree
+
+import pytest
+from program import BUILD, ROOT, clean_environment
+
+pytest_plugins = ["pytester"]
+
+# A body that casts four times in the region it opens, and a fixture that casts too.
+MODEL = """\
+import pytest
+import torch
+
+torch.set_num_threads(1)
+
+
+@pytest.fixture
+def model():
+    model = torch.nn.Linear(8, 8).requires_grad_(False)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        model(torch.randn(2, 8))
+    return model
+
+
+def use(model):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        model(torch.randn(2, 8))
+        model(torch.randn(2, 8))
+"""
+
+
+@pytest.fixture
+def plugin(pytester, monkeypatch):
+    """Runs the text as test_it.py with the plugin."""
+    for name in set(__import__("os").environ) - set(clean_environment()):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("CASTSCOPE_BIN", str(BUILD / "castscope"))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "agent" / "python"))
+
+    def run(text, *options):
+        pytester.makepyfile(test_it=text)
+        return pytester.runpytest_subprocess("-p", "castscope.pytest_plugin", "-p", "no:cacheprovider", *options)
+    return run
+
+
+def test_the_casts_of_the_body_are_counted_exactly(plugin):
+    # Bias and weight of a frozen layer are not kept: three casts a call, of them none of the fixture's.
+    for most, outcome in ((6, {"passed": 1}), (5, {"failed": 1})):
+        done = plugin(MODEL + f"""
+@pytest.mark.castscope(max_casts={most})
+def test_body(model):
+    use(model)
+""", "--castscope")
+        done.assert_outcomes(**outcome)
+        done.stdout.fnmatch_lines(["castscope: 1 test observed, 6 casts in their bodies"])
+    done.stdout.fnmatch_lines(["castscope: the body made 6 casts, max_casts is 5", "*test_it.py:1[78]*linear*bfloat16"])
+
+
+def test_forbidden_findings_fail_a_test_that_passes_otherwise(plugin):
+    done = plugin(MODEL + """
+@pytest.mark.castscope(forbid=["weight-cast-*"])
+def test_frozen(model):
+    use(model)
+
+@pytest.mark.castscope(forbid=["cache-grows"])
+def test_other_rule(model):
+    use(model)
+
+@pytest.mark.castscope(forbid=["weight-cast-*"])
+class TestTrained:
+    def test_kept(self):
+        use(torch.nn.Linear(8, 8))
+""", "--castscope")
+    done.assert_outcomes(passed=2, failed=1)
+    done.stdout.fnmatch_lines(["castscope: forbidden: performance weight-cast-repeatedly at test_it.py:*", "    fix: *"])
+
+
+def test_without_the_option_marked_tests_run_unobserved_and_that_is_said(plugin):
+    done = plugin(MODEL + """
+@pytest.mark.castscope(max_casts=0)
+def test_body(model):
+    use(model)
+""")
+    done.assert_outcomes(passed=1)
+    done.stdout.fnmatch_lines(["castscope: 1 marked test ran unobserved; --castscope holds what their marks ask for"])
+
+
+def test_outcomes_are_those_of_the_test(plugin):
+    done = plugin("""
+import pytest, warnings
+
+@pytest.fixture
+def broken():
+    raise ValueError("fixture")
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    return tmp_path_factory.mktemp("shared")
+
+@pytest.mark.castscope
+@pytest.mark.parametrize("n", [1, 2])
+def test_parameters(n, tmp_path, shared, capsys):
+    assert tmp_path.exists() and shared.exists() and n < 2, "n is two"
+
+@pytest.mark.castscope
+def test_error(broken): pass
+
+@pytest.mark.castscope
+@pytest.mark.skip(reason="not now")
+def test_skipped(): pass
+
+@pytest.mark.castscope
+@pytest.mark.xfail(strict=True)
+def test_expected(): assert 0
+
+def test_unmarked_keeps_its_fixture(shared): assert shared.exists()
+""", "--castscope", "--junitxml=junit.xml", "-ra")
+    done.assert_outcomes(passed=2, failed=1, errors=1, skipped=1, xfailed=1)
+    done.stdout.fnmatch_lines(["*AssertionError: n is two", "*ValueError: fixture"])
+
+
+def test_counts_are_in_junit_xml(plugin, pytester):
+    plugin(MODEL + """
+@pytest.mark.castscope
+def test_body(model):
+    use(model)
+""", "--castscope", "--junitxml=junit.xml")
+    cases = list(tree.parse(pytester.path / "junit.xml").getroot().iter("testcase"))
+    assert [case.get("name") for case in cases] == ["test_body"]
+    assert [(p.get("name"), p.get("value")) for p in cases[0].iter("property")] == [("castscope_casts", "6")]
+
+
+def test_a_test_that_kills_its_process_fails_and_the_others_go_on(plugin):
+    done = plugin("""
+import os, pytest
+
+@pytest.mark.castscope
+def test_dies():
+    print("last words", flush=True)
+    os._exit(7)
+
+@pytest.mark.castscope
+def test_lives(): pass
+""", "--castscope")
+    done.assert_outcomes(passed=1, failed=1)
+    done.stdout.fnmatch_lines(["castscope: the test's process ended before the test did (exit status 7):"])
+
+
+@pytest.mark.parametrize("mark, sentence", [
+    ("(max_cast=1)", "*test_it.py::test_a: @pytest.mark.castscope does not know 'max_cast'*"),
+    ("(5)", "*takes names, no bare values*"), ("(max_casts=-1)", "*max_casts is a whole number*"),
+    ("(forbid='cache-grows')", "*forbid is a list of rules*"),
+    ("(forbid=None)", "*forbid is a list of rules, not None*"),
+    ("(forbid=['cache-grow'])", "*there is no rule 'cache-grow'; did you mean 'cache-grows'?*")])
+def test_marks_that_are_wrong_are_told_before_anything_runs(plugin, mark, sentence):
+    done = plugin(f"import pytest\n\n@pytest.mark.castscope{mark}\ndef test_a(): pass\n", "--castscope")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines([sentence])
+
+
+def test_a_folder_that_cannot_be_made_is_wrong_usage(plugin):
+    done = plugin("def test_a(): pass\n", "--castscope", "--castscope-dir", "/proc/nope")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines(["*--castscope-dir /proc/nope: *"])
+
+
+def test_a_test_that_castscope_cannot_see_is_no_pass(plugin, monkeypatch):
+    monkeypatch.setenv("CASTSCOPE_OFF", "1")
+    done = plugin(MODEL + """
+@pytest.mark.castscope(max_casts=100)
+def test_body(model):
+    use(model)
+""", "--castscope")
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["castscope: castscope did not see this test: *"])
+
+
+def test_run_files_are_kept_where_they_are_asked_for(plugin, pytester):
+    text = "import pytest\n\n@pytest.mark.castscope\ndef test_a(): import torch\n"
+    plugin(text, "--castscope", "--castscope-dir", "kept").assert_outcomes(passed=1)
+    (report,) = (pytester.path / "kept").glob("001-*/run.json")
+    assert json.loads(report.read_text())["run"]["complete"]
+
+
+def test_the_program_must_be_there(plugin, monkeypatch, pytester):
+    monkeypatch.delenv("CASTSCOPE_BIN")
+    monkeypatch.setenv("PATH", str(pytester.path))
+    done = plugin("def test_a(): pass\n", "--castscope")
+    assert done.ret == pytest.ExitCode.USAGE_ERROR
+    done.stderr.fnmatch_lines(["*--castscope needs the program castscope*"])
