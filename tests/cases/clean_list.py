@@ -6,7 +6,9 @@ import sys
 
 import runs
 
-TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2")
+# --standalone asks for "localhost" by name, which a bare system cannot resolve.
+TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node", "2", "--rdzv-backend",
+            "c10d", "--rdzv-endpoint", "127.0.0.1:0", "--rdzv-id", "clean", "--local-addr", "127.0.0.1")
 
 # Workload → {(rule, text of the line): why it is right}
 RIGHT = {

@@ -37,6 +37,7 @@ def plugin(pytester, monkeypatch):
     for name in set(__import__("os").environ) - set(clean_environment()):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("CASTSCOPE_BIN", str(BUILD / "castscope"))
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # of an installed castscope
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "agent" / "python"))
 
     def run(text, *options):

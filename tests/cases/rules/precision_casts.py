@@ -114,7 +114,7 @@ def c34_inference():
 
 
 def c34n_large_batch():
-    model, x = nn.Linear(2048, 2048).requires_grad_(False), torch.randn(512, 2048)
+    model, x = nn.Linear(2048, 2048).requires_grad_(False), torch.randn(4096, 2048)
     for _ in range(4):
         with region():
             model(x)
