@@ -188,6 +188,7 @@ def test_run_files_are_kept_where_they_are_asked_for(plugin, pytester):
 def test_the_program_must_be_there(plugin, monkeypatch, pytester):
     monkeypatch.delenv("CASTSCOPE_BIN")
     monkeypatch.setenv("PATH", str(pytester.path))
+    pytester.makeconftest("import sys; sys.executable = '/nowhere/python'")  # beside which there is none
     done = plugin("def test_a(): pass\n", "--castscope")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     done.stderr.fnmatch_lines(["*--castscope needs the program castscope*"])
