@@ -84,7 +84,7 @@ TEST_F(DamageTest, WithoutItsEventsAFileIsReportedAsItWas) {
   record();
   std::string before, after, events;
   ASSERT_TRUE(report(Format::kJson, path(), &before).ok());
-  // Whatever is not needed: pages of events are found by what packed events begin with, in SQLite's overflow pages.
+  // The root page of the one table that a report needs nothing of.
   auto database = store::Database::open(path(), SQLITE_OPEN_READWRITE);
   auto root = store::Statement::prepare(*database, "SELECT rootpage FROM sqlite_master WHERE name = 'event_blocks'");
   ASSERT_TRUE(*root->next());

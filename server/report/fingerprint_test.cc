@@ -37,8 +37,8 @@ TEST(FingerprintTest, IsTheSameForEver) {
 TEST(FingerprintTest, SurvivesAnEditAboveAnotherFolderAndOtherBlanks) {
   const std::string before =
       one(finding("cache-grows", "/job/train.py", 8), text_of("/job/train.py", {{8, "    y = f(x)"}}));
-  EXPECT_EQ(before, one(finding("cache-grows", "/ci/work/train.py", 30),
-                        text_of("/ci/work/train.py", {{30, "\ty  =  f(x) "}}), "/ci/work/"));
+  EXPECT_EQ(before, one(finding("cache-grows", "/ci/build/train.py", 30),
+                        text_of("/ci/build/train.py", {{30, "\ty  =  f(x) "}}), "/ci/build/"));
 }
 
 TEST(FingerprintTest, TellsApartRuleFunctionFileAndText) {

@@ -86,11 +86,11 @@ TEST(SarifTest, PathsBecomeUris) {
 }
 
 TEST(SarifTest, UrisBeginAtTheCheckout) {
-  store::RunData run = run_in("/work/repo/jobs");
-  run.start.checkout = "/work/repo";
-  EXPECT_EQ(uri_of(run, "/work/repo/src/a.py"), (std::pair<std::string, bool>("src/a.py", true)));
+  store::RunData run = run_in("/src/repo/jobs");
+  run.start.checkout = "/src/repo";
+  EXPECT_EQ(uri_of(run, "/src/repo/src/a.py"), (std::pair<std::string, bool>("src/a.py", true)));
   const auto log = sarif(model(run, {finding("error", "", 0)}));
-  EXPECT_EQ(log["originalUriBaseIds"]["%SRCROOT%"]["uri"], "file:///work/repo/");
+  EXPECT_EQ(log["originalUriBaseIds"]["%SRCROOT%"]["uri"], "file:///src/repo/");
   EXPECT_EQ(log["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "jobs/train.py");
 }
 

@@ -62,7 +62,9 @@ Json location(const store::RunData& run, const store::CodeLocation& at) {
 store::CodeLocation stand_in(const store::RunData& run) {
   for (const std::string& word : run.start.command) {
     if (word.ends_with(".py"))
-      return {.file = word.starts_with("/") ? word : run.start.cwd + "/" + word, .function = "", .line = 1};
+      return {.file = word.starts_with("/") || run.start.cwd.empty() ? word : run.start.cwd + "/" + word,
+              .function = "",
+              .line = 1};
   }
   return {.file = run.start.command.empty() ? "unknown" : run.start.command.front(), .function = "", .line = 1};
 }

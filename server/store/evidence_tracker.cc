@@ -87,8 +87,7 @@ void EvidenceTracker::cast(std::uint32_t lane_id, const lanes::Event& event, con
     if (!lane.open.empty()) midway_.kept(lane_id, event.time);
     kept(lane, state, event, facts, cast_before);
   } else {
-    const bool again = is_cast_again(state, event.entries);
-    if (again && !(event.flags & lanes::kFlagData)) ++state.evidence.repeats;
+    if (!(event.flags & lanes::kFlagData) && is_cast_again(state, event.entries)) ++state.evidence.repeats;
     if (seen_in_stay) ++state.evidence.same_source;
     if (state.casts > state.evidence.most_in_region) state.evidence.most_in_region = state.casts;
     changed(event.site, state);
