@@ -1,0 +1,56 @@
+// What a timeline is made of. A track is one row: intervals and instants that do not overlap, sorted in time. What an
+// interval looks like is a shade, a byte.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "agent/lanes/format.h"
+
+namespace castscope::timeline {
+
+// In the order in which the tracks of a lane are shown.
+enum class TrackKind : std::uint8_t { kSteps, kMarks, kRegions, kOperators, kCasts };
+
+struct Track {
+  std::uint32_t id = 0;  // 1, 2, … as they came into being
+  std::uint32_t process = 0;
+  std::uint32_t lane = 0;  // 0 = of the whole process
+  TrackKind kind{};
+  std::uint32_t depth = 0;  // of operators: how many it was called by; 0 otherwise
+  bool operator==(const Track&) const = default;
+};
+
+enum class ShadeKind : std::uint8_t {
+  kDown,
+  kUp,
+  kSame,  // same width, or not between floating dtypes
+  kHit,
+  kPass,
+  kOperator,
+  kRegion,
+  kRegionOff,
+  kStep,
+  kStepDeep,
+  kClear,
+  kOptimizer,
+  kScaler,
+  kBackward,
+  kValues,
+};
+
+inline constexpr std::uint8_t kNoDtype = 0xff;
+
+struct Shade {
+  std::uint8_t id = 0;  // 1, 2, …; 0 = nothing is there
+  TrackKind track{};
+  ShadeKind kind{};
+  std::uint8_t dtype = kNoDtype;  // cast to; served; computed in; of the region
+  lanes::Cause cause{};           // of casts, hits and pass-throughs; kUnknown otherwise
+  bool operator==(const Shade&) const = default;
+};
+
+std::string_view name(TrackKind);  // "steps", "marks", "regions", "operators", "casts"
+std::string_view name(ShadeKind);  // "down", …, "region_off", …
+
+}  // namespace castscope::timeline
