@@ -25,7 +25,8 @@ MAY_INCLUDE = {
     "server/ingest": ["agent/lanes/format.h", "proto", "server/store/run_sink.h"],
     "server/rules": ["agent/lanes/format.h", "server/store"],
     "server/report": ["agent/lanes/format.h", "proto", "server/store", "server/rules"],
-    "server/web": ["server/store", "server/report"],
+    "server/timeline": ["agent/lanes/format.h", "proto", "server/store", "server/report"],
+    "server/web": ["agent/lanes/format.h", "server/store", "server/report", "server/rules", "server/timeline"],
     "server/cli": ["agent/relay", "agent/preload/unfiled.h", "server"],
     "tests": ["agent", "proto", "server"],
 }

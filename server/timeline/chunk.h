@@ -1,0 +1,102 @@
+// A full stretch of one series: some thousand intervals in columns, and coarser and coarser levels of where they are.
+//
+// A level tells how full each of its buckets is, those that are not empty; a bucket is 2^k ns wide and begins at a
+// multiple of 2^k. The finest level has at most half as many buckets as the chunk has events. A level is kept only
+// where it has at most half the buckets of the one before, so all levels together have at most as many buckets as there
+// are events, and the coarsest kept level that is fine enough has at most twice the buckets that are needed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "server/timeline/column.h"
+#include "server/timeline/grid.h"
+
+namespace castscope::timeline {
+
+// An instant ends where it begins, and covers 1 ns.
+struct Item {
+  std::int64_t begin = 0, end = 0;
+  std::uint64_t bytes_and_flags = 0;
+  std::uint32_t subject = 0;
+  std::int64_t covered_to() const { return end > begin ? end : begin + 1; }
+  std::uint64_t bytes() const { return bytes_and_flags >> 2; }
+  bool has(std::uint64_t flag) const { return bytes_and_flags & flag; }
+};
+// Low bits, so that what is small stays small in its column.
+inline constexpr std::uint64_t kKept = 1;       // the copy went into the cache
+inline constexpr std::uint64_t kContinued = 2;  // it is no new event: the one before goes on
+inline constexpr std::uint64_t with_flags(std::uint64_t bytes, std::uint64_t flags) { return bytes << 2 | flags; }
+
+struct Sum {
+  std::uint64_t count = 0, ns = 0, bytes = 0;
+  void add(const Item& item, std::int64_t from, std::int64_t to);  // the part of its time in [from, to)
+  Sum& operator+=(const Sum& other);
+};
+struct SubjectTotal {
+  std::uint32_t subject = 0;
+  Sum sum;
+};
+
+class Chunk {
+ public:
+  explicit Chunk(std::span<const Item> items);  // sorted, none overlaps another
+
+  // By stages, when memory is short: single events, then all but a coarse level, then that too.
+  bool has_items() const { return has_items_; }
+  void drop_items();
+  void drop_fine_levels();
+  void drop_levels();
+  std::size_t memory() const;
+  std::size_t items_memory() const;
+
+  std::size_t size() const { return count_; }
+  Item item(std::size_t i) const;                       // only with has_items
+  std::size_t first_touching(std::int64_t time) const;  // the first one that is covered after `time`; size() = none
+  std::size_t first_from(std::int64_t time) const;      // the first one that begins at or after `time`
+  // Of whole chunks. Subjects are empty where there are too many different ones.
+  const Sum& sum() const { return sum_; }
+  std::span<const SubjectTotal> subjects() const { return subjects_; }
+  // Whether an item of [64 * block, …) may be this long.
+  bool may_be_as_long(std::size_t block, std::int64_t ns) const;
+  static constexpr std::size_t kBlock = 64;
+
+  void paint(Painter&) const;
+
+ private:
+  struct Level {
+    std::uint8_t k = 0;
+    std::uint8_t shift = 0;          // busy is in units of 2^shift ns, rounded up
+    std::int64_t first = 0;          // number of the first bucket: its begin >> k
+    std::uint32_t begin = 0, n = 0;  // in buckets_
+  };
+  struct Bucket {
+    std::uint16_t index, busy;  // after the first bucket
+  };
+  struct Filled {  // a bucket that is being made
+    std::int64_t number;
+    std::uint64_t ns;
+  };
+  void add_levels(std::span<const Item> items);
+  void add_level(unsigned k, std::span<const Filled> filled);
+  void add_subjects(std::span<const Item> items);
+  void paint_items(Painter&) const;
+  void paint_level(const Level&, Painter&) const;
+  void paint_coarse(Painter&) const;
+
+  std::int64_t begin_, covered_to_;
+  std::size_t count_;
+  std::uint64_t busy_ = 0;
+  bool has_items_ = true;
+  Sum sum_;
+  Column begins_, durations_, subject_column_, bytes_and_flags_;
+  std::unique_ptr<std::uint8_t[]> longest_;  // bits of the longest duration in each block; null: all are instants
+  std::vector<Level> levels_;                // finest first
+  std::vector<Bucket> buckets_;
+  std::vector<SubjectTotal> subjects_;
+};
+
+}  // namespace castscope::timeline

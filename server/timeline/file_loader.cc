@@ -1,0 +1,77 @@
+#include "server/timeline/file_loader.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/report/timeline.h"
+#include "server/store/event_window.h"
+
+namespace castscope::timeline {
+namespace {
+
+class FileNumbers final : public Numbers {
+ public:
+  FileNumbers(const store::RunData& run, const store::LocalNumbers& numbers) : run_(run), numbers_(numbers) {}
+  const store::Site* site(std::uint32_t process, std::uint32_t local) const override {
+    return at(run_.sites, numbers_.site(process, local));
+  }
+  const store::Region* region(std::uint32_t process, std::uint32_t local) const override {
+    return at(run_.regions, numbers_.region(process, local));
+  }
+  const store::OperatorUse* operator_use(std::uint32_t process, std::uint32_t local) const override {
+    return at(run_.operator_uses, numbers_.operator_use(process, local));
+  }
+  std::uint32_t fact(std::uint32_t process, std::uint32_t local) const override {
+    return numbers_.fact(process, local);
+  }
+
+ private:
+  // A damaged file may lack what its numbers mean.
+  template <typename T>
+  static const T* at(const std::vector<T>& all, std::uint32_t id) {
+    return id == 0 || id > all.size() ? nullptr : &all[id - 1];
+  }
+  const store::RunData& run_;
+  const store::LocalNumbers& numbers_;
+};
+
+std::uint64_t events_in(const store::RunData& run) {
+  std::uint64_t events = 0;
+  for (const store::Process& process : run.processes) {
+    for (const store::LaneRow& lane : process.lanes) events += lane.received;
+  }
+  return events;
+}
+
+}  // namespace
+
+absl::Status load(const std::string& run_file, const store::RunData& run, Timeline& timeline,
+                  const std::function<absl::Status(double)>& progress) {
+  const auto numbers = store::LocalNumbers::read(run_file);
+  if (!numbers.ok()) return numbers.status();
+  const FileNumbers meaning(run, *numbers);
+  for (const store::Process& process : run.processes) {
+    timeline.process_begin(process.id,
+                           static_cast<std::int64_t>(static_cast<std::uint64_t>(process.info.begin_realtime_ns) -
+                                                     static_cast<std::uint64_t>(run.start.start_ns)));
+  }
+  const auto expected = static_cast<double>(std::max<std::uint64_t>(events_in(run), 1));
+  std::vector<lanes::Event> events;
+  std::uint64_t told = 0;
+  const absl::Status status = store::read_event_blocks(run_file, [&](const store::KeptBlock& block) -> absl::Status {
+    if (block.after_gap) timeline.gap(block.process);
+    const absl::Status bad = report::unpacked(run_file, run, block, &events);
+    if (!bad.ok()) return bad;
+    timeline.feed(meaning, block.process, block.lane, events);
+    told += events.size();
+    // The file may hold fewer than were received: then the end comes sooner than it looked.
+    return progress(std::min(static_cast<double>(told) / expected, 1.0));
+  });
+  timeline.end();
+  if (!status.ok()) return status;
+  if (absl::Status said = progress(1); !said.ok()) return said;
+  return report::damage_status(run_file, run);
+}
+
+}  // namespace castscope::timeline

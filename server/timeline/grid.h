@@ -1,0 +1,70 @@
+// The columns of a picture, and what fills them.
+//
+// A column is 2^k ns wide and begins at a multiple of 2^k: so do the buckets of a chunk's levels, and a bucket that is
+// no wider than a column lies in one column.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace castscope::timeline {
+
+struct Grid {
+  unsigned k = 0;
+  std::int64_t first = 0;
+  std::size_t columns = 1;
+  std::int64_t end() const { return first + (static_cast<std::int64_t>(columns) << k); }
+  std::size_t column(std::int64_t time) const { return static_cast<std::size_t>((time - first) >> k); }
+  std::int64_t begin_of(std::size_t column) const { return first + (static_cast<std::int64_t>(column) << k); }
+  // The widest columns of which at least `pixels` lie in [from, to): at most 2 * pixels + 2.
+  static Grid of(std::int64_t from, std::int64_t to, std::uint32_t pixels);
+};
+
+// Adds up one track: which shade fills most of a column, and how much of it is filled.
+class Painter {
+ public:
+  explicit Painter(const Grid& grid);
+  const Grid& grid() const { return grid_; }
+  void begin_track();
+  void begin_series(std::uint8_t shade) { shade_ = shade; }
+  // Columns of one series never go back.
+  void add(std::size_t column, std::uint64_t ns) {
+    if (column != column_) {
+      flush();
+      column_ = column;
+    }
+    ns_ += ns;
+  }
+  // [begin, end), or the part of it that lies in the grid.
+  void cover(std::int64_t begin, std::int64_t end);
+  // So many ns lie somewhere in [begin, end).
+  void spread(std::int64_t begin, std::int64_t end, std::uint64_t ns);
+  void end_series() { flush(); }
+  // Low byte the shade, high byte how full (1 … 255); 0 = nothing. False: the track is empty here.
+  bool values(std::vector<std::uint16_t>* values) const;
+
+ private:
+  void flush() {
+    if (ns_ == 0) return;
+    // Rounded up: whatever is there is seen. Several instants may lie in the same ns.
+    const std::uint64_t filled = std::min((ns_ + unit_ - 1) >> unit_shift_, full_);
+    total_[column_] += static_cast<std::uint32_t>(filled);
+    most_[column_] = std::max(most_[column_], static_cast<std::uint32_t>(filled << 8 | shade_));
+    ns_ = 0;
+    any_ = true;
+  }
+  // Parts of a column in 2^20: with the shade they fit 32 bits, and a track of 3,200 columns the first-level cache.
+  static constexpr unsigned kPartBits = 20;
+  const Grid grid_;
+  const unsigned unit_shift_;
+  const std::uint64_t unit_, full_;
+  std::vector<std::uint32_t> total_, most_;
+  std::size_t column_ = 0;
+  std::uint64_t ns_ = 0;
+  std::uint8_t shade_ = 0;
+  bool any_ = false;
+};
+
+}  // namespace castscope::timeline

@@ -1,0 +1,32 @@
+// Each question that a timeline answers, of what was told to it. The caller holds the lock.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "server/timeline/queries.h"
+#include "server/timeline/row.h"
+#include "server/timeline/teller.h"
+
+namespace castscope::timeline {
+
+// What a filter leaves.
+class Choice {
+ public:
+  Choice(const Filter& filter, const Shades& shades) : filter_(filter), shades_(shades) {}
+  bool has(const Row& row) const;
+  // Nullopt: nothing of this shade.
+  std::optional<Wanted> of(const Row& row, std::uint8_t shade) const;
+
+ private:
+  const Filter& filter_;
+  const Shades& shades_;
+};
+
+std::string draw(const Teller&, const PictureQuery&, std::uint64_t revision);
+std::optional<FoundEvent> find_at(const Teller&, std::uint32_t track, std::int64_t at, std::int64_t within);
+std::optional<FoundEvent> find_neighbour(const Teller&, const NeighbourQuery&);
+Summary sum_up(const Teller&, const SummaryQuery&);
+
+}  // namespace castscope::timeline

@@ -1,0 +1,103 @@
+// Tells the events of each lane to the tracks they belong to. Whatever was dropped on the way, regions nest and times
+// never go back within a lane.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "server/timeline/cache_counter.h"
+#include "server/timeline/holdings.h"
+#include "server/timeline/numbers.h"
+#include "server/timeline/row.h"
+#include "server/timeline/shades.h"
+
+namespace castscope::timeline {
+
+class Teller {
+ public:
+  explicit Teller(std::size_t budget) : holdings_(budget) {}
+
+  void process_begin(std::uint32_t process, std::int64_t begin);
+  void feed(const Numbers&, std::uint32_t process, std::uint32_t lane, std::span<const lanes::Event>);
+  void gap(std::uint32_t process);
+  void end(std::uint32_t process);
+  void end();
+
+  const std::deque<Row>& rows() const { return rows_; }  // track id - 1
+  const Row* steps_of(std::uint32_t process) const;      // null: it has none
+  const Row* regions_of(std::uint32_t process, std::uint32_t lane) const;
+  void each_counter(const std::function<void(std::uint32_t process, const CacheCounter&)>& take) const;
+  const Shades& shades() const { return shades_; }
+  std::int64_t begin() const { return begin_; }
+  std::int64_t newest() const { return newest_; }
+  std::uint64_t events() const { return events_; }
+  std::size_t memory() const;
+
+ private:
+  struct Known {  // what a number of a process means
+    std::uint32_t id = 0;
+    std::uint8_t shade = 0;
+  };
+  // A site is cast, served or passed through: each has its own shade.
+  enum class Shown : std::uint8_t { kCast, kHit, kPass };
+  using Numbered = absl::flat_hash_map<std::uint32_t, Known>;
+  struct OpenRegion {
+    std::uint32_t local;
+    Known known;
+    bool told = false;  // a part of it
+  };
+  struct Lane {
+    std::int64_t last = 0;     // no later time may lie before it
+    std::int64_t told_to = 0;  // the end of operators too, which are told last
+    std::vector<OpenRegion> open;
+    Row *casts = nullptr, *regions = nullptr, *marks = nullptr;
+    std::vector<Row*> operators;  // by depth
+  };
+  struct Process {
+    std::int64_t begin = 0;
+    Row* steps = nullptr;
+    std::map<std::uint32_t, Lane> lanes;
+    Numbered sites[3], regions, uses;  // sites by Shown
+    CacheCounter cache;
+  };
+  struct Place {  // where an event is told
+    const Numbers& numbers;
+    std::uint32_t process_id, lane_id;
+    Process& process;
+    Lane& lane;
+  };
+
+  void tell(Place&, const lanes::Event&);
+  void cast(Place&, std::int64_t time, const lanes::Event&);
+  void served(Place&, std::int64_t time, const lanes::Event&, Shown);
+  void enter(Place&, std::int64_t time, const lanes::Event&);
+  void exit(Place&, std::int64_t time, const lanes::Event&);
+  void step(Place&, std::int64_t time, const lanes::Event&);
+  void deep(Place&, std::int64_t time);
+  void operate(Place&, const lanes::Event&);
+  void mark(Place&, std::int64_t time, ShadeKind, std::uint32_t fact, std::uint64_t bytes = 0);
+
+  Known site(Place&, std::uint32_t local, Shown);
+  Known region(Place&, std::uint32_t local);
+  Known use(Place&, std::uint32_t local);
+  std::int64_t since_run_began(const Place&, std::uint64_t time) const;
+  Row& row(Row*& known, std::uint32_t process, std::uint32_t lane, TrackKind, std::uint32_t depth = 0);
+  void end_stretch(Lane&, std::int64_t time);
+  void close_regions(Lane&, std::int64_t time);
+  void close(Process&);
+  void saw(Lane& lane, std::int64_t begin, std::int64_t end);
+
+  Holdings holdings_;
+  Shades shades_;
+  std::deque<Row> rows_;
+  std::map<std::uint32_t, Process> processes_;
+  std::int64_t begin_ = INT64_MAX, newest_ = 0;
+  std::uint64_t events_ = 0;
+};
+
+}  // namespace castscope::timeline

@@ -1,0 +1,141 @@
+// For tests: events of lanes as one says them, and numbers that mean something.
+//
+//   Telling(timeline).lane(1).enter(10, TestNumbers::kOnRegion).cast(20, 25, TestNumbers::kDownSite);
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "server/timeline/timeline.h"
+
+namespace castscope::timeline {
+
+inline constexpr std::uint8_t kHalf = 5, kFloat = 6, kBrain = 15;
+
+// Local numbers are the ids plus 1000 for each process.
+class TestNumbers final : public Numbers {
+ public:
+  TestNumbers() {
+    add_site(kDownSite, kFloat, kBrain, lanes::Cause::kAutocast);
+    add_site(kUpSite, kBrain, kFloat, lanes::Cause::kAutocast);
+    add_site(kSameSite, kHalf, kBrain, lanes::Cause::kUserTo);
+    add_site(kWeightSite, kFloat, kBrain, lanes::Cause::kAutocast);
+    add_region(kOnRegion, kBrain, true);
+    add_region(kHalfRegion, kHalf, true);
+    add_region(kOffRegion, kFloat, false);
+    for (const std::uint32_t id : {1u, 2u, 3u}) {
+      uses_[id].id = id;
+      uses_[id].computed = id == 1 ? kBrain : kFloat;
+    }
+  }
+  enum SiteId : std::uint32_t { kDownSite = 1, kUpSite, kSameSite, kWeightSite };
+  enum RegionId : std::uint32_t { kOnRegion = 1, kHalfRegion, kOffRegion };
+
+  static std::uint32_t local(std::uint32_t process, std::uint32_t id) { return id + process * 1000; }
+  const store::Site* site(std::uint32_t process, std::uint32_t local) const override {
+    return at(sites_, process, local);
+  }
+  const store::Region* region(std::uint32_t process, std::uint32_t local) const override {
+    return at(regions_, process, local);
+  }
+  const store::OperatorUse* operator_use(std::uint32_t process, std::uint32_t local) const override {
+    return at(uses_, process, local);
+  }
+  std::uint32_t fact(std::uint32_t process, std::uint32_t local) const override { return local - process * 1000; }
+
+ private:
+  template <typename T>
+  static const T* at(const std::map<std::uint32_t, T>& all, std::uint32_t process, std::uint32_t local) {
+    const auto found = all.find(local - process * 1000);
+    return found == all.end() ? nullptr : &found->second;
+  }
+  void add_site(std::uint32_t id, std::uint8_t from, std::uint8_t to, lanes::Cause cause) {
+    sites_[id].id = id;
+    sites_[id].from = from;
+    sites_[id].to = to;
+    sites_[id].cause = cause;
+  }
+  void add_region(std::uint32_t id, std::uint8_t dtype, bool enabled) {
+    regions_[id].id = id;
+    regions_[id].dtype = dtype;
+    regions_[id].enabled = enabled;
+  }
+  std::map<std::uint32_t, store::Site> sites_;
+  std::map<std::uint32_t, store::Region> regions_;
+  std::map<std::uint32_t, store::OperatorUse> uses_;
+};
+
+inline constexpr auto kOperatorEvent = static_cast<lanes::EventKind>(13);
+inline constexpr auto kPassEvent = static_cast<lanes::EventKind>(14);
+
+inline lanes::Event event(lanes::EventKind kind, std::int64_t time, std::uint32_t number = 0) {
+  lanes::Event made{};
+  made.kind = kind;
+  made.time = static_cast<std::uint64_t>(time);
+  made.site = number;
+  return made;
+}
+
+// Feeds a timeline with one event after another.
+class Telling {
+ public:
+  explicit Telling(Timeline& timeline, std::uint32_t process = 1) : timeline_(timeline), process_(process) {}
+  Telling& lane(std::uint32_t lane) {
+    lane_ = lane;
+    return *this;
+  }
+  Telling& cast(std::int64_t begin, std::int64_t end, std::uint32_t site, std::uint64_t bytes = 100,
+                bool kept = false) {
+    lanes::Event made = event(lanes::EventKind::kCast, begin, local(site));
+    made.duration = static_cast<std::uint32_t>(end - begin);
+    made.bytes = bytes;
+    made.flags = kept ? lanes::kFlagKept : 0;
+    return tell(made);
+  }
+  Telling& hit(std::int64_t time, std::uint32_t site) { return tell(event(lanes::EventKind::kHit, time, local(site))); }
+  Telling& pass(std::int64_t time, std::uint32_t site) { return tell(event(kPassEvent, time, local(site))); }
+  Telling& enter(std::int64_t time, std::uint32_t region) {
+    return tell(event(lanes::EventKind::kRegionEnter, time, local(region)));
+  }
+  Telling& exit(std::int64_t time, std::uint32_t region) {
+    return tell(event(lanes::EventKind::kRegionExit, time, local(region)));
+  }
+  Telling& step(std::int64_t time, std::uint32_t number) {
+    lanes::Event made = event(lanes::EventKind::kStep, time);
+    made.step = number;
+    return tell(made);
+  }
+  Telling& deep(std::int64_t time) {
+    lanes::Event made = event(lanes::EventKind::kDeep, time);
+    made.flags = 1;
+    return tell(made);
+  }
+  Telling& clear(std::int64_t time, std::uint64_t bytes) {
+    lanes::Event made = event(lanes::EventKind::kCacheClear, time);
+    made.bytes = bytes;
+    return tell(made);
+  }
+  Telling& mark(lanes::EventKind kind, std::int64_t time, std::uint32_t fact = 0) {
+    return tell(event(kind, time, fact == 0 ? 0 : local(fact)));
+  }
+  Telling& operate(std::int64_t begin, std::int64_t end, std::uint32_t use, std::uint8_t depth = 0) {
+    lanes::Event made = event(kOperatorEvent, begin, local(use));
+    made.duration = static_cast<std::uint32_t>(end - begin);
+    made.flags = depth;
+    return tell(made);
+  }
+  Telling& tell(const lanes::Event& made) {
+    timeline_.feed(numbers_, process_, lane_, std::span(&made, 1));
+    return *this;
+  }
+
+ private:
+  std::uint32_t local(std::uint32_t id) const { return TestNumbers::local(process_, id); }
+  Timeline& timeline_;
+  const TestNumbers numbers_;
+  const std::uint32_t process_;
+  std::uint32_t lane_ = 1;
+};
+
+}  // namespace castscope::timeline

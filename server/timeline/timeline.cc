@@ -1,0 +1,101 @@
+#include "server/timeline/timeline.h"
+
+#include <algorithm>
+#include <mutex>
+#include <shared_mutex>
+#include <tuple>
+
+#include "server/timeline/questions.h"
+#include "server/timeline/teller.h"
+
+namespace castscope::timeline {
+namespace {
+
+// So many events are told under one lock: about half a millisecond, which is how long a question may have to wait.
+constexpr std::size_t kAtOnce = 4096;
+
+}  // namespace
+
+struct Timeline::State {
+  explicit State(Budget budget) : told(budget.bytes) {}
+  template <typename Tell>
+  void write(const Tell& tell) {
+    const std::unique_lock lock(mutex);
+    tell();
+    ++revision;
+  }
+
+  mutable std::shared_mutex mutex;  // of all below
+  Teller told;
+  std::uint64_t revision = 0;
+};
+
+Timeline::Timeline(Budget budget) : state_(std::make_unique<State>(budget)) {}
+Timeline::~Timeline() = default;
+
+void Timeline::process_begin(std::uint32_t process, std::int64_t begin) {
+  state_->write([&] { state_->told.process_begin(process, begin); });
+}
+
+void Timeline::feed(const Numbers& numbers, std::uint32_t process, std::uint32_t lane,
+                    std::span<const lanes::Event> events) {
+  while (!events.empty()) {
+    const auto now = events.first(std::min(events.size(), kAtOnce));
+    state_->write([&] { state_->told.feed(numbers, process, lane, now); });
+    events = events.subspan(now.size());
+  }
+}
+
+void Timeline::gap(std::uint32_t process) {
+  state_->write([&] { state_->told.gap(process); });
+}
+void Timeline::end(std::uint32_t process) {
+  state_->write([&] { state_->told.end(process); });
+}
+void Timeline::end() {
+  state_->write([&] { state_->told.end(); });
+}
+
+std::vector<Track> Timeline::tracks() const {
+  std::vector<Track> tracks;
+  {
+    const std::shared_lock lock(state_->mutex);
+    for (const Row& row : state_->told.rows()) tracks.push_back(row.track);
+  }
+  const auto place = [](const Track& t) { return std::tuple(t.process, t.lane, t.kind, t.depth); };
+  std::sort(tracks.begin(), tracks.end(), [&](const Track& a, const Track& b) { return place(a) < place(b); });
+  return tracks;
+}
+
+std::vector<Shade> Timeline::shades() const {
+  const std::shared_lock lock(state_->mutex);
+  return state_->told.shades().all();
+}
+
+Progress Timeline::progress() const {
+  const std::shared_lock lock(state_->mutex);
+  const Teller& told = state_->told;
+  return {std::min(told.begin(), told.newest()), told.newest(), told.events(), state_->revision, told.memory()};
+}
+
+std::string Timeline::picture(const PictureQuery& query) const {
+  const std::shared_lock lock(state_->mutex);
+  return draw(state_->told, query, state_->revision);
+}
+
+std::optional<FoundEvent> Timeline::event_at(std::uint32_t track, std::int64_t at, std::int64_t within) const {
+  const std::shared_lock lock(state_->mutex);
+  return find_at(state_->told, track, at, within);
+}
+
+std::optional<FoundEvent> Timeline::neighbour(const NeighbourQuery& query) const {
+  const std::shared_lock lock(state_->mutex);
+  return find_neighbour(state_->told, query);
+}
+
+Summary Timeline::summary(const SummaryQuery& query) const {
+  const std::shared_lock lock(state_->mutex);
+  return sum_up(state_->told, query);
+}
+
+}  // namespace castscope::timeline
