@@ -79,6 +79,22 @@ absl::Status read_event_blocks(const std::string& path, const std::function<absl
   }
 }
 
+absl::Status read_event_blocks_in(const std::string& path, const BlockRange& range,
+                                  const std::function<absl::Status(const KeptBlock&)>& take) {
+  auto database = open_as_it_is(path);
+  if (!database.ok()) return database.status();
+  auto rows = Statement::prepare(*database,
+                                 "SELECT data FROM event_blocks WHERE process = ? AND lane = ? AND first_ns <= ? AND "
+                                 "last_ns >= ? ORDER BY id");
+  if (!rows.ok()) return rows.status();
+  rows->bind_all(range.process, range.lane, range.last_ns, range.first_ns);
+  for (;;) {
+    const auto more = rows->next();
+    if (!more.ok() || !*more) return more.status();
+    CASTSCOPE_RETURN_IF_ERROR(take({.process = range.process, .lane = range.lane, .packed = rows->blob(0)}));
+  }
+}
+
 absl::StatusOr<LocalNumbers> LocalNumbers::read(const std::string& path) {
   auto database = open_as_it_is(path);
   if (!database.ok()) return database.status();

@@ -46,6 +46,14 @@ struct KeptBlock {
 // the blocks before the damage were given.
 absl::Status read_event_blocks(const std::string& path, const std::function<absl::Status(const KeptBlock&)>& take);
 
+// Of the kept blocks those of one lane that hold events of this stretch; times are ns since the process's begin.
+struct BlockRange {
+  std::uint32_t process = 0, lane = 0;
+  std::int64_t first_ns = 0, last_ns = 0;
+};
+absl::Status read_event_blocks_in(const std::string& path, const BlockRange& range,
+                                  const std::function<absl::Status(const KeptBlock&)>& take);
+
 // Events speak of sites, regions, operator uses and facts by the numbers of their process: this has the run-wide ones
 // (0 = not known).
 class LocalNumbers {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "server/store/checksum.h"
 #include "server/store/event_merge.h"
 
 namespace castscope::store {
@@ -22,6 +23,7 @@ absl::Status move_to(Database& database, const std::string& place) {
 absl::Status leave_one_file(Database& database, absl::Status status) {
   // Only saves room: when it cannot be done, on a full disk, the blocks stay as they are.
   if (status.ok() && merge_event_blocks(database).ok()) (void)database.exec("PRAGMA incremental_vacuum");
+  if (status.ok()) status = write_checksums(database);
   // That cannot be done while somebody else has it open; then everything is at least in the file itself, and whoever
   // closes it last takes the log away.
   (void)database.exec("PRAGMA busy_timeout = 1000");

@@ -8,8 +8,8 @@
 
 namespace castscope::store {
 
-// Puts small blocks of events together, ends the log, closes. `status`: of what was written before; the first error
-// is returned.
+// Puts small blocks of events together, writes the checksum, ends the log, closes. `status`: of what was written
+// before; the first error is returned.
 absl::Status leave_one_file(Database& database, absl::Status status);
 
 // All of it into a new file, where `database` goes on. Its old one may have no name any more: it is still open, and can

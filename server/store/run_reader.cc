@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "server/store/checksum.h"
 #include "server/store/deep_reader.h"
 #include "server/store/references.h"
 #include "server/store/run_store.h"
@@ -332,6 +333,7 @@ absl::StatusOr<RunData> read_run(const std::string& path) {
   auto database = open_run_file(path);
   if (!database.ok()) return database.status();
   CASTSCOPE_RETURN_IF_ERROR(database->exec("BEGIN"));  // all of it from one moment, also while the run goes on
+  for (const Part part : {Part::kEvidence, Part::kShown}) CASTSCOPE_RETURN_IF_ERROR(check_checksum(*database, part));
   return read_run_data(*database);
 }
 
@@ -348,20 +350,28 @@ absl::StatusOr<Database> open_as_it_is(const std::string& path) {
   return database;
 }
 
+namespace {
+
+absl::Status nothing_left(const absl::Status& why) {
+  return absl::DataLossError(absl::StrCat(why.message(), " (nothing of the run can be read from what is there)"));
+}
+
+}  // namespace
+
 absl::StatusOr<RunData> read_as_it_is(const std::string& path) {
   absl::StatusOr<RunData> whole = read_run(path);
   if (!absl::IsDataLoss(whole.status())) return whole;
   auto database = open_as_it_is(path);
-  if (!database.ok()) return whole;
+  if (!database.ok()) return nothing_left(whole.status());
   RunData data;
-  if (!read_evidence(*database, data).ok() || data.processes.empty()) return whole;
-  const std::uint64_t of_evidence = database->left_out();
-  if (!read_source(*database, data.source).ok()) return whole;
+  if (!read_evidence(*database, data).ok() || data.processes.empty()) return nothing_left(whole.status());
+  const bool all_there = database->left_out() == 0 && check_checksum(*database, Part::kEvidence).ok();
+  if (!read_source(*database, data.source).ok()) return nothing_left(whole.status());
   std::string why(whole.status().message());
   if (why.starts_with(path + ": ")) why.erase(0, path.size() + 2);
-  why += of_evidence == 0 ? "; what was counted is all there"
-                          : "; what was counted is not all there, and findings cannot be told";
-  data.damage = Damage{.sentence = std::move(why), .evidence = of_evidence > 0};
+  why += all_there ? "; what was counted is all there"
+                   : "; what was counted is not all there, and findings cannot be told";
+  data.damage = Damage{.sentence = std::move(why), .evidence = !all_there};
   return data;
 }
 

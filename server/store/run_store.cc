@@ -11,6 +11,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "server/store/checksum.h"
 #include "server/store/findings_table.h"
 #include "server/store/names.h"
 #include "server/store/one_file.h"
@@ -196,6 +197,7 @@ absl::Status RunStore::Impl::resume(const StoreOptions& options) {
   const auto data = read_run_data(database);
   if (!data.ok()) return data.status();
   CASTSCOPE_RETURN_IF_ERROR(open_for_writing(options));
+  CASTSCOPE_RETURN_IF_ERROR(remove_checksums(database));
   CASTSCOPE_RETURN_IF_ERROR(tables->adopt(database, *data));
   for (const Process& process : data->processes) {
     by_key.emplace(process.info.key, processes.size());

@@ -76,7 +76,8 @@ class RunStore final : public RunSink {
 // Reads the run of any run file, finished, running, or left behind by a killed writer. A file that is missing,
 // truncated, foreign or of a newer castscope is a sentence.
 absl::StatusOr<RunData> read_run(const std::string& path);
-// The same, and of a file that is damaged or cut short what can be read: RunData::damage says what is missing.
+// The same, and of a file that is damaged or cut short what can be read: RunData::damage says what is
+// missing.
 absl::StatusOr<RunData> read_as_it_is(const std::string& path);
 
 }  // namespace castscope::store

@@ -82,6 +82,7 @@ class Statement {
   double real(int column) const { return sqlite3_column_double(statement_.get(), column); }
   std::string text(int column) const;
   std::string_view blob(int column) const;  // valid until the next next()
+  sqlite3_stmt* handle() const { return statement_.get(); }
   bool is_null(int column) const { return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL; }
 
  private:
