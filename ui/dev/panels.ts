@@ -1,0 +1,130 @@
+// What the panels ask for, of a made-up run.
+
+import { kFile } from './synth.ts';
+import type { SynthRun } from './synth.ts';
+
+export function findingsAnswer(run: SynthRun): object {
+  const place = (line: number) => ({ file: kFile, line, function: 'forward' });
+  const one = (rule: string, severity: string, title: string, line: number, time: number, sites: number[]) => ({
+    rule,
+    severity,
+    title,
+    location: place(line),
+    related: [place(20)],
+    evidence: { casts: 1920, steps: run.step, 'largest tensor': '768×2304', module: 'blocks.0.mlp' },
+    deep_only: rule === 'norm-low',
+    savings: severity === 'performance' ? { ns_per_step: 1.4e6, share_of_step: 0.056, held_bytes: 3e6 } : null,
+    fingerprint: `${rule}${line}`,
+    fix: 'Move the cast out of the loop: cast the tensor once and hand it to both uses.',
+    time,
+    track: 5,
+    sites,
+  });
+  return {
+    judgement: Math.floor(run.step / 20),
+    findings: [
+      one('fp32-island', 'warning', 'A block is cast up to float32 and straight down again', 66, 1.2e9, [6]),
+      one('weight-cast-each-step', 'performance', 'The same weight is cast anew in each step', 41, 0.4e9, [1, 2]),
+      one('norm-low', 'info', 'layer_norm computes in float32, as autocast means it to', 57, 0.8e9, [3]),
+    ],
+  };
+}
+
+export function sitesAnswer(run: SynthRun): object {
+  return {
+    judgement: 1,
+    sites: run.sites.map((site) => ({
+      id: site.id,
+      casts: run.step * (site.id % 5) + 3,
+      hits: site.argument === 'weight' ? run.step * 6 : 0,
+      passes: 0,
+      kept: 0,
+      bytes: (site.id % 7) * 3e6,
+      cpu_ns: (site.id % 11) * 1e6,
+      traced: 0,
+    })),
+  };
+}
+
+export function modulesAnswer(run: SynthRun): object {
+  const modules = run.sites
+    .filter((site, i, all) => all.findIndex((one) => one.module === site.module) === i)
+    .map((site) => ({
+      path: site.module,
+      type: site.operator === 'aten::layer_norm' ? 'LayerNorm' : 'Linear',
+      casts: run.step * 2,
+      hits: run.step * 6,
+      cpu_ns: run.step * 4e4,
+      bytes: 3e6,
+      computed: site.operator === 'aten::layer_norm' ? { float32: 4 } : { bfloat16: 12, float32: 1 },
+      cast_to: { [site.to]: 12 },
+    }));
+  return { models: [{ model: 'Transformer', modules }] };
+}
+
+export function sourceAnswer(query: URLSearchParams): object {
+  const file = query.get('file');
+  if (file === null) return { files: [{ file: kFile, casts: 2000, cpu_ns: 4e8 }] };
+  const lines = Array.from({ length: 90 }, (_, i) => ({
+    line: i + 1,
+    text: i % 9 === 0 ? `def forward_${i}(self, x):` : `    x = self.layer${i}(x)  # line ${i + 1}`,
+  }));
+  return {
+    file,
+    changed: false,
+    missing: false,
+    lines,
+    casts: {
+      41: { casts: 960, hits: 5760, cpu_ns: 3e8, sites: [1, 2] },
+      57: { casts: 480, hits: 0, cpu_ns: 8e7, sites: [3] },
+      66: { casts: 480, hits: 0, cpu_ns: 2e7, sites: [6] },
+    },
+    findings: { 66: ['fp32-island'] },
+  };
+}
+
+export function stepsAnswer(run: SynthRun): object {
+  return {
+    processes: run.processes.map((process) => ({
+      process: process.id,
+      steps: Array.from({ length: run.step }, (_, i) => ({
+        first: i + 1,
+        last: i + 1,
+        begin: i * 250e6,
+        end: (i + 1) * 250e6,
+        casts: 60 + ((i * 7) % 13),
+        hits: 72,
+        bytes: 90e6,
+        cpu_ns: 8e6 + ((i * 31) % 17) * 1e5,
+        cache_bytes: 60e6,
+        behaviour: 1,
+        incomplete: false,
+      })),
+    })),
+  };
+}
+
+export function compareAnswer(run: SynthRun): object {
+  const at = { file: kFile, line: 41, function: 'forward', text: 'x = self.qkv(x)', phase: 'forward' };
+  const site = (casts: number, to: string) => ({
+    ...at, operator: 'aten::linear', argument: 'weight', cause: 'autocast', from: 'float32', to,
+    casts, cache_hits: 300, bytes: 9e6, cpu_ns: 4e6,
+  });
+  return {
+    format: 1,
+    before: { file: 'a.castscope', complete: true },
+    after: { file: 'b.castscope', complete: true },
+    differ: true,
+    per_step: false,
+    totals: { casts: { before: 1200, after: run.count }, cache_hits: { before: 900, after: 950 } },
+    findings: {
+      new: [{ rule: 'fp32-island', severity: 'warning', file: kFile, line: 66, title: 'cast up and straight down', fingerprint: 'x' }],
+      fixed: [],
+    },
+    precision: [],
+    sites: [
+      { change: 'new', by_time_alone: false, before: null, after: site(40, 'bfloat16') },
+      { change: 'moved', by_time_alone: false, before: site(40, 'float16'), after: site(40, 'bfloat16') },
+    ],
+  };
+}

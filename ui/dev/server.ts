@@ -1,0 +1,125 @@
+// The development server: the built page and a made-up run that speaks the collector's API.
+//   node dev/server.ts [--port N] [--ranks N] [--lanes N] [--seconds N] [--live] [--layers N] [--state STATE]
+
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { ServerResponse } from 'node:http';
+import { join, normalize } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { RunState } from '../src/api/types.ts';
+import { eventAnswer, neighbourAnswer, runAnswer, summaryAnswer } from './answers.ts';
+import { compareAnswer, findingsAnswer, modulesAnswer, sitesAnswer, sourceAnswer, stepsAnswer } from './panels.ts';
+import { encodePicture } from './picture.ts';
+import { SynthRun } from './synth.ts';
+
+const { values: options } = parseArgs({
+  options: {
+    port: { type: 'string', default: '8123' },
+    ranks: { type: 'string', default: '2' },
+    lanes: { type: 'string', default: '2' },
+    layers: { type: 'string', default: '12' },
+    seconds: { type: 'string', default: '20' },
+    live: { type: 'boolean', default: false },
+    state: { type: 'string' },
+  },
+});
+const run = new SynthRun(
+  {
+    ranks: Number(options.ranks),
+    lanes: Number(options.lanes),
+    layers: Number(options.layers),
+    seconds: Number(options.seconds),
+    live: options.live,
+  },
+  Date.now(),
+);
+if (options.state !== undefined) run.state = options.state as RunState;
+if (run.state === 'live') setInterval(() => run.goOnTo((Date.now() - run.startMs) * 1e6), 25);
+
+const kHeaders = {
+  'Content-Security-Policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
+    "worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+  'Cache-Control': 'no-store',
+};
+const kTypes: Record<string, string> = { html: 'text/html; charset=utf-8', js: 'text/javascript', css: 'text/css', svg: 'image/svg+xml' };
+const dist = join(import.meta.dirname, '..', 'dist');
+
+async function page(response: ServerResponse, path: string): Promise<void> {
+  const name = normalize(path === '' ? 'index.html' : path);
+  const data = await readFile(join(dist, name));
+  response.writeHead(200, { ...kHeaders, 'Content-Type': kTypes[name.split('.').pop() ?? ''] ?? 'application/octet-stream' });
+  response.end(data);
+}
+
+function list(text: string | null): Set<number> | null {
+  return text === null ? null : new Set(text.split(',').map(Number));
+}
+
+function picture(query: URLSearchParams): Buffer {
+  return encodePicture(
+    run,
+    {
+      from: Number(query.get('from')),
+      to: Number(query.get('to')),
+      columns: Number(query.get('columns')),
+      tracks: list(query.get('tracks')),
+      hide: list(query.get('hide')) ?? new Set(),
+      box: Number(query.get('box') ?? 6),
+      find: query.get('find') ?? '',
+      counters: query.has('counters'),
+    },
+    Date.now(),
+  );
+}
+
+function find(text: string): object {
+  const sites = run.sites.filter((site) => `${site.name} ${site.module}`.includes(text)).map((site) => site.id);
+  return { sites, uses: [], regions: [], count: sites.length * run.step, first: sites.length > 0 ? 0 : null };
+}
+
+function definitions(query: URLSearchParams): object {
+  const after = (name: string) => Number(query.get(name) ?? 0);
+  return {
+    sites: run.sites.slice(after('sites')),
+    regions: run.regions.slice(after('regions')),
+    uses: run.uses.slice(after('uses')),
+  };
+}
+
+function api(path: string, query: URLSearchParams): object | Buffer | null {
+  if (path === 'runs') return { runs: [{ ...runAnswer(run), events: run.count }, { ...runAnswer(run), id: 'other', name: 'train-yesterday' }] };
+  const route = path.replace(/^runs\/[^/]+\/?/, '');
+  const number = (name: string) => Number(query.get(name));
+  const routes: Record<string, () => object | Buffer> = {
+    '': () => runAnswer(run),
+    picture: () => picture(query),
+    definitions: () => definitions(query),
+    event: () => ({ event: eventAnswer(run, number('track'), number('at'), number('within')) }),
+    neighbour: () => ({ event: neighbourAnswer(run, query) }),
+    find: () => find(query.get('text') ?? ''),
+    summary: () => summaryAnswer(run, query),
+    findings: () => findingsAnswer(run),
+    sites: () => sitesAnswer(run),
+    modules: () => modulesAnswer(run),
+    source: () => sourceAnswer(query),
+    steps: () => stepsAnswer(run),
+    compare: () => compareAnswer(run),
+  };
+  return routes[route]?.() ?? null;
+}
+
+createServer((request, response) => {
+  const address = new URL(request.url ?? '/', 'http://localhost');
+  const path = address.pathname.match(/^\/t\/dev\/(.*)$/)?.[1];
+  const fail = () => response.writeHead(404).end();
+  if (path === undefined) return void fail();
+  if (!path.startsWith('api/v1/')) return void page(response, path).catch(fail);
+  const answer = api(path.slice('api/v1/'.length), address.searchParams);
+  if (answer === null) return void response.writeHead(404, kHeaders).end('{"error":"no such route"}');
+  const binary = Buffer.isBuffer(answer);
+  response.writeHead(200, { ...kHeaders, 'Content-Type': binary ? 'application/octet-stream' : 'application/json' });
+  response.end(binary ? answer : JSON.stringify(answer));
+}).listen(Number(options.port), '127.0.0.1', () => console.log(`http://127.0.0.1:${options.port}/t/dev/`));

@@ -1,0 +1,221 @@
+// A made-up run for the development server: a transformer under autocast, as many ranks and lanes as one likes. It
+// can be told to go on while somebody watches. Nothing of this is in the product.
+
+import type { OperatorUse, Process, Region, Run, Shade, Site, Track, TrackKind } from '../src/api/types.ts';
+
+export interface Events {
+  begin: number[];
+  end: number[];
+  shade: number[];
+  subject: number[];
+}
+
+export interface SynthOptions {
+  ranks: number;
+  lanes: number;
+  seconds: number;
+  live: boolean;
+  layers: number;
+}
+
+const kShades: Omit<Shade, 'id'>[] = [
+  { track: 'casts', kind: 'down', dtype: 'bfloat16', cause: 'autocast' },
+  { track: 'casts', kind: 'hit', dtype: 'bfloat16', cause: 'autocast' },
+  { track: 'casts', kind: 'up', dtype: 'float32', cause: 'autocast' },
+  { track: 'casts', kind: 'up', dtype: 'float32', cause: 'explicit to()' },
+  { track: 'casts', kind: 'same', dtype: 'float16', cause: 'promotion' },
+  { track: 'casts', kind: 'pass', dtype: 'bfloat16', cause: 'autocast' },
+  { track: 'casts', kind: 'up', dtype: 'float32', cause: 'backward' },
+  { track: 'regions', kind: 'region', dtype: 'bfloat16', cause: null },
+  { track: 'regions', kind: 'region_off', dtype: null, cause: null },
+  { track: 'steps', kind: 'step', dtype: null, cause: null },
+  { track: 'steps', kind: 'step_deep', dtype: null, cause: null },
+  { track: 'marks', kind: 'clear', dtype: null, cause: null },
+  { track: 'marks', kind: 'optimizer', dtype: null, cause: null },
+  { track: 'operators', kind: 'operator', dtype: 'bfloat16', cause: null },
+  { track: 'operators', kind: 'operator', dtype: 'float32', cause: null },
+];
+
+const shadeOf = (kind: string, dtype: string | null, cause: string | null): number =>
+  kShades.findIndex((shade) => shade.kind === kind && shade.dtype === dtype && shade.cause === cause) + 1;
+
+export const kFile = '/home/you/project/model.py';
+
+function sitesOf(layers: number): Site[] {
+  const sites: Site[] = [];
+  const add = (module: string, op: string, argument: string, from: string, to: string, cause: string, line: number) => {
+    const id = sites.length + 1;
+    const kind = to === 'float32' ? 'up' : 'down';
+    sites.push({
+      id,
+      shade: shadeOf(kind, to, cause),
+      name: `${op} ${argument}, ${from} to ${to}`,
+      operator: `aten::${op}`,
+      argument,
+      role: argument === 'weight' || argument === 'bias' ? 'weight' : 'activation',
+      from,
+      to,
+      cause,
+      why_not_cached: argument === 'input' ? 'not_leaf' : null,
+      phase: cause === 'backward' ? 'backward' : 'forward',
+      module,
+      model: 'Transformer',
+      file: kFile,
+      line,
+      function: 'forward',
+      region: 1,
+    });
+  };
+  for (let i = 0; i < layers; i += 1) {
+    add(`blocks.${i}.attention.qkv`, 'linear', 'weight', 'float32', 'bfloat16', 'autocast', 41);
+    add(`blocks.${i}.attention.qkv`, 'linear', 'input', 'float32', 'bfloat16', 'autocast', 41);
+    add(`blocks.${i}.norm`, 'layer_norm', 'input', 'bfloat16', 'float32', 'autocast', 57);
+    add(`blocks.${i}.mlp`, 'linear', 'weight', 'float32', 'bfloat16', 'autocast', 63);
+    add(`blocks.${i}.mlp`, 'linear', 'grad', 'bfloat16', 'float32', 'backward', 63);
+    add(`blocks.${i}.mlp`, 'to', 'self', 'bfloat16', 'float32', 'explicit to()', 66);
+  }
+  return sites;
+}
+
+export class SynthRun {
+  readonly options: SynthOptions;
+  readonly tracks: Track[] = [];
+  readonly processes: Process[] = [];
+  readonly shades: Shade[] = kShades.map((shade, i) => ({ id: i + 1, ...shade }));
+  readonly sites: Site[];
+  readonly regions: Region[];
+  readonly uses: OperatorUse[];
+  readonly events = new Map<number, Events>();
+  readonly startMs: number;
+  state: Run['state'];
+  newest = 0;
+  count = 0;
+  step = 0;
+  private seed = 7;
+
+  constructor(options: SynthOptions, nowMs: number) {
+    this.options = options;
+    this.state = options.live ? 'live' : 'finished';
+    this.startMs = nowMs - options.seconds * 1000;
+    this.sites = sitesOf(options.layers);
+    const at = { file: kFile, line: 20, function: 'train' };
+    this.regions = [
+      { id: 1, name: 'autocast(cpu, bfloat16)', dtype: 'bfloat16', enabled: true, cache: true, nesting: 0, ...at },
+      { id: 2, name: 'autocast(enabled=False)', dtype: 'float32', enabled: false, cache: true, nesting: 1, ...at },
+    ];
+    this.uses = ['linear', 'layer_norm', 'gelu', 'softmax'].map((op, i) => ({
+      id: i + 1,
+      name: `${op} in ${i === 1 || i === 3 ? 'float32' : 'bfloat16'}`,
+      operator: `aten::${op}`,
+      node: null,
+      inputs: 'bfloat16',
+      computed: i === 1 || i === 3 ? 'float32' : 'bfloat16',
+      result: 'bfloat16',
+      module: 'blocks.0',
+      model: 'Transformer',
+      phase: 'forward',
+      ...at,
+    }));
+    this.makeTracks();
+    this.goOnTo(options.seconds * 1e9);
+  }
+
+  private random(): number {
+    this.seed = (this.seed * 1664525 + 1013904223) >>> 0;
+    return this.seed / 2 ** 32;
+  }
+
+  private makeTracks(): void {
+    for (let rank = 0; rank < this.options.ranks; rank += 1) {
+      const process = rank + 1;
+      this.processes.push({
+        id: process,
+        name: 'python',
+        rank: this.options.ranks > 1 ? rank : null,
+        pid: 4100 + rank,
+        host: 'trainer',
+        begin: 0,
+        end: this.options.live ? null : this.options.seconds * 1e9,
+        state: this.options.live ? 'live' : 'finished',
+      });
+      const add = (lane: number, track: TrackKind, depth: number, name: string) => {
+        const id = this.tracks.length + 1;
+        this.tracks.push({ id, process, lane, track, depth, name });
+        this.events.set(id, { begin: [], end: [], shade: [], subject: [] });
+      };
+      add(0, 'steps', 0, 'steps');
+      for (let lane = 1; lane <= this.options.lanes; lane += 1) {
+        const name = lane === 1 ? 'main thread' : lane === 2 ? 'backward thread' : `thread ${lane}`;
+        add(lane, 'marks', 0, name);
+        add(lane, 'regions', 0, name);
+        add(lane, 'operators', 0, name);
+        add(lane, 'casts', 0, name);
+      }
+    }
+  }
+
+  private put(track: Track, begin: number, end: number, shade: number, subject: number): void {
+    const events = this.events.get(track.id)!;
+    const last = events.end.length > 0 ? events.end[events.end.length - 1] : 0;
+    const from = Math.max(begin, last);
+    events.begin.push(from);
+    events.end.push(Math.max(end, from));
+    events.shade.push(shade);
+    events.subject.push(subject);
+    this.count += 1;
+    this.newest = Math.max(this.newest, end);
+  }
+
+  private one(process: number, lane: number, kind: TrackKind): Track {
+    return this.tracks.find((track) => track.process === process && track.lane === lane && track.track === kind)!;
+  }
+
+  /** Adds whole steps until the run reaches `ns`. */
+  goOnTo(ns: number): void {
+    const kStep = 250e6;
+    while (this.step * kStep < ns) {
+      const from = this.step * kStep;
+      this.step += 1;
+      const deep = this.step % 10 === 3;
+      for (const process of this.processes) {
+        this.put(this.one(process.id, 0, 'steps'), from, from + kStep, deep ? 11 : 10, this.step);
+        for (let lane = 1; lane <= this.options.lanes; lane += 1) this.oneStep(process.id, lane, from, kStep, deep);
+      }
+    }
+    this.newest = Math.min(this.newest, Math.max(ns, 1));
+  }
+
+  private oneStep(process: number, lane: number, from: number, length: number, deep: boolean): void {
+    const casts = this.one(process, lane, 'casts');
+    const operators = this.one(process, lane, 'operators');
+    const regions = this.one(process, lane, 'regions');
+    const forward = length * 0.45;
+    let at = from + length * 0.02 * this.random();
+    const perLayer = forward / this.options.layers;
+    for (let layer = 0; layer < this.options.layers; layer += 1, at += perLayer) {
+      const site = layer * 6;
+      this.put(regions, at, at + perLayer * 0.7, 8, 1);
+      this.put(regions, at + perLayer * 0.7, at + perLayer, 9, 2);
+      if (lane % 2 === 1) {
+        this.put(casts, at, at + perLayer * (0.05 + 0.1 * this.random()), shadeOf('down', 'bfloat16', 'autocast'), site + 1);
+        for (let i = 0; i < 6; i += 1)
+          this.put(casts, at + perLayer * (0.2 + i * 0.02), at + perLayer * (0.2 + i * 0.02), 2, site + 1);
+        this.put(casts, at + perLayer * 0.35, at + perLayer * 0.42, 1, site + 2);
+        if (deep) this.put(casts, at + perLayer * 0.45, at + perLayer * 0.45, 6, site + 2);
+        this.put(casts, at + perLayer * 0.6, at + perLayer * (0.62 + 0.08 * this.random()), 3, site + 3);
+        this.put(casts, at + perLayer * 0.8, at + perLayer * 0.83, 4, site + 6);
+      }
+      if (deep) {
+        this.put(operators, at + perLayer * 0.1, at + perLayer * 0.55, 14, 1);
+        this.put(operators, at + perLayer * 0.6, at + perLayer * 0.75, 15, 2);
+      }
+    }
+    if (lane % 2 === 0) {
+      for (let layer = this.options.layers - 1; layer >= 0; layer -= 1, at += perLayer * 0.8)
+        this.put(casts, at, at + perLayer * 0.3 * this.random(), 7, layer * 6 + 5);
+    }
+    const marks = this.one(process, lane, 'marks');
+    this.put(marks, from + length * 0.5, from + length * 0.5, 12, 0);
+    if (lane === 1) this.put(marks, from + length * 0.95, from + length * 0.95, 13, 0);
+  }
+}

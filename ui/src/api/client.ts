@@ -1,0 +1,115 @@
+// The routes of the API, each a function. Every address is relative: the page does not know the token it lies behind.
+
+import type * as types from './types.ts';
+import { decodePicture } from './picture.ts';
+import type { Picture } from './picture.ts';
+
+/** The collector answered, but not with what was asked for. Everything else that fetch throws is a lost connection. */
+export class Refused extends Error {
+  readonly status: number;
+  constructor(status: number, sentence: string) {
+    super(sentence);
+    this.status = status;
+  }
+}
+
+export interface PictureQuery {
+  begin: number;
+  end: number;
+  columns: number;
+  tracks?: readonly number[];
+  hide?: readonly number[];
+  box?: number;
+  find?: string;
+  counters?: boolean;
+}
+
+const kBase = './api/v1/';
+const kPatienceMs = 20_000;
+
+async function get(path: string): Promise<Response> {
+  const answer = await fetch(kBase + path, { signal: AbortSignal.timeout(kPatienceMs), cache: 'no-store' });
+  if (answer.ok) return answer;
+  let sentence = `The collector answered ${answer.status}.`;
+  try {
+    const told: unknown = await answer.json();
+    if (typeof told === 'object' && told !== null && 'error' in told) sentence = String(told.error);
+  } catch {
+    // Not JSON: the status is all there is.
+  }
+  throw new Refused(answer.status, sentence);
+}
+
+async function json<T>(path: string): Promise<T> {
+  return (await (await get(path)).json()) as T;
+}
+
+function run(id: string, route = '', query: Record<string, string | number | undefined> = {}): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value));
+  const text = parameters.toString();
+  return `runs/${encodeURIComponent(id)}${route === '' ? '' : `/${route}`}${text === '' ? '' : `?${text}`}`;
+}
+
+const list = (ids: readonly number[] | undefined) => (ids && ids.length > 0 ? ids.join(',') : undefined);
+
+export const api = {
+  runs: () => json<{ runs: types.RunEntry[] }>('runs').then((answer) => answer.runs),
+  run: (id: string) => json<types.Run>(run(id)),
+
+  async picture(id: string, query: PictureQuery): Promise<Picture> {
+    const answer = await get(
+      run(id, 'picture', {
+        from: Math.floor(query.begin),
+        to: Math.ceil(query.end),
+        columns: query.columns,
+        tracks: list(query.tracks),
+        hide: list(query.hide),
+        box: query.box,
+        find: query.find === '' ? undefined : query.find,
+        counters: query.counters ? 1 : undefined,
+      }),
+    );
+    return decodePicture(await answer.arrayBuffer());
+  },
+
+  definitions: (id: string, known: { sites: number; regions: number; uses: number }) =>
+    json<types.DefinitionsAnswer>(run(id, 'definitions', known)),
+
+  event: (id: string, track: number, at: number, within: number) =>
+    json<{ event: types.EventDetail | null }>(
+      run(id, 'event', { track, at: Math.round(at), within: Math.ceil(within) }),
+    ).then((answer) => answer.event),
+
+  neighbour: (
+    id: string,
+    at: number,
+    direction: 'next' | 'previous',
+    of: { track?: number; subject?: number; find?: string },
+  ) =>
+    json<{ event: types.EventDetail | null }>(run(id, 'neighbour', { at: Math.round(at), direction, ...of })).then(
+      (answer) => answer.event,
+    ),
+
+  find: (id: string, text: string) => json<types.FindAnswer>(run(id, 'find', { text })),
+
+  summary: (id: string, begin: number, end: number, tracks?: readonly number[], hide?: readonly number[]) =>
+    json<types.Summary>(
+      run(id, 'summary', { from: Math.floor(begin), to: Math.ceil(end), tracks: list(tracks), hide: list(hide) }),
+    ),
+
+  findings: (id: string) =>
+    json<{ judgement: number; findings: types.Finding[] }>(run(id, 'findings')).then((answer) => answer.findings),
+  sites: (id: string) => json<{ sites: types.SiteCounts[] }>(run(id, 'sites')).then((answer) => answer.sites),
+  modules: (id: string) =>
+    json<{ models: { model: string; modules: types.ModuleRow[] }[] }>(run(id, 'modules')).then((answer) => answer.models),
+  sourceFiles: (id: string) =>
+    json<{ files: types.SourceFileRow[] }>(run(id, 'source')).then((answer) => answer.files),
+  sourceFile: (id: string, file: string) => json<types.SourceFile>(run(id, 'source', { file })),
+  steps: (id: string) =>
+    json<{ processes: { process: number; steps: types.StepRow[] }[] }>(run(id, 'steps')).then(
+      (answer) => answer.processes,
+    ),
+  compare: (id: string, other: string) => json<types.Difference>(run(id, 'compare', { with: other })),
+  reportAddress: (id: string, format: string) => kBase + run(id, 'report', { format }),
+};

@@ -1,0 +1,311 @@
+// Keeps the state up to date: runs, the run, its pictures, definitions, findings. Everything is asked for (polled);
+// of each kind one request is in flight at a time. An answer that does not come is a lost connection: it is said, and
+// tried again less and less often.
+
+import { Fineness, pollMs, retryMs } from '../model/pacing.ts';
+import type { State } from '../model/state.ts';
+import { lengthOf } from '../model/time_window.ts';
+import type { TimeWindow } from '../model/time_window.ts';
+import { Refused, api } from './client.ts';
+import { pictureEnd } from './picture.ts';
+import type { Picture } from './picture.ts';
+import type { Run } from './types.ts';
+
+/** What the timeline has room for. */
+export interface Surface {
+  /** Device px across; 0 = not laid out yet. */
+  width: number;
+  tracks: number[];
+}
+
+const kMostColumns = 4096;
+const kRunMs = 1000;
+const kOverviewMs = 1000;
+
+export class Feed {
+  private readonly state: State;
+  private readonly surface: () => Surface;
+  private readonly fineness = new Fineness();
+  private pictureTimer = 0;
+  private inFlight = false;
+  private dirty = false;
+  private failures = 0;
+  private runTimer = 0;
+  private overviewAskedMs = -Infinity;
+  private askingDefinitions = false;
+  private toldJudgement = -1;
+
+  constructor(state: State, surface: () => Surface) {
+    this.state = state;
+    this.surface = surface;
+    document.addEventListener('visibilitychange', () => this.wake());
+  }
+
+  /** Opens this run, or the one that is live, or the newest. */
+  async open(wanted: string | null): Promise<void> {
+    await this.trying(async () => {
+      const runs = await api.runs();
+      this.state.runs = runs;
+      const entry =
+        runs.find((run) => run.id === wanted) ?? runs.find((run) => run.state === 'live') ?? runs[runs.length - 1];
+      if (!entry) {
+        this.state.problem = null;
+        this.state.tell('run');
+        this.later(() => this.open(wanted), kRunMs);
+        return;
+      }
+      this.take(await api.run(entry.id));
+      this.want();
+      this.later(() => this.refreshRun(), kRunMs);
+    }, () => this.open(wanted));
+  }
+
+  /** The view changed: a picture of it as soon as one can be had. */
+  want(): void {
+    this.dirty = true;
+    if (!this.inFlight && this.failures === 0) this.schedule(0);
+  }
+
+  wake(): void {
+    if (document.hidden) return;
+    this.want();
+    if (this.state.run) void this.refreshRun();
+  }
+
+  tryNow(): void {
+    if (this.state.run) {
+      this.schedule(0);
+      void this.refreshRun();
+    } else {
+      void this.open(null);
+    }
+  }
+
+  private later(what: () => Promise<void>, ms: number): void {
+    clearTimeout(this.runTimer);
+    this.runTimer = window.setTimeout(() => void what(), ms);
+  }
+
+  private schedule(ms: number): void {
+    clearTimeout(this.pictureTimer);
+    this.pictureTimer = window.setTimeout(() => void this.askPicture(), ms);
+  }
+
+  private async trying(what: () => Promise<void>, again: () => void): Promise<void> {
+    try {
+      await what();
+      this.failures = 0;
+      if (this.state.connection.lost) {
+        this.state.connection = { lost: false };
+        this.state.tell('connection');
+        this.want();
+      }
+    } catch (error) {
+      if (error instanceof Refused && error.status === 404 && this.state.run) this.gone();
+      else this.lost(error, again);
+    }
+  }
+
+  private gone(): void {
+    const run = this.state.run;
+    if (run && run.state !== 'gone') {
+      run.state = 'gone';
+      this.state.tell('run');
+    }
+  }
+
+  private lost(error: unknown, again: () => void): void {
+    this.failures += 1;
+    const ms = retryMs(this.failures);
+    const before = this.state.connection;
+    this.state.connection = {
+      lost: true,
+      sinceMs: before.lost ? before.sinceMs : Date.now(),
+      nextTryMs: Date.now() + ms,
+      sentence: error instanceof Refused ? error.message : 'castscope does not answer.',
+    };
+    this.state.tell('connection');
+    window.setTimeout(again, ms);
+  }
+
+  private async refreshRun(): Promise<void> {
+    const run = this.state.run;
+    if (!run) return;
+    await this.trying(async () => {
+      if (!document.hidden) {
+        this.take(await api.run(run.id));
+        this.state.runs = await api.runs();
+      }
+      const moving = this.state.live || run.state === 'loading' || run.state === 'lost';
+      this.later(() => this.refreshRun(), moving ? kRunMs : 5 * kRunMs);
+    }, () => void this.refreshRun());
+  }
+
+  private take(run: Run): void {
+    const state = this.state;
+    const before = state.run;
+    if (before && before.id === run.id && run.definitions < before.definitions) this.restarted();
+    const tracks = before?.id !== run.id || before.tracks.length !== run.tracks.length ||
+      before.processes.length !== run.processes.length;
+    const shades = before?.shades.length !== run.shades.length;
+    const moved = before?.newest !== run.newest;
+    state.run = run;
+    if (!before || before.id !== run.id) this.first();
+    if (tracks) state.layOut();
+    if (shades) state.tell('look');
+    state.tell('run');
+    if (!state.chosen && !state.following && moved) this.showAllOf();
+    void this.askDefinitions();
+    this.judge(run.judgement);
+    if (tracks || moved) void this.askOverview();
+  }
+
+  private first(): void {
+    const { state } = this;
+    state.clock.reset();
+    state.eventsSeen = state.run?.totals.events ?? 0;
+    if (!state.chosen && state.live) state.following = true;
+  }
+
+  private showAllOf(): void {
+    this.state.window = this.state.allWindow();
+    this.state.tell('window');
+  }
+
+  private restarted(): void {
+    const { state } = this;
+    state.definitions.clear();
+    state.picture = null;
+    state.overview = null;
+    state.clock.reset();
+    state.restartedMs = Date.now();
+    this.toldJudgement = -1;
+  }
+
+  private judge(judgement: number): void {
+    if (judgement === this.toldJudgement || !this.state.run) return;
+    this.toldJudgement = judgement;
+    this.state.tell('judgement');
+    void api.findings(this.state.run.id).then(
+      (findings) => {
+        this.state.findings = findings;
+        this.state.tell('findings');
+      },
+      () => (this.toldJudgement = -1),
+    );
+  }
+
+  private async askDefinitions(): Promise<void> {
+    const { run, definitions } = this.state;
+    if (!run || this.askingDefinitions) return;
+    this.askingDefinitions = true;
+    try {
+      definitions.add(await api.definitions(run.id, definitions.known()));
+      this.state.tell('definitions');
+    } catch {
+      // The next refresh of the run asks again.
+    } finally {
+      this.askingDefinitions = false;
+    }
+  }
+
+  /** The search or what is hidden changed: overview too. */
+  wantAll(): void {
+    this.overviewAskedMs = -Infinity;
+    void this.askOverview();
+    this.want();
+  }
+
+  private async askOverview(): Promise<void> {
+    const { run } = this.state;
+    const nowMs = performance.now();
+    if (!run || nowMs - this.overviewAskedMs < kOverviewMs * 0.9) return;
+    this.overviewAskedMs = nowMs;
+    const tracks = run.tracks.filter((track) => track.track !== 'marks');
+    const { begin, end } = this.state.whole;
+    try {
+      const { state } = this;
+      const query = {
+        begin,
+        end,
+        columns: tracks.length > 600 ? 200 : 600,
+        hide: state.hiddenShades(),
+        box: kMostColumns,
+      };
+      const find = state.find;
+      state.overview = await api.picture(run.id, query);
+      const found = find === '' ? null : await api.picture(run.id, { ...query, find });
+      if (find === state.find) state.foundOverview = found;
+      this.state.tell('picture');
+    } catch {
+      // It is only the background; the picture itself says when nothing answers.
+    }
+  }
+
+  /** A window with margins, so that panning shows something at once. */
+  private asked(): TimeWindow {
+    const { window, following } = this.state;
+    const length = lengthOf(window);
+    return following
+      ? { begin: window.begin - length * 0.05, end: window.end + length * 0.02 }
+      : { begin: window.begin - length * 0.3, end: window.end + length * 0.3 };
+  }
+
+  private async askPicture(): Promise<void> {
+    const { state } = this;
+    const { width, tracks } = this.surface();
+    if (!state.run || this.inFlight || width === 0 || document.hidden) return;
+    this.inFlight = true;
+    this.dirty = false;
+    state.advance(performance.now());
+    const window = this.asked();
+    const wide = (width * lengthOf(window)) / lengthOf(state.window);
+    const columns = Math.max(1, Math.min(kMostColumns, Math.round(wide * this.fineness.share)));
+    const begunMs = performance.now();
+    await this.trying(async () => {
+      const query = {
+        ...window,
+        columns,
+        tracks: tracks.length > 0 ? tracks : undefined,
+        hide: state.hiddenShades(),
+        box: Math.max(6 * this.fineness.share, 2),
+      };
+      const find = state.find;
+      const [picture, found] = await Promise.all([
+        api.picture(state.run!.id, { ...query, counters: true }),
+        find === '' ? null : api.picture(state.run!.id, { ...query, box: kMostColumns, find }),
+      ]);
+      if (find === state.find) state.foundPicture = found;
+      this.answered(picture, performance.now() - begunMs);
+    }, () => void this.askPicture());
+    this.inFlight = false;
+    if (this.failures === 0) this.next(performance.now() - begunMs);
+  }
+
+  private answered(picture: Picture, ms: number): void {
+    const { state } = this;
+    this.fineness.answered(ms);
+    if (picture.live) state.clock.told(picture.newest, picture.behindNs, performance.now());
+    state.picture = picture;
+    if (picture.definitions > (state.run?.definitions ?? 0)) void this.refreshRun();
+    this.judge(picture.judgement);
+    state.tell('picture');
+  }
+
+  private next(answerMs: number): void {
+    const { state } = this;
+    if (this.dirty) return this.schedule(0);
+    const picture = state.picture;
+    const ms = pollMs(
+      {
+        live: state.live,
+        following: state.following,
+        visible: !document.hidden,
+        loading: state.run?.state === 'loading',
+        atEnd: picture !== null && pictureEnd(picture) >= picture.newest,
+      },
+      answerMs,
+    );
+    if (ms !== null) this.schedule(ms);
+  }
+}

@@ -1,0 +1,187 @@
+// Decodes GET …/picture: header, tracks, counters, boxes, all little-endian. What comes from the network is believed
+// only as far as it fits: a picture that is cut short or lies about its sizes is an error, never a wild read.
+
+const kMagic = 0x50435343;
+const kVersion = 1;
+const kHeaderBytes = 80;
+const kBoxBytes = 24;
+export const kUnknown = 65535;
+
+/** One row: runs of equal columns that hold something, as triplets {first, length, value}. */
+export interface PictureTrack {
+  track: number;
+  coarse: boolean;
+  runs: Uint16Array;
+}
+
+export interface PictureCounter {
+  process: number;
+  top: number;
+  /** 0…65534 = share of top, kUnknown = not known; one for each column. */
+  values: Uint16Array;
+}
+
+/** Begin and end in columns from the picture's first. */
+export interface Box {
+  track: number;
+  subject: number;
+  begin: number;
+  end: number;
+  shade: number;
+  open: boolean;
+  beginsBefore: boolean;
+  endsAfter: boolean;
+}
+
+export interface Picture {
+  /** Where column 0 begins, ns. */
+  first: number;
+  columns: number;
+  columnNs: number;
+  revision: number;
+  newest: number;
+  events: number;
+  behindNs: number;
+  live: boolean;
+  coarse: boolean;
+  loading: boolean;
+  definitions: number;
+  judgement: number;
+  tracks: Map<number, PictureTrack>;
+  counters: PictureCounter[];
+  boxes: Map<number, Box[]>;
+}
+
+export class PictureError extends Error {}
+
+class Cursor {
+  readonly view: DataView;
+  at = 0;
+
+  constructor(data: ArrayBuffer) {
+    this.view = new DataView(data);
+  }
+
+  take(bytes: number): number {
+    const from = this.at;
+    if (from + bytes > this.view.byteLength) throw new PictureError('The picture is cut short.');
+    this.at = from + bytes;
+    return from;
+  }
+
+  pad(): void {
+    this.at = Math.min((this.at + 3) & ~3, this.view.byteLength);
+  }
+
+  u16s(count: number): Uint16Array {
+    const from = this.take(count * 2);
+    const values = new Uint16Array(count);
+    for (let i = 0; i < count; i += 1) values[i] = this.view.getUint16(from + i * 2, true);
+    return values;
+  }
+}
+
+function runsOf(values: Uint16Array): Uint16Array {
+  const runs = new Uint16Array(values.length * 3);
+  let used = 0;
+  for (let i = 0; i < values.length; ) {
+    const value = values[i];
+    let end = i + 1;
+    while (end < values.length && values[end] === value) end += 1;
+    if (value !== 0) {
+      runs[used] = i;
+      runs[used + 1] = end - i;
+      runs[used + 2] = value;
+      used += 3;
+    }
+    i = end;
+  }
+  return runs.slice(0, used);
+}
+
+function decodeTrack(cursor: Cursor, columns: number): PictureTrack {
+  const at = cursor.take(12);
+  const track = cursor.view.getUint32(at, true);
+  const encoding = cursor.view.getUint16(at + 4, true);
+  const flags = cursor.view.getUint16(at + 6, true);
+  const n = cursor.view.getUint32(at + 8, true);
+  if (encoding > 1 || (encoding === 0 && n !== columns) || n > columns) throw new PictureError('A track is malformed.');
+  const values = cursor.u16s(encoding === 0 ? n : n * 3);
+  cursor.pad();
+  if (encoding === 1)
+    for (let i = 0; i < values.length; i += 3)
+      if (values[i] + values[i + 1] > columns) throw new PictureError('A run ends after the last column.');
+  return { track, coarse: (flags & 1) !== 0, runs: encoding === 0 ? runsOf(values) : values };
+}
+
+function decodeCounter(cursor: Cursor, columns: number): PictureCounter {
+  const at = cursor.take(16);
+  const counter = { process: cursor.view.getUint32(at, true), top: cursor.view.getFloat64(at + 8, true) };
+  const values = cursor.u16s(columns);
+  cursor.pad();
+  return { ...counter, values };
+}
+
+function decodeBox(cursor: Cursor): Box {
+  const at = cursor.take(kBoxBytes);
+  const flags = cursor.view.getUint8(at + 17);
+  return {
+    track: cursor.view.getUint32(at, true),
+    subject: cursor.view.getUint32(at + 4, true),
+    begin: cursor.view.getFloat32(at + 8, true),
+    end: cursor.view.getFloat32(at + 12, true),
+    shade: cursor.view.getUint8(at + 16),
+    open: (flags & 1) !== 0,
+    beginsBefore: (flags & 2) !== 0,
+    endsAfter: (flags & 4) !== 0,
+  };
+}
+
+export function decodePicture(data: ArrayBuffer): Picture {
+  const cursor = new Cursor(data);
+  cursor.take(kHeaderBytes);
+  const view = cursor.view;
+  if (view.getUint32(0, true) !== kMagic) throw new PictureError('This is no picture.');
+  if (view.getUint16(4, true) !== kVersion) throw new PictureError('The picture is of another version.');
+  const i64 = (at: number) => Number(view.getBigInt64(at, true));
+  const u32 = (at: number) => view.getUint32(at, true);
+  const columns = u32(16);
+  const flags = u32(64);
+  const picture: Picture = {
+    first: i64(8),
+    columns,
+    columnNs: 2 ** view.getUint16(6, true),
+    revision: i64(32),
+    newest: i64(40),
+    events: i64(48),
+    behindNs: i64(56),
+    live: (flags & 1) !== 0,
+    coarse: (flags & 2) !== 0,
+    loading: (flags & 4) !== 0,
+    definitions: u32(68),
+    judgement: i64(72),
+    tracks: new Map(),
+    counters: [],
+    boxes: new Map(),
+  };
+  for (let i = u32(20); i > 0; i -= 1) {
+    const track = decodeTrack(cursor, columns);
+    picture.tracks.set(track.track, track);
+  }
+  for (let i = u32(24); i > 0; i -= 1) picture.counters.push(decodeCounter(cursor, columns));
+  for (let i = u32(28); i > 0; i -= 1) {
+    const box = decodeBox(cursor);
+    const list = picture.boxes.get(box.track);
+    if (list) list.push(box);
+    else picture.boxes.set(box.track, [box]);
+  }
+  return picture;
+}
+
+export function pictureEnd(picture: Picture): number {
+  return picture.first + picture.columns * picture.columnNs;
+}
+
+export function nsOfColumn(picture: Picture, column: number): number {
+  return picture.first + column * picture.columnNs;
+}

@@ -1,0 +1,283 @@
+// What the collector answers (docs: the API, version 1). Times are ns since the run began, always below 2^53.
+
+export type RunState = 'live' | 'finished' | 'lost' | 'loading' | 'gone';
+
+export interface RunEntry {
+  id: string;
+  name: string;
+  command: string[];
+  host: string;
+  start_ns: number;
+  state: RunState;
+  events: number;
+  file: string | null;
+}
+
+export interface Process {
+  id: number;
+  name: string;
+  rank: number | null;
+  pid: number;
+  host: string;
+  device?: string | null;
+  begin: number;
+  end: number | null;
+  state: string;
+}
+
+export type TrackKind = 'steps' | 'regions' | 'operators' | 'casts' | 'marks' | 'kernels';
+
+export interface Track {
+  id: number;
+  process: number;
+  lane: number;
+  track: TrackKind;
+  depth: number;
+  name: string;
+}
+
+/** What an interval looks like: colours are chosen from it here. */
+export interface Shade {
+  id: number;
+  track: TrackKind;
+  kind: string;
+  dtype: string | null;
+  cause: string | null;
+}
+
+export interface Totals {
+  casts: number;
+  cache_hits: number;
+  pass_through: number;
+  events: number;
+  dropped_events: number;
+  findings: number;
+  steps: number;
+}
+
+export interface Run {
+  id: string;
+  name: string;
+  file: string | null;
+  command: string[];
+  cwd: string;
+  host: string;
+  castscope_version: string;
+  start_ns: number;
+  state: RunState;
+  loaded: number;
+  end_ns: number | null;
+  exit_status: number | null;
+  complete: boolean;
+  damage: string | null;
+  notices: string[];
+  totals: Totals;
+  processes: Process[];
+  tracks: Track[];
+  shades: Shade[];
+  begin: number;
+  newest: number;
+  revision: number;
+  definitions: number;
+  judgement: number;
+}
+
+export interface Site {
+  id: number;
+  shade: number;
+  name: string;
+  operator: string | null;
+  argument: string | null;
+  role: string;
+  from: string;
+  to: string;
+  cause: string;
+  why_not_cached: string | null;
+  phase: string;
+  module: string | null;
+  model: string | null;
+  file: string | null;
+  line: number | null;
+  function: string | null;
+  region: number | null;
+}
+
+export interface Region {
+  id: number;
+  name: string;
+  dtype: string;
+  enabled: boolean;
+  cache: boolean;
+  nesting: number;
+  file: string | null;
+  line: number | null;
+  function: string | null;
+}
+
+export interface OperatorUse {
+  id: number;
+  name: string;
+  operator: string;
+  node: string | null;
+  inputs: string | null;
+  computed: string | null;
+  result: string | null;
+  module: string | null;
+  model: string | null;
+  phase: string;
+  file: string | null;
+  line: number | null;
+  function: string | null;
+}
+
+export interface DefinitionsAnswer {
+  sites: Site[];
+  regions: Region[];
+  uses: OperatorUse[];
+}
+
+export interface Place {
+  file: string | null;
+  line: number | null;
+  function: string | null;
+}
+
+export interface EventDetail {
+  track: number;
+  process: number;
+  lane: number;
+  subject: number;
+  shade: number;
+  kind: string;
+  begin: number;
+  end: number;
+  open: boolean;
+  step: number | null;
+  bytes: number | null;
+  shape: number[] | null;
+  cache: string | null;
+  why: string | null;
+  stack?: Place[];
+  truncated?: boolean;
+  region: { id: number; name: string } | null;
+  in_file: boolean;
+}
+
+export interface FindAnswer {
+  sites: number[];
+  uses: number[];
+  regions: number[];
+  count: number;
+  first: number | null;
+}
+
+export interface SummaryRow {
+  track: TrackKind;
+  subject: number;
+  kind: string;
+  count: number;
+  ns: number;
+  bytes: number;
+}
+
+export interface Summary {
+  from: number;
+  to: number;
+  exact: boolean;
+  events: number;
+  kinds: { kind: string; count: number; ns: number; bytes: number }[];
+  rows: SummaryRow[];
+}
+
+export type Severity = 'error' | 'warning' | 'performance' | 'info';
+
+export interface Finding {
+  rule: string;
+  severity: Severity;
+  title: string;
+  location: Place;
+  related: Place[];
+  evidence: Record<string, number | string>;
+  deep_only: boolean;
+  savings: { ns_per_step: number; share_of_step: number; held_bytes: number } | null;
+  fingerprint: string;
+  fix: string;
+  time: number | null;
+  track: number | null;
+  sites: number[];
+}
+
+export interface SiteCounts {
+  id: number;
+  casts: number;
+  hits: number;
+  passes: number;
+  kept: number;
+  bytes: number;
+  cpu_ns: number;
+  traced: number;
+}
+
+export interface ModuleRow {
+  path: string;
+  type: string | null;
+  casts: number;
+  hits: number;
+  cpu_ns: number;
+  bytes: number;
+  computed: Record<string, number>;
+  cast_to: Record<string, number>;
+}
+
+export interface SourceFileRow {
+  file: string;
+  casts: number;
+  cpu_ns: number;
+}
+
+export interface SourceFile {
+  file: string;
+  changed: boolean;
+  missing: boolean;
+  lines: { line: number; text: string }[];
+  casts: Record<string, { casts: number; hits: number; cpu_ns: number; sites: number[] }>;
+  findings: Record<string, string[]>;
+}
+
+export interface StepRow {
+  first: number;
+  last: number;
+  begin: number;
+  end: number;
+  casts: number;
+  hits: number;
+  bytes: number;
+  cpu_ns: number;
+  cache_bytes: number;
+  behaviour: number | string | null;
+  incomplete: boolean;
+}
+
+export interface DiffSite {
+  model: string | null;
+  module: string | null;
+  operator: string | null;
+  argument: string | null;
+  from: string;
+  to: string;
+  casts: number;
+  cache_hits?: number;
+  bytes: number;
+  cpu_ns: number;
+  location?: Place;
+  file?: string | null;
+  line?: number | null;
+}
+
+export interface Difference {
+  differ: boolean;
+  per_step: boolean;
+  totals: Record<string, { before: number; after: number }>;
+  findings: { new: Finding[]; fixed: Finding[] };
+  sites: { change: string; by_time_alone: boolean; before: DiffSite | null; after: DiffSite | null }[];
+}

@@ -1,0 +1,163 @@
+// What lies above the rows: the selected area, the chosen event, the caliper, findings, the run's newest end.
+
+import { duration } from '../model/format.ts';
+import type { Row } from '../model/lanes.ts';
+import type { State } from '../model/state.ts';
+import type { TimeScale } from '../model/time_window.ts';
+import type { Ink, Surface } from './ink.ts';
+
+interface Span {
+  y: number;
+  height: number;
+}
+
+/** Where a track is on the surface, css px; null when it is not laid out. */
+export function spanOfTrack(state: State, track: number): Span | null {
+  const within = (rows: readonly Row[], offset: number): Span | null => {
+    for (const row of rows) {
+      if (row.kind === 'process') {
+        if (row.steps?.id === track) return { y: row.y + offset, height: row.height };
+        continue;
+      }
+      if (row.regions?.id === track) return { y: row.y + offset, height: row.height };
+      const found = row.tracks.find((one) => one.track.id === track);
+      if (found) return { y: row.y + offset + found.y, height: found.height };
+    }
+    return null;
+  };
+  return within(state.layout.pinned, 0) ?? within(state.layout.rows, state.layout.pinnedHeight - state.scrollTop);
+}
+
+export function drawMarks(
+  context: CanvasRenderingContext2D,
+  state: State,
+  surface: Surface,
+  scale: TimeScale,
+  ink: Ink,
+): void {
+  drawOutside(context, state, surface, scale, ink);
+  if (state.selection) drawSelection(context, state, surface, scale, ink);
+  drawFindings(context, state, surface, scale, ink);
+  if (state.event) drawEvent(context, state, scale, ink);
+  if (state.measure) drawMeasure(context, state.measure, surface, scale, ink);
+  if (state.layout.height > surface.height - state.layout.pinnedHeight) drawScroll(context, state, surface, ink);
+}
+
+function drawOutside(
+  context: CanvasRenderingContext2D,
+  state: State,
+  surface: Surface,
+  scale: TimeScale,
+  ink: Ink,
+): void {
+  context.fillStyle = ink.band;
+  const begin = scale.px(state.whole.begin);
+  const end = scale.px(state.whole.end);
+  context.globalAlpha = 0.6;
+  if (begin > 0) context.fillRect(0, 0, Math.min(begin, surface.width), surface.height);
+  if (!state.live && end < surface.width) context.fillRect(end, 0, surface.width - end, surface.height);
+  context.globalAlpha = 1;
+  if (state.live && end >= 0 && end <= surface.width) {
+    context.fillStyle = ink.accent;
+    context.fillRect(Math.round(end), 0, 1, surface.height);
+  }
+}
+
+function drawSelection(
+  context: CanvasRenderingContext2D,
+  state: State,
+  surface: Surface,
+  scale: TimeScale,
+  ink: Ink,
+): void {
+  const { begin, end, tracks } = state.selection!;
+  const left = scale.px(begin);
+  const width = scale.px(end) - left;
+  let top = 0;
+  let bottom = surface.height;
+  if (tracks) {
+    const spans = tracks.map((track) => spanOfTrack(state, track)).filter((span) => span !== null);
+    if (spans.length === 0) return;
+    top = Math.min(...spans.map((span) => span.y)) - 2;
+    bottom = Math.max(...spans.map((span) => span.y + span.height)) + 2;
+  }
+  context.fillStyle = ink.select;
+  context.fillRect(left, top, width, bottom - top);
+  context.strokeStyle = ink.accent;
+  context.lineWidth = 1;
+  context.strokeRect(Math.round(left) + 0.5, Math.round(top) + 0.5, Math.round(width), Math.round(bottom - top) - 1);
+}
+
+function drawFindings(
+  context: CanvasRenderingContext2D,
+  state: State,
+  surface: Surface,
+  scale: TimeScale,
+  ink: Ink,
+): void {
+  for (const finding of state.findings) {
+    if (finding.time === null || finding.track === null) continue;
+    const x = scale.px(finding.time);
+    if (x < -8 || x > surface.width + 8) continue;
+    const span = spanOfTrack(state, finding.track);
+    if (!span || span.y < state.layout.pinnedHeight - 10 || span.y > surface.height) continue;
+    context.fillStyle = ink[finding.severity];
+    context.beginPath();
+    context.moveTo(x - 5, span.y - 4);
+    context.lineTo(x + 5, span.y - 4);
+    context.lineTo(x, span.y + 4);
+    context.fill();
+    context.strokeStyle = ink.back;
+    context.stroke();
+  }
+}
+
+function drawEvent(context: CanvasRenderingContext2D, state: State, scale: TimeScale, ink: Ink): void {
+  const event = state.event!;
+  const span = spanOfTrack(state, event.track);
+  if (!span) return;
+  const left = scale.px(event.begin);
+  const width = Math.max(scale.px(event.end) - left, 2);
+  context.strokeStyle = ink.text;
+  context.lineWidth = 2;
+  context.strokeRect(left - 1.5, span.y - 1.5, width + 3, span.height + 3);
+  context.lineWidth = 1;
+}
+
+function drawMeasure(
+  context: CanvasRenderingContext2D,
+  measure: { from: number; to: number },
+  surface: Surface,
+  scale: TimeScale,
+  ink: Ink,
+): void {
+  const a = Math.round(scale.px(measure.from));
+  const b = Math.round(scale.px(measure.to));
+  context.fillStyle = ink.accent;
+  context.fillRect(a, 0, 1, surface.height);
+  context.fillRect(b, 0, 1, surface.height);
+  const y = 18;
+  context.fillRect(Math.min(a, b), y, Math.abs(b - a), 1);
+  const text = duration(Math.abs(measure.to - measure.from));
+  context.font = `600 12px ${ink.font}`;
+  const width = context.measureText(text).width + 12;
+  const x = Math.min(Math.max((a + b) / 2 - width / 2, 2), surface.width - width - 2);
+  context.fillStyle = ink.accent;
+  context.beginPath();
+  context.roundRect(x, y - 10, width, 20, 4);
+  context.fill();
+  context.fillStyle = ink.back;
+  context.textBaseline = 'middle';
+  context.fillText(text, x + 6, y + 0.5);
+}
+
+function drawScroll(context: CanvasRenderingContext2D, state: State, surface: Surface, ink: Ink): void {
+  const room = surface.height - state.layout.pinnedHeight;
+  const size = Math.max((room * room) / state.layout.height, 24);
+  const most = state.layout.height - room;
+  const y = state.layout.pinnedHeight + (room - size) * Math.min(state.scrollTop / most, 1);
+  context.fillStyle = ink.soft;
+  context.globalAlpha = 0.5;
+  context.fillRect(surface.width - 5, y, 4, size);
+  context.globalAlpha = 1;
+}

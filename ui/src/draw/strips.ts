@@ -1,0 +1,183 @@
+// The strips above and below the rows: minimap, ruler, cache counter.
+
+import { kUnknown, nsOfColumn } from '../api/picture.ts';
+import type { Picture, PictureCounter } from '../api/picture.ts';
+import { bytes } from '../model/format.ts';
+import type { Ruler } from '../model/ruler.ts';
+import type { State } from '../model/state.ts';
+import { TimeScale } from '../model/time_window.ts';
+import type { TimeWindow } from '../model/time_window.ts';
+import type { Ink, Surface } from './ink.ts';
+
+/** How much goes on in each column of the overview, 0…1 of the busiest. */
+export function densityOf(picture: Picture, tracks: ReadonlySet<number>): Float32Array {
+  const sums = new Float32Array(picture.columns);
+  for (const track of picture.tracks.values()) {
+    if (!tracks.has(track.track)) continue;
+    for (let i = 0; i < track.runs.length; i += 3) {
+      const occupancy = (track.runs[i + 2] >> 8) / 255;
+      for (let c = track.runs[i]; c < track.runs[i] + track.runs[i + 1]; c += 1) sums[c] += occupancy;
+    }
+  }
+  const top = sums.reduce((most, value) => Math.max(most, value), 0);
+  // The root lifts what is little: a lone cast must be seen too.
+  if (top > 0) for (let c = 0; c < sums.length; c += 1) sums[c] = Math.sqrt(sums[c] / top);
+  return sums;
+}
+
+export function drawMinimap(surface: Surface, state: State, density: Float32Array, ink: Ink): void {
+  const context = surface.clear(ink.band);
+  const all = state.allWindow();
+  const scale = new TimeScale(all, surface.width);
+  const { overview } = state;
+  const base = surface.height - 4;
+  if (overview) {
+    context.fillStyle = ink.accent;
+    context.globalAlpha = 0.55;
+    for (let c = 0; c < density.length; c += 1) {
+      if (density[c] === 0) continue;
+      const left = scale.px(nsOfColumn(overview, c));
+      const height = Math.max(density[c] * (base - 7), 1.5);
+      context.fillRect(left, base - height, Math.max(scale.px(nsOfColumn(overview, c + 1)) - left, 1), height);
+    }
+    context.globalAlpha = 1;
+  }
+  for (const finding of state.findings) {
+    if (finding.time === null) continue;
+    context.fillStyle = ink[finding.severity];
+    context.fillRect(scale.px(finding.time) - 1, 0, 3, 7);
+  }
+  if (state.foundOverview) drawFound(context, state.foundOverview, scale, base, ink);
+  drawWindow(context, surface, scale, state.window, ink);
+}
+
+function drawFound(context: CanvasRenderingContext2D, found: Picture, scale: TimeScale, y: number, ink: Ink): void {
+  context.fillStyle = ink.mark;
+  for (const track of found.tracks.values())
+    for (let i = 0; i < track.runs.length; i += 3) {
+      const left = scale.px(nsOfColumn(found, track.runs[i]));
+      const right = scale.px(nsOfColumn(found, track.runs[i] + track.runs[i + 1]));
+      context.fillRect(left, y, Math.max(right - left, 1.5), 4);
+    }
+}
+
+function drawWindow(
+  context: CanvasRenderingContext2D,
+  surface: Surface,
+  scale: TimeScale,
+  window: TimeWindow,
+  ink: Ink,
+): void {
+  const left = Math.max(scale.px(window.begin), 0);
+  const right = Math.max(Math.min(scale.px(window.end), surface.width), left + 3);
+  context.fillStyle = ink.back;
+  context.globalAlpha = 0.6;
+  context.fillRect(0, 0, left, surface.height);
+  context.fillRect(right, 0, surface.width - right, surface.height);
+  context.globalAlpha = 1;
+  context.strokeStyle = ink.accent;
+  context.strokeRect(left + 0.5, 0.5, right - left - 1, surface.height - 1);
+  context.fillStyle = ink.accent;
+  const middle = surface.height / 2;
+  for (const x of [left, right]) {
+    context.beginPath();
+    context.roundRect(x - 2.5, middle - 8, 5, 16, 2.5);
+    context.fill();
+  }
+}
+
+export function drawRuler(surface: Surface, state: State, ruler: Ruler, drag: TimeWindow | null, ink: Ink): void {
+  const context = surface.clear(ink.back);
+  const scale = new TimeScale(state.window, surface.width);
+  context.font = `11px ${ink.font}`;
+  context.textBaseline = 'middle';
+  let clear = 0;
+  if (ruler.anchor) {
+    context.font = `600 11px ${ink.font}`;
+    context.fillStyle = ink.text;
+    context.fillText(ruler.anchor.label, 6, 9);
+    clear = context.measureText(ruler.anchor.label).width + 14;
+    context.font = `11px ${ink.font}`;
+  }
+  for (const tick of ruler.ticks) {
+    const x = Math.round(scale.px(tick.ns));
+    context.fillStyle = ink.strong;
+    context.fillRect(x, surface.height - 7, 1, 7);
+    if (x + 4 < clear) continue;
+    context.fillStyle = ink.soft;
+    context.fillText(tick.label, x + 4, 9);
+  }
+  if (drag) {
+    const left = scale.px(Math.min(drag.begin, drag.end));
+    const right = scale.px(Math.max(drag.begin, drag.end));
+    context.fillStyle = ink.select;
+    context.fillRect(left, 0, right - left, surface.height);
+  }
+  context.fillStyle = ink.line;
+  context.fillRect(0, surface.height - 1, surface.width, 1);
+}
+
+export function drawCounters(surface: Surface, state: State, ink: Ink): string {
+  const context = surface.clear(ink.back);
+  const { picture } = state;
+  const known = picture?.counters.filter((counter) => counter.top > 0) ?? [];
+  context.fillStyle = ink.line;
+  context.fillRect(0, 0, surface.width, 1);
+  if (!picture || known.length === 0) return '';
+  const scale = new TimeScale(state.window, surface.width);
+  const top = Math.max(...known.map((counter) => counter.top));
+  for (const counter of known.slice(0, 8)) drawCounter(context, surface, scale, picture, counter, top, known.length, ink);
+  return `up to ${bytes(top)}`;
+}
+
+function drawCounter(
+  context: CanvasRenderingContext2D,
+  surface: Surface,
+  scale: TimeScale,
+  picture: Picture,
+  counter: PictureCounter,
+  top: number,
+  beside: number,
+  ink: Ink,
+): void {
+  const base = surface.height - 1;
+  const room = surface.height - 8;
+  const curve = new Path2D();
+  const area = new Path2D();
+  let drawing = false;
+  let last = 0;
+  const close = () => {
+    if (drawing) area.lineTo(last, base);
+    drawing = false;
+  };
+  for (let c = 0; c < picture.columns; c += 1) {
+    const value = counter.values[c];
+    const left = scale.px(nsOfColumn(picture, c));
+    const right = scale.px(nsOfColumn(picture, c + 1));
+    if (right < -2) continue;
+    if (left > surface.width + 2) break;
+    if (value === kUnknown) {
+      close();
+      continue;
+    }
+    const y = base - ((value / 65534) * counter.top * room) / top;
+    if (!drawing) {
+      area.moveTo(left, base);
+      curve.moveTo(left, y);
+      drawing = true;
+    }
+    curve.lineTo(left, y);
+    curve.lineTo(right, y);
+    area.lineTo(left, y);
+    area.lineTo(right, y);
+    last = right;
+  }
+  close();
+  context.fillStyle = ink.accent;
+  context.globalAlpha = beside > 1 ? 0.07 : 0.15;
+  context.fill(area);
+  context.globalAlpha = beside > 1 ? 0.6 : 1;
+  context.strokeStyle = ink.accent;
+  context.stroke(curve);
+  context.globalAlpha = 1;
+}

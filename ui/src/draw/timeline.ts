@@ -1,0 +1,142 @@
+// The timeline: its canvases, and when each is drawn. Nothing is drawn but in an animation frame, and only what has
+// changed; while a run is followed the window moves on in every frame.
+
+import type { Surface as Room } from '../api/feed.ts';
+import { el } from '../panels/dom.ts';
+import { tracksOf } from '../model/lanes.ts';
+import { rulerOf } from '../model/ruler.ts';
+import type { State } from '../model/state.ts';
+import type { TimeWindow } from '../model/time_window.ts';
+import { Gutter } from './gutter.ts';
+import type { Ink } from './ink.ts';
+import { readInk, Surface } from './ink.ts';
+import { LaneDrawing } from './lanes.ts';
+import { densityOf, drawCounters, drawMinimap, drawRuler } from './strips.ts';
+
+export class Timeline {
+  readonly element: HTMLElement;
+  readonly lanes = canvas('lanes', 'Lanes: operators and casts over time. Keys move it; ? lists them.');
+  readonly ruler = canvas('ruler', 'Ruler: drag to zoom to a range');
+  readonly minimap = canvas('minimap', 'The whole run: drag to move the window');
+  private readonly counters = canvas('counters', 'Bytes that the autocast cache holds, over time');
+  private readonly counterTop = el('span');
+  readonly filter = el('input', { type: 'search', placeholder: 'filter lanes', 'aria-label': 'Filter lanes by name' });
+  readonly gutter: Gutter;
+  readonly lanesSurface = new Surface(this.lanes);
+  private readonly rulerSurface = new Surface(this.ruler);
+  private readonly minimapSurface = new Surface(this.minimap);
+  private readonly countersSurface = new Surface(this.counters);
+  private readonly drawing = new LaneDrawing();
+  private readonly state: State;
+  private ink: Ink | null = null;
+  private density: Float32Array = new Float32Array(0);
+  private densityOf: object | null = null;
+  private frame = 0;
+  private recolour = true;
+  /** Drawn while somebody drags in the ruler. */
+  rulerDrag: TimeWindow | null = null;
+  /** Frame times for scripts that measure: ms of drawing. */
+  readonly drawnMs: number[] = [];
+
+  constructor(state: State) {
+    this.state = state;
+    this.gutter = new Gutter(state);
+    this.lanes.tabIndex = 0;
+    this.element = el(
+      'section',
+      { class: 'timeline', 'aria-label': 'Timeline' },
+      el('div', { class: 'corner' }, 'whole run'),
+      this.minimap,
+      el('div', { class: 'corner' }, this.filter),
+      this.ruler,
+      this.gutter.element,
+      this.lanes,
+      el('div', { class: 'corner counters' }, el('b', {}, 'autocast cache'), this.counterTop),
+      this.counters,
+    );
+    this.filter.addEventListener('input', () => {
+      state.filter = this.filter.value.trim();
+      state.scrollTop = 0;
+      state.layOut();
+    });
+    state.on(['window', 'picture', 'selection', 'event', 'findings', 'definitions', 'run', 'find'], () => this.soon());
+    state.on('look', () => {
+      this.recolour = true;
+      this.soon();
+    });
+    state.on('lanes', () => {
+      this.gutter.forget();
+      this.scrollBy(0);
+      this.soon();
+    });
+    new ResizeObserver(() => {
+      this.soon();
+      state.tell('lanes');
+    }).observe(this.lanes);
+  }
+
+  soon(): void {
+    if (this.frame === 0) this.frame = requestAnimationFrame((ms) => this.draw(ms));
+  }
+
+  scrollBy(px: number): void {
+    const { state } = this;
+    const most = Math.max(0, state.layout.height - (this.lanesSurface.height - state.layout.pinnedHeight));
+    const next = Math.min(Math.max(state.scrollTop + px, 0), most);
+    if (next === state.scrollTop) return;
+    state.scrollTop = next;
+    state.tell('lanes');
+  }
+
+  /** What a picture should hold: rows in sight and device px across. */
+  room(): Room {
+    const { state } = this;
+    const rows = [...state.layout.pinned, ...this.drawing.shown(state, this.lanesSurface)];
+    return { width: this.lanesSurface.canvas.width > 1 ? this.lanesSurface.canvas.width : 0, tracks: tracksOf(rows) };
+  }
+
+  get widthPx(): number {
+    return Math.max(this.lanesSurface.width, 1);
+  }
+
+  private draw(ms: number): void {
+    this.frame = 0;
+    const begunMs = performance.now();
+    const { state } = this;
+    for (const surface of [this.lanesSurface, this.rulerSurface, this.minimapSurface, this.countersSurface])
+      surface.resize();
+    if (this.recolour || !this.ink) {
+      this.ink = readInk();
+      this.drawing.recolour(state);
+      this.recolour = false;
+    }
+    if (state.following && state.live) {
+      if (!matchMedia('(prefers-reduced-motion: reduce)').matches) {
+        state.advance(ms);
+        this.soon();
+      }
+    }
+    const ruler = rulerOf(state.window, this.rulerSurface.width);
+    this.drawing.draw(state, this.lanesSurface, this.ink, ruler);
+    drawRuler(this.rulerSurface, state, ruler, this.rulerDrag, this.ink);
+    this.counterTop.textContent = drawCounters(this.countersSurface, state, this.ink) || 'nothing held here';
+    this.drawMinimap(this.ink);
+    this.gutter.place(this.lanesSurface.height);
+    this.drawnMs.push(performance.now() - begunMs);
+    if (this.drawnMs.length > 600) this.drawnMs.shift();
+  }
+
+  private drawMinimap(ink: Ink): void {
+    const { overview, run } = this.state;
+    if (overview && overview !== this.densityOf) {
+      this.densityOf = overview;
+      const tracks = run?.tracks.filter((track) => track.track === 'casts' || track.track === 'operators') ?? [];
+      this.density = densityOf(overview, new Set(tracks.map((track) => track.id)));
+    }
+    drawMinimap(this.minimapSurface, this.state, this.density, ink);
+  }
+}
+
+function canvas(name: string, label: string): HTMLCanvasElement {
+  return el('canvas', { class: name, role: 'img', 'aria-label': label });
+}

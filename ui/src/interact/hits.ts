@@ -1,0 +1,101 @@
+// What is under a point of the lanes (css px from their top left), from the picture that is shown.
+
+import { nsOfColumn } from '../api/picture.ts';
+import type { Track } from '../api/types.ts';
+import type { LaneRow, Row } from '../model/lanes.ts';
+import { visibleRows } from '../model/lanes.ts';
+import type { State } from '../model/state.ts';
+import type { TimeScale } from '../model/time_window.ts';
+
+export interface Hit {
+  track: Track;
+  /** The interval, where it is wide enough to be told alone. */
+  box: { begin: number; end: number; subject: number; shade: number } | null;
+  shade: number | null;
+}
+
+const kNearPx = 3;
+
+function rowAt(state: State, y: number): { row: Row; inside: number } | null {
+  const pinned = y < state.layout.pinnedHeight;
+  const at = pinned ? y : y - state.layout.pinnedHeight + state.scrollTop;
+  const row = visibleRows(pinned ? state.layout.pinned : state.layout.rows, at, 1)[0];
+  return row && at >= row.y ? { row, inside: at - row.y } : null;
+}
+
+function trackAt(row: Row, inside: number): Track | null {
+  if (row.kind === 'process') return row.steps;
+  for (const one of row.tracks) if (inside >= one.y - 1 && inside <= one.y + one.height + 1) return one.track;
+  return row.regions;
+}
+
+function hitOn(state: State, scale: TimeScale, track: Track, x: number): Hit | null {
+  const { picture } = state;
+  if (!picture) return null;
+  for (const box of picture.boxes.get(track.id) ?? []) {
+    const [begin, end] = [nsOfColumn(picture, box.begin), nsOfColumn(picture, box.end)];
+    if (x >= scale.px(begin) - 1 && x <= scale.px(end))
+      return { track, box: { begin, end, subject: box.subject, shade: box.shade }, shade: box.shade };
+  }
+  const runs = picture.tracks.get(track.id)?.runs;
+  if (!runs) return null;
+  const a = (scale.ns(x - kNearPx) - picture.first) / picture.columnNs;
+  const b = (scale.ns(x + kNearPx) - picture.first) / picture.columnNs;
+  for (let i = 0; i < runs.length && runs[i] <= b; i += 3)
+    if (runs[i] + runs[i + 1] >= a) return { track, box: null, shade: runs[i + 2] & 255 };
+  return null;
+}
+
+export function hitAt(state: State, scale: TimeScale, x: number, y: number): Hit | null {
+  const at = rowAt(state, y);
+  if (!at) return null;
+  const track = trackAt(at.row, at.inside);
+  const hit = track ? hitOn(state, scale, track, x) : null;
+  if (hit || at.row.kind === 'process' || !at.row.regions) return hit;
+  return hitOn(state, scale, at.row.regions, x);
+}
+
+/** The tracks of every row that [top, bottom] touches; null = all there are. */
+export function tracksBetween(state: State, top: number, bottom: number): number[] | null {
+  const ids: number[] = [];
+  const add = (rows: readonly Row[], offset: number) => {
+    for (const row of rows) {
+      if (row.y + offset > bottom || row.y + offset + row.height < top) continue;
+      if (row.kind === 'process') {
+        if (row.steps) ids.push(row.steps.id);
+      } else addLane(row, offset);
+    }
+  };
+  const addLane = (row: LaneRow, offset: number) => {
+    for (const one of row.tracks) {
+      const y = row.y + offset + one.y;
+      if (y <= bottom && y + one.height >= top) ids.push(one.track.id);
+    }
+    if (row.regions) ids.push(row.regions.id);
+  };
+  add(state.layout.pinned, 0);
+  add(state.layout.rows, state.layout.pinnedHeight - state.scrollTop);
+  return ids.length > 0 ? ids : null;
+}
+
+/** The time at x, drawn to the edge of an interval nearby. */
+export function snapped(state: State, scale: TimeScale, x: number, y: number): number {
+  const at = scale.ns(x);
+  const row = rowAt(state, y)?.row;
+  const { picture } = state;
+  if (!row || !picture) return at;
+  const tracks = row.kind === 'lane' ? row.tracks.map((one) => one.track) : row.steps ? [row.steps] : [];
+  let best = at;
+  let distance = 7;
+  for (const track of tracks)
+    for (const box of picture.boxes.get(track.id) ?? [])
+      for (const column of [box.begin, box.end]) {
+        const ns = nsOfColumn(picture, column);
+        const off = Math.abs(scale.px(ns) - x);
+        if (off < distance) {
+          distance = off;
+          best = ns;
+        }
+      }
+  return best;
+}

@@ -1,0 +1,102 @@
+// The page, put together: state, feed, timeline, panels; the view in the address.
+
+import { api } from './api/client.ts';
+import { Timeline } from './draw/timeline.ts';
+import { Keys } from './interact/keys.ts';
+import { Pointer } from './interact/pointer.ts';
+import { State } from './model/state.ts';
+import { fromFragment, toFragment } from './model/url_state.ts';
+import { el, toast } from './panels/dom.ts';
+import { FindingsPanel } from './panels/findings.ts';
+import { Header } from './panels/header.ts';
+import { openHelp } from './panels/help.ts';
+import { Legend } from './panels/legend.ts';
+import { Notice } from './panels/notice.ts';
+import { Side } from './panels/side.ts';
+import { Tip } from './panels/tip.ts';
+import { Viewer } from './viewer.ts';
+
+const state = new State();
+const timeline = new Timeline(state);
+const tip = new Tip(state);
+
+const header = new Header(state, {
+  open: (run) => {
+    location.hash = toFragment({ ...fromFragment(''), run, theme: state.themeChoice });
+    location.reload();
+  },
+  follow: () => viewer.follow(),
+  colourBy: (by) => viewer.colourBy(by),
+  theme: () => viewer.nextTheme(),
+  help: openHelp,
+  find: (text) => void viewer.find(text),
+  findStep: (direction) => void viewer.findStep(direction),
+});
+
+const viewer: Viewer = new Viewer(state, timeline, {
+  search: header.search,
+  foldSide: () => side.fold(),
+  pointer: () => pointer,
+});
+
+const legend = new Legend(state, () => {
+  viewer.feed.wantAll();
+  remember();
+});
+const notice = new Notice(state, () => viewer.feed.tryNow());
+const source = (file: string, line: number | null) => viewer.openSource(file, line);
+const side = new Side(state, [new FindingsPanel(state, { goTo: (finding) => viewer.goToFinding(finding), source })]);
+const pointer = new Pointer(state, timeline, {
+  choose: (track, at, withinNs) => void viewer.choose(track, at, withinNs),
+  hover: (hit, x, y) => tip.show(hit, x, y),
+  hint: toast,
+});
+new Keys(state, pointer, (action) => viewer.act(action));
+
+let counted = 0;
+/** Counts for the legend, of the window; not while it moves. */
+function countSoon(): void {
+  clearTimeout(counted);
+  counted = window.setTimeout(async () => {
+    if (!state.run || document.hidden) return;
+    const { begin, end } = state.window;
+    const summary = await api.summary(state.run.id, Math.max(begin, 0), Math.max(end, 1)).catch(() => null);
+    if (summary) legend.count(summary);
+    if (state.following) countSoon();
+  }, 700);
+}
+
+let remembering = 0;
+/** The view in the address; browsers allow only some changes a second. */
+function remember(): void {
+  clearTimeout(remembering);
+  remembering = window.setTimeout(() => history.replaceState(null, '', `#${toFragment(state.viewState())}`), 250);
+}
+
+state.on(['window', 'lanes', 'look', 'selection', 'event', 'find', 'tab'], remember);
+state.on('window', countSoon);
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => viewer.applyTheme());
+document.body.append(
+  el(
+    'div',
+    { class: 'page' },
+    header.element,
+    notice.element,
+    el('main', { class: 'main' }, legend.element, timeline.element),
+    side.element,
+  ),
+);
+timeline.element.append(notice.empty);
+
+const asked = fromFragment(location.hash);
+state.take(asked);
+timeline.filter.value = state.filter;
+viewer.applyTheme();
+state.tell('tab');
+await viewer.feed.open(asked.run);
+if (asked.find !== '') void viewer.find(asked.find);
+if (asked.event) {
+  const tab = state.tab;
+  void viewer.choose(asked.event.track, asked.event.at, 0).then(() => state.openTab(tab));
+}
+window.addEventListener('hashchange', () => location.reload());

@@ -1,0 +1,185 @@
+// Which rows the timeline has and how tall they are: processes, their lanes, and in a lane one row a track. Heights
+// and y are css px from the top of all rows; what is pinned is laid out apart, for it does not scroll.
+
+import type { Process, Track } from '../api/types.ts';
+
+export interface TrackRow {
+  track: Track;
+  /** From the top of its lane's row. */
+  y: number;
+  height: number;
+}
+
+export interface LaneRow {
+  kind: 'lane';
+  key: string;
+  process: Process;
+  lane: number;
+  name: string;
+  y: number;
+  height: number;
+  collapsed: boolean;
+  pinned: boolean;
+  /** Drawn as a background over the whole row. */
+  regions: Track | null;
+  tracks: TrackRow[];
+}
+
+export interface ProcessRow {
+  kind: 'process';
+  key: string;
+  process: Process;
+  y: number;
+  height: number;
+  collapsed: boolean;
+  steps: Track | null;
+}
+
+export type Row = LaneRow | ProcessRow;
+
+export interface Layout {
+  pinned: LaneRow[];
+  pinnedHeight: number;
+  rows: Row[];
+  height: number;
+}
+
+export interface LayoutOptions {
+  collapsed: ReadonlySet<string>;
+  pinned: readonly string[];
+  filter: string;
+}
+
+export const kProcessHeight = 24;
+const kHeights: Record<string, number> = { marks: 7, operators: 14, casts: 20, kernels: 16 };
+const kTightCasts = 9;
+const kPadding = 4;
+// With more lanes than this nobody reads one: each is a thin row until it is opened.
+const kManyLanes = 40;
+
+export const processKey = (process: number) => `p${process}`;
+export const laneKey = (process: number, lane: number) => `p${process}.${lane}`;
+
+interface Lane {
+  process: Process;
+  lane: number;
+  name: string;
+  tracks: Track[];
+}
+
+export function processName(process: Process): string {
+  const rank = process.rank === null || process.rank === undefined ? '' : `rank ${process.rank} · `;
+  return `${rank}${process.name === '' ? 'process' : process.name} ${process.pid}`;
+}
+
+export function lanesOf(processes: readonly Process[], tracks: readonly Track[]): Map<number, Lane[]> {
+  const byProcess = new Map<number, Lane[]>();
+  const known = new Map(processes.map((process) => [process.id, process]));
+  const byLane = new Map<string, Lane>();
+  for (const track of tracks) {
+    const process = known.get(track.process);
+    if (!process || track.track === 'steps') continue;
+    const key = laneKey(track.process, track.lane);
+    let lane = byLane.get(key);
+    if (!lane) {
+      lane = { process, lane: track.lane, name: track.name, tracks: [] };
+      byLane.set(key, lane);
+      byProcess.set(track.process, [...(byProcess.get(track.process) ?? []), lane]);
+    }
+    lane.tracks.push(track);
+  }
+  return byProcess;
+}
+
+function laneRow(lane: Lane, y: number, collapsed: boolean, pinned: boolean): LaneRow {
+  const rows: TrackRow[] = [];
+  let inner = kPadding;
+  const shown = collapsed ? lane.tracks.filter((track) => track.track === 'casts') : lane.tracks;
+  for (const track of shown) {
+    if (track.track === 'regions') continue;
+    const height = collapsed ? kTightCasts : (kHeights[track.track] ?? 12);
+    rows.push({ track, y: inner, height });
+    inner += height + (track.track === 'marks' ? 1 : collapsed ? 0 : 2);
+  }
+  if (rows.length === 0) inner += kTightCasts;
+  return {
+    kind: 'lane',
+    key: laneKey(lane.process.id, lane.lane),
+    process: lane.process,
+    lane: lane.lane,
+    name: lane.name,
+    y,
+    height: Math.max(inner + kPadding - 1, 17),
+    collapsed,
+    pinned,
+    regions: lane.tracks.find((track) => track.track === 'regions') ?? null,
+    tracks: rows,
+  };
+}
+
+function matches(lane: Lane, filter: string): boolean {
+  if (filter === '') return true;
+  return `${processName(lane.process)} ${lane.name}`.toLowerCase().includes(filter.toLowerCase());
+}
+
+/** A key in `collapsed` turns round what the row would be by itself: many lanes are thin unless opened. */
+export function layoutOf(processes: readonly Process[], tracks: readonly Track[], options: LayoutOptions): Layout {
+  const byProcess = lanesOf(processes, tracks);
+  const total = [...byProcess.values()].reduce((sum, lanes) => sum + lanes.length, 0);
+  const thin = total > kManyLanes;
+  const isThin = (key: string) => thin !== options.collapsed.has(key);
+  const layout: Layout = { pinned: [], pinnedHeight: 0, rows: [], height: 0 };
+  const all = [...byProcess.values()].flat();
+  for (const key of options.pinned) {
+    const lane = all.find((one) => laneKey(one.process.id, one.lane) === key);
+    if (!lane) continue;
+    const row = laneRow(lane, layout.pinnedHeight, isThin(key), true);
+    layout.pinned.push(row);
+    layout.pinnedHeight += row.height;
+  }
+  for (const process of processes) {
+    const lanes = (byProcess.get(process.id) ?? []).filter((lane) => matches(lane, options.filter));
+    if (options.filter !== '' && lanes.length === 0) continue;
+    const key = processKey(process.id);
+    const collapsed = options.collapsed.has(key);
+    const steps = tracks.find((track) => track.process === process.id && track.track === 'steps') ?? null;
+    layout.rows.push({ kind: 'process', key, process, y: layout.height, height: kProcessHeight, collapsed, steps });
+    layout.height += kProcessHeight;
+    if (collapsed) continue;
+    for (const lane of lanes) {
+      const at = laneKey(process.id, lane.lane);
+      if (options.pinned.includes(at)) continue;
+      const row = laneRow(lane, layout.height, isThin(at), false);
+      layout.rows.push(row);
+      layout.height += row.height;
+    }
+  }
+  return layout;
+}
+
+/** Rows that touch [top, top + height). */
+export function visibleRows(rows: readonly Row[], top: number, height: number): Row[] {
+  let low = 0;
+  let high = rows.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (rows[middle].y + rows[middle].height <= top) low = middle + 1;
+    else high = middle;
+  }
+  let end = low;
+  while (end < rows.length && rows[end].y < top + height) end += 1;
+  return rows.slice(low, end);
+}
+
+export function tracksOf(rows: readonly Row[]): number[] {
+  const ids: number[] = [];
+  for (const row of rows) {
+    if (row.kind === 'process') {
+      if (row.steps) ids.push(row.steps.id);
+      continue;
+    }
+    if (row.regions) ids.push(row.regions.id);
+    for (const { track } of row.tracks) ids.push(track.id);
+  }
+  return ids;
+}

@@ -1,0 +1,238 @@
+// All that the page knows and shows, in one place. Whoever changes something says so (`tell`), whoever draws listens.
+// No document, no network here.
+
+import type { EventDetail, FindAnswer, Finding, Run, RunEntry } from '../api/types.ts';
+import type { Picture } from '../api/picture.ts';
+import type { ColourBy, Theme } from './colours.ts';
+import { legendKey } from './colours.ts';
+import { Definitions } from './definitions.ts';
+import type { Layout } from './lanes.ts';
+import { layoutOf } from './lanes.ts';
+import { LiveClock } from './pacing.ts';
+import type { TimeWindow } from './time_window.ts';
+import { WindowHistory, limited, same } from './time_window.ts';
+import type { Tab, ThemeChoice, ViewState } from './url_state.ts';
+
+export type Topic =
+  | 'window' // what stretch of time is shown
+  | 'lanes' // which rows there are, and how they are scrolled
+  | 'look' // colours, theme, what is hidden
+  | 'picture' // newer columns
+  | 'run' // what is known of the run
+  | 'definitions'
+  | 'judgement' // findings, counts: ask anew
+  | 'findings'
+  | 'selection'
+  | 'event'
+  | 'find'
+  | 'tab'
+  | 'connection';
+
+export interface Selection {
+  begin: number;
+  end: number;
+  tracks: number[] | null;
+}
+
+export type Connection = { lost: false } | { lost: true; sinceMs: number; nextTryMs: number; sentence: string };
+
+export interface Measure {
+  from: number;
+  to: number;
+  fixed: boolean;
+}
+
+const kFollowedNs = 5e9;
+// A live window stops this long after the last event; the badge tells that nothing comes.
+const kIdleNs = 1e9;
+
+export class State {
+  runs: RunEntry[] = [];
+  run: Run | null = null;
+  problem: string | null = null;
+  connection: Connection = { lost: false };
+  restartedMs: number | null = null;
+  readonly definitions = new Definitions();
+  picture: Picture | null = null;
+  overview: Picture | null = null;
+  /** The same windows, with only what the search finds. */
+  foundPicture: Picture | null = null;
+  foundOverview: Picture | null = null;
+  findings: Finding[] = [];
+  window: TimeWindow = { begin: 0, end: 1e9 };
+  readonly history = new WindowHistory();
+  readonly clock = new LiveClock();
+  /** The window's length is the viewer's choice; else all is shown. */
+  chosen = false;
+  following = false;
+  eventsSeen = 0;
+  layout: Layout = { pinned: [], pinnedHeight: 0, rows: [], height: 0 };
+  scrollTop = 0;
+  readonly collapsed = new Set<string>();
+  pinned: string[] = [];
+  filter = '';
+  colourBy: ColourBy = 'kind';
+  readonly hidden = new Set<string>();
+  themeChoice: ThemeChoice = 'system';
+  theme: Theme = 'light';
+  selection: Selection | null = null;
+  event: EventDetail | null = null;
+  find = '';
+  found: FindAnswer | null = null;
+  measure: Measure | null = null;
+  tab: Tab = 'findings';
+  source: { file: string; line: number | null } | null = null;
+  private readonly listeners = new Map<Topic, (() => void)[]>();
+
+  on(topics: Topic | Topic[], listener: () => void): void {
+    for (const topic of [topics].flat()) this.listeners.set(topic, [...(this.listeners.get(topic) ?? []), listener]);
+  }
+
+  tell(topic: Topic): void {
+    for (const listener of this.listeners.get(topic) ?? []) listener();
+  }
+
+  get newest(): number {
+    return Math.max(this.run?.newest ?? 0, this.picture?.newest ?? 0, this.overview?.newest ?? 0);
+  }
+
+  get whole(): TimeWindow {
+    const begin = this.run?.begin ?? 0;
+    const newest = this.newest;
+    return { begin, end: newest > begin ? newest : begin + 1e6 };
+  }
+
+  get live(): boolean {
+    return this.run?.state === 'live';
+  }
+
+  get events(): number {
+    return Math.max(this.picture?.events ?? 0, this.overview?.events ?? 0, this.run?.totals.events ?? 0);
+  }
+
+  /** By hand: any of it pauses following, and Backspace leads back. */
+  show(window: TimeWindow, nowMs: number): void {
+    const next = limited(window, this.whole);
+    if (same(next, this.window) && !this.following) return;
+    this.history.remember(this.window, nowMs);
+    this.pause();
+    this.chosen = true;
+    this.window = next;
+    this.tell('window');
+  }
+
+  showAll(nowMs: number): void {
+    this.show(this.allWindow(), nowMs);
+    this.chosen = false;
+  }
+
+  allWindow(): TimeWindow {
+    const { begin, end } = this.whole;
+    const air = (end - begin) * 0.015;
+    return { begin: begin - air, end: end + air };
+  }
+
+  back(): void {
+    const before = this.history.back();
+    if (!before) return;
+    this.pause();
+    this.window = limited(before, this.whole);
+    this.tell('window');
+  }
+
+  pause(): void {
+    if (!this.following) return;
+    this.following = false;
+    this.eventsSeen = this.events;
+    this.tell('run');
+  }
+
+  follow(): void {
+    if (!this.live || this.following) return;
+    this.following = true;
+    this.tell('run');
+    this.tell('window');
+  }
+
+  /** Moves a followed window on to where the run is; false when it does not move. */
+  advance(nowMs: number): boolean {
+    if (!this.following) return false;
+    const edge = this.clock.edge(nowMs, kIdleNs);
+    const all = this.allWindow();
+    const length = this.chosen
+      ? this.window.end - this.window.begin
+      : Math.min(kFollowedNs, Math.max(all.end - all.begin, 1e6));
+    // A little room at the right, where the newest events appear.
+    const end = edge + length * 0.02;
+    const next = { begin: end - length, end };
+    if (same(next, this.window)) return false;
+    this.window = next;
+    return true;
+  }
+
+  zoomFollowed(factor: number): void {
+    const { begin, end } = this.window;
+    const length = Math.min(Math.max((end - begin) * factor, 1e6), 3600e9);
+    this.chosen = true;
+    this.window = { begin: end - length, end };
+    this.tell('window');
+  }
+
+  layOut(): void {
+    this.layout = layoutOf(this.run?.processes ?? [], this.run?.tracks ?? [], this);
+    this.tell('lanes');
+  }
+
+  hiddenShades(): number[] {
+    if (this.hidden.size === 0 || !this.run) return [];
+    return this.run.shades
+      .filter((shade) =>
+        (['kind', 'dtype', 'cause'] as const).some((by) => this.hidden.has(`${by}.${legendKey(shade, by)}`)),
+      )
+      .map((shade) => shade.id);
+  }
+
+  openTab(tab: Tab): void {
+    this.tab = tab;
+    this.tell('tab');
+  }
+
+  take(view: ViewState): void {
+    this.colourBy = view.colourBy;
+    this.themeChoice = view.theme;
+    this.filter = view.filter;
+    this.pinned = [...view.pinned];
+    this.hidden.clear();
+    for (const key of view.hidden) this.hidden.add(key);
+    this.collapsed.clear();
+    for (const key of view.collapsed) this.collapsed.add(key);
+    this.selection = view.selection;
+    this.find = view.find;
+    this.source = view.source;
+    if (view.tab) this.tab = view.tab;
+    if (view.range) {
+      this.window = view.range;
+      this.chosen = true;
+      this.following = view.following;
+    }
+  }
+
+  viewState(): ViewState {
+    return {
+      run: this.run?.id ?? null,
+      range: this.chosen ? this.window : null,
+      following: this.following,
+      colourBy: this.colourBy,
+      hidden: [...this.hidden],
+      collapsed: [...this.collapsed],
+      pinned: this.pinned,
+      filter: this.filter,
+      find: this.find,
+      selection: this.selection,
+      event: this.event ? { track: this.event.track, at: this.event.begin } : null,
+      tab: this.tab,
+      source: this.tab === 'source' ? this.source : null,
+      theme: this.themeChoice,
+    };
+  }
+}

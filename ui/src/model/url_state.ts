@@ -1,0 +1,109 @@
+// The view as text in the address's fragment, so that a link shows a colleague the same place. Never sent anywhere:
+// what stands after # stays in the browser.
+
+import type { ColourBy } from './colours.ts';
+import { kColourBy } from './colours.ts';
+
+export type ThemeChoice = 'system' | 'light' | 'dark';
+export const kTabs = ['findings', 'sites', 'source', 'modules', 'charts', 'selection', 'detail', 'list', 'compare'] as const;
+export type Tab = (typeof kTabs)[number];
+
+export interface ViewState {
+  run: string | null;
+  /** null while following live, or when all is shown. */
+  range: { begin: number; end: number } | null;
+  following: boolean;
+  colourBy: ColourBy;
+  hidden: string[];
+  collapsed: string[];
+  pinned: string[];
+  filter: string;
+  find: string;
+  selection: { begin: number; end: number; tracks: number[] | null } | null;
+  event: { track: number; at: number } | null;
+  tab: Tab | null;
+  source: { file: string; line: number | null } | null;
+  theme: ThemeChoice;
+}
+
+export const kPlain: ViewState = {
+  run: null,
+  range: null,
+  following: false,
+  colourBy: 'kind',
+  hidden: [],
+  collapsed: [],
+  pinned: [],
+  filter: '',
+  find: '',
+  selection: null,
+  event: null,
+  tab: null,
+  source: null,
+  theme: 'system',
+};
+
+const numbers = (values: number[]) => values.map((value) => Math.round(value)).join('~');
+
+export function toFragment(view: ViewState): string {
+  const parts = new URLSearchParams();
+  const put = (name: string, value: string | null) => {
+    if (value !== null && value !== '') parts.set(name, value);
+  };
+  put('run', view.run);
+  if (view.range) put('t', numbers([view.range.begin, view.range.end]));
+  if (view.following) put('follow', '1');
+  if (view.colourBy !== 'kind') put('by', view.colourBy);
+  put('hide', view.hidden.join('~'));
+  put('fold', view.collapsed.join('~'));
+  put('pin', view.pinned.join('~'));
+  put('lanes', view.filter);
+  put('find', view.find);
+  if (view.selection) put('area', numbers([view.selection.begin, view.selection.end, ...(view.selection.tracks ?? [])]));
+  if (view.event) put('event', numbers([view.event.track, view.event.at]));
+  put('tab', view.tab);
+  if (view.source) put('source', `${view.source.file}${view.source.line === null ? '' : `:${view.source.line}`}`);
+  if (view.theme !== 'system') put('theme', view.theme);
+  return parts.toString();
+}
+
+function numbersOf(text: string | null, least: number): number[] | null {
+  if (text === null) return null;
+  const values = text.split('~').map(Number);
+  return values.length >= least && values.every(Number.isFinite) ? values : null;
+}
+
+const words = (text: string | null) => (text === null || text === '' ? [] : text.split('~'));
+
+function oneOf<T extends string>(text: string | null, list: readonly T[], otherwise: T): T {
+  return list.find((one) => one === text) ?? otherwise;
+}
+
+/** What cannot be understood is left out: an old link still opens the run. */
+export function fromFragment(fragment: string): ViewState {
+  const parts = new URLSearchParams(fragment.replace(/^#/, ''));
+  const range = numbersOf(parts.get('t'), 2);
+  const area = numbersOf(parts.get('area'), 2);
+  const event = numbersOf(parts.get('event'), 2);
+  const tab = parts.get('tab');
+  const source = parts.get('source')?.match(/^(.*?)(?::(\d+))?$/) ?? null;
+  return {
+    run: parts.get('run'),
+    range: range && range[1] > range[0] ? { begin: range[0], end: range[1] } : null,
+    following: parts.get('follow') === '1',
+    colourBy: oneOf(parts.get('by'), kColourBy, 'kind'),
+    hidden: words(parts.get('hide')),
+    collapsed: words(parts.get('fold')),
+    pinned: words(parts.get('pin')),
+    filter: parts.get('lanes') ?? '',
+    find: parts.get('find') ?? '',
+    selection:
+      area && area[1] > area[0]
+        ? { begin: area[0], end: area[1], tracks: area.length > 2 ? area.slice(2) : null }
+        : null,
+    event: event ? { track: event[0], at: event[1] } : null,
+    tab: kTabs.find((one) => one === tab) ?? null,
+    source: source ? { file: source[1], line: source[2] === undefined ? null : Number(source[2]) } : null,
+    theme: oneOf(parts.get('theme'), ['system', 'light', 'dark'] as const, 'system'),
+  };
+}

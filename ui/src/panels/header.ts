@@ -1,0 +1,137 @@
+// The line at the top: which run this is, how it goes, and the tools.
+
+import type { RunState } from '../api/types.ts';
+import { kColourBy } from '../model/colours.ts';
+import type { ColourBy } from '../model/colours.ts';
+import { duration, grouped, percent } from '../model/format.ts';
+import type { State } from '../model/state.ts';
+import { el, fill } from './dom.ts';
+
+export interface HeaderActions {
+  open(run: string): void;
+  follow(): void;
+  colourBy(by: ColourBy): void;
+  theme(): void;
+  help(): void;
+  find(text: string): void;
+  findStep(direction: 'next' | 'previous'): void;
+}
+
+const kStates: Record<RunState, string> = {
+  live: 'live',
+  finished: 'finished',
+  lost: 'lost: its relay is silent',
+  loading: 'loading',
+  gone: 'its file is gone',
+};
+// How far the timeline may lag before the badge calls it quiet instead.
+const kQuietNs = 2e9;
+
+export class Header {
+  readonly element: HTMLElement;
+  readonly search = el('input', { type: 'search', placeholder: 'search  /', 'aria-label': 'Search events', spellcheck: 'false' });
+  private readonly found = el('output');
+  private readonly runs = el('select', { class: 'run-choice', 'aria-label': 'Run' });
+  private readonly stateText = el('span', { class: 'state', role: 'status' });
+  private readonly facts = el('div', { class: 'facts' });
+  private readonly follow: HTMLButtonElement;
+  private readonly colours = el('select', { 'aria-label': 'Colour by', title: 'colour by (c)' });
+  private readonly theme: HTMLButtonElement;
+  private readonly state: State;
+  private shownRuns = '';
+
+  constructor(state: State, actions: HeaderActions) {
+    this.state = state;
+    this.follow = el('button', { class: 'follow', 'aria-pressed': 'false', title: 'follow live (f)', click: () => actions.follow() });
+    this.theme = el('button', { class: 'icon-button', click: () => actions.theme() });
+    for (const by of kColourBy) this.colours.append(el('option', { value: by }, `colour: ${by}`));
+    this.colours.addEventListener('change', () => actions.colourBy(this.colours.value as ColourBy));
+    this.runs.addEventListener('change', () => actions.open(this.runs.value));
+    this.search.addEventListener('input', () => actions.find(this.search.value.trim()));
+    this.search.addEventListener('keydown', (event) => {
+      if (event.key === 'Enter') actions.findStep(event.shiftKey ? 'previous' : 'next');
+    });
+    this.element = el(
+      'header',
+      { class: 'header' },
+      el('div', { class: 'brand' }, el('i', { 'aria-hidden': 'true' }), el('span', {}, 'castscope')),
+      this.runs,
+      this.stateText,
+      this.facts,
+      el(
+        'div',
+        { class: 'tools' },
+        el('div', { class: 'search', role: 'search' }, this.search, this.found),
+        this.follow,
+        this.colours,
+        this.theme,
+        el('button', { class: 'icon-button', 'aria-label': 'Keys', title: 'keys (?)', click: () => actions.help() }, '?'),
+      ),
+    );
+    state.on(['run', 'picture', 'window'], () => this.badge());
+    state.on('run', () => this.show());
+    state.on('look', () => this.look());
+    state.on('find', () => this.finding());
+  }
+
+  private show(): void {
+    const { run, runs } = this.state;
+    if (!run) return;
+    const known = runs.some((entry) => entry.id === run.id) ? runs : [{ id: run.id, name: run.name }, ...runs];
+    const key = `${run.id} ${known.map((entry) => entry.id + entry.name).join(' ')}`;
+    if (key !== this.shownRuns) {
+      this.shownRuns = key;
+      fill(
+        this.runs,
+        ...known.map((entry) => el('option', { value: entry.id, selected: entry.id === run.id }, entry.name)),
+      );
+      this.runs.title = run.command.join(' ');
+      document.title = `${run.name} · castscope`;
+    }
+    this.stateText.className = `state ${run.state}`;
+    const { totals } = run;
+    const fact = (count: number, what: string) => el('span', {}, el('b', {}, grouped(count)), ` ${what}`);
+    fill(
+      this.facts,
+      fact(totals.casts, 'casts'),
+      fact(totals.cache_hits, 'from the cache'),
+      fact(totals.steps, totals.steps === 1 ? 'step' : 'steps'),
+      el('span', {}, el('b', {}, duration(this.state.whole.end - this.state.whole.begin)), ' long'),
+      run.exit_status !== null && run.exit_status !== 0 && el('span', {}, 'exit ', el('b', {}, String(run.exit_status))),
+    );
+  }
+
+  private badge(): void {
+    const { state } = this;
+    const { run, picture } = state;
+    if (!run) return;
+    let text = run.state === 'loading' ? `loading ${percent(run.loaded)}` : kStates[run.state];
+    if (run.state === 'live' && picture) {
+      text = picture.behindNs > kQuietNs ? `live · no events for ${duration(picture.behindNs)}` : `live · ${Math.round(picture.behindNs / 1e6)} ms behind`;
+    }
+    if (this.stateText.textContent !== text) this.stateText.textContent = text;
+    this.follow.hidden = run.state !== 'live';
+    const fresh = Math.max(0, state.events - state.eventsSeen);
+    const label = state.following ? 'following' : fresh > 0 ? `follow · ${grouped(fresh)} new` : 'follow';
+    if (this.follow.textContent !== label) {
+      this.follow.textContent = label;
+      this.follow.setAttribute('aria-pressed', String(state.following));
+      this.follow.classList.toggle('new', !state.following && fresh > 0);
+    }
+  }
+
+  private look(): void {
+    const names = { system: ['◐', 'as the system'], light: ['☀', 'light'], dark: ['☾', 'dark'] } as const;
+    const [sign, name] = names[this.state.themeChoice];
+    this.theme.textContent = sign;
+    this.theme.title = `theme: ${name} (t)`;
+    this.theme.setAttribute('aria-label', `Theme: ${name}`);
+    this.colours.value = this.state.colourBy;
+  }
+
+  private finding(): void {
+    const { found, find } = this.state;
+    if (document.activeElement !== this.search) this.search.value = find;
+    this.found.textContent = find === '' || !found ? '' : found.count === 0 ? 'none' : grouped(found.count);
+  }
+}

@@ -1,0 +1,48 @@
+// The keys, and what the mouse does: one page, from the same list that the keys are looked up in.
+
+import { kKeys, shownKey } from '../model/keymap.ts';
+import { el } from './dom.ts';
+
+const kMouse: [string, string][] = [
+  ['wheel', 'scroll lanes; sideways pans'],
+  ['Ctrl + wheel', 'zoom at the pointer'],
+  ['drag in lanes', 'select an area and sum it up'],
+  ['Shift + drag', 'pan (the middle button too)'],
+  ['drag in ruler', 'zoom to a range'],
+  ['click', 'details of an event'],
+  ['double-click', 'fit an event to the screen'],
+  ['minimap', 'drag the window or its ends'],
+];
+
+export function openHelp(): void {
+  const lines = (rows: [Node[], string][]) => el('dl', {}, ...rows.flatMap(([keys, says]) => [el('dt', {}, ...keys), el('dd', {}, says)]));
+  const keys = (group: string) =>
+    lines(
+      kKeys
+        .filter((line) => line.group === group)
+        .map((line) => [line.keys.flatMap((key, i) => [document.createTextNode(i > 0 ? ' ' : ''), el('kbd', {}, shownKey(key))]), line.says]),
+    );
+  const section = (title: string, body: HTMLElement) => el('section', {}, el('h3', {}, title), body);
+  const dialog = el(
+    'dialog',
+    { class: 'help', 'aria-label': 'Keys' },
+    el('h2', {}, 'Keys and mouse'),
+    el(
+      'div',
+      { class: 'columns' },
+      section('Move', keys('Move')),
+      section('Find', keys('Find')),
+      section('Look', keys('Look')),
+      section('Mouse', lines(kMouse.map(([what, says]) => [[el('span', {}, what)], says]))),
+    ),
+  );
+  dialog.addEventListener('close', () => dialog.remove());
+  dialog.addEventListener('click', (event) => {
+    if (event.target === dialog) dialog.close();
+  });
+  dialog.addEventListener('keydown', (event) => {
+    if (event.key === '?') dialog.close();
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+}

@@ -1,0 +1,105 @@
+// What the colours mean, with counts of the stretch that is shown. Each entry hides or shows its kind.
+
+import type { Summary } from '../api/types.ts';
+import { colourOf, costColour, css, kindName, legendKey } from '../model/colours.ts';
+import type { ColourBy } from '../model/colours.ts';
+import { grouped } from '../model/format.ts';
+import type { State } from '../model/state.ts';
+import { el, fill } from './dom.ts';
+
+const kOrder = ['down', 'up', 'same', 'hit', 'pass', 'operator', 'region', 'region_off', 'step_deep', 'clear', 'optimizer', 'scaler', 'backward', 'values'];
+
+interface Entry {
+  key: string;
+  name: string;
+  kind: string;
+  colour: string;
+  kinds: Set<string>;
+}
+
+export class Legend {
+  readonly element = el('div', { class: 'legend', role: 'toolbar', 'aria-label': 'Legend: what is shown' });
+  private readonly state: State;
+  private readonly changed: () => void;
+  private counts = new Map<string, number>();
+  private buttons = new Map<string, HTMLElement>();
+
+  constructor(state: State, changed: () => void) {
+    this.state = state;
+    this.changed = changed;
+    state.on('look', () => this.build());
+  }
+
+  count(summary: Summary): void {
+    this.counts = new Map(summary.kinds.map((kind) => [kind.kind, kind.count]));
+    for (const [key, element] of this.buttons) element.textContent = this.countOf(key);
+  }
+
+  private countOf(key: string): string {
+    const kind = key.split('.')[1];
+    if (!key.startsWith('kind.')) return '';
+    const count = this.counts.get(kind);
+    return count === undefined ? '' : grouped(count);
+  }
+
+  private entries(by: ColourBy): Entry[] {
+    const entries = new Map<string, Entry>();
+    for (const shade of this.state.run?.shades ?? []) {
+      if (shade.kind === 'step') continue;
+      const name = legendKey(shade, by === 'cost' ? 'kind' : by);
+      const told = shade.track === 'casts' || shade.track === 'operators' || shade.track === 'kernels';
+      const key = `${told && by !== 'cost' ? by : 'kind'}.${name}`;
+      const entry = entries.get(key);
+      if (entry) entry.kinds.add(shade.kind);
+      else
+        entries.set(key, {
+          key,
+          name: told && by !== 'kind' && by !== 'cost' ? name : kindName(shade.kind),
+          kind: shade.kind,
+          colour: css(colourOf(shade, by === 'cost' ? 'kind' : by, this.state.theme)),
+          kinds: new Set([shade.kind]),
+        });
+    }
+    const place = (entry: Entry) => (kOrder.indexOf(entry.kind) + kOrder.length) % kOrder.length;
+    return [...entries.values()].sort((a, b) => place(a) - place(b));
+  }
+
+  private build(): void {
+    const { state } = this;
+    this.buttons.clear();
+    const ramp = state.colourBy === 'cost' ? [this.ramp()] : [];
+    fill(this.element, ...ramp, ...this.entries(state.colourBy).map((entry) => this.button(entry)));
+    this.element.hidden = this.element.childElementCount === 0;
+  }
+
+  private button(entry: Entry): HTMLElement {
+    const { hidden } = this.state;
+    const shape = entry.kind === 'hit' ? ' low' : entry.kind === 'pass' ? ' middle' : ['clear', 'optimizer', 'scaler', 'backward', 'values'].includes(entry.kind) ? ' dot' : '';
+    const swatch = el('i', { class: `swatch${entry.kinds.size === 1 ? shape : ''}`, 'aria-hidden': 'true' });
+    swatch.style.color = entry.colour;
+    const count = el('b', {}, this.countOf(entry.key));
+    this.buttons.set(entry.key, count);
+    return el(
+      'button',
+      {
+        'aria-pressed': String(!hidden.has(entry.key)),
+        title: hidden.has(entry.key) ? 'show' : 'hide',
+        click: () => {
+          if (!hidden.delete(entry.key)) hidden.add(entry.key);
+          this.build();
+          this.changed();
+        },
+      },
+      swatch,
+      entry.name,
+      count,
+    );
+  }
+
+  private ramp(): HTMLElement {
+    const ramp = el('i', { class: 'ramp', 'aria-hidden': 'true' });
+    const stops = [0, 0.33, 0.66, 1].map((share) => css(costColour(share, this.state.theme)));
+    ramp.style.background = `linear-gradient(90deg, ${stops.join(', ')})`;
+    return el('span', { class: 'soft' }, 'little', ramp, 'all of the time');
+  }
+}

@@ -1,0 +1,31 @@
+// A few words beside the pointer: what lies under it.
+
+import type { Hit } from '../interact/hits.ts';
+import { kindName } from '../model/colours.ts';
+import { duration } from '../model/format.ts';
+import type { State } from '../model/state.ts';
+import { el, fill } from './dom.ts';
+
+export class Tip {
+  private readonly element = el('div', { class: 'tip', 'aria-hidden': 'true', hidden: true });
+  private readonly state: State;
+
+  constructor(state: State) {
+    this.state = state;
+    document.body.append(this.element);
+  }
+
+  show(hit: Hit | null, x: number, y: number): void {
+    this.element.hidden = hit === null;
+    if (!hit) return;
+    const { box, track } = hit;
+    const shade = this.state.run?.shades.find((one) => one.id === hit.shade);
+    const kind = shade ? kindName(shade.kind) : track.track;
+    const name = box ? this.state.definitions.nameOf(track.track, box.subject) : '';
+    const more = [name === '' ? '' : kind, shade?.dtype ?? '', shade?.cause ?? '', box ? duration(box.end - box.begin) : 'come nearer to tell them apart'];
+    fill(this.element, el('b', {}, name === '' ? kind : name), el('span', { class: 'soft' }, more.filter((one) => one !== '').join(' · ')));
+    const { offsetWidth: width, offsetHeight: height } = this.element;
+    this.element.style.left = `${Math.min(x + 14, window.innerWidth - width - 8)}px`;
+    this.element.style.top = `${y + 18 + height > window.innerHeight ? y - height - 10 : y + 18}px`;
+  }
+}

@@ -1,0 +1,249 @@
+// What can be done with the view, by key, mouse or panel: each thing in one place.
+
+import { Feed } from './api/feed.ts';
+import { api } from './api/client.ts';
+import type { EventDetail, Finding } from './api/types.ts';
+import type { Timeline } from './draw/timeline.ts';
+import { kColourBy } from './model/colours.ts';
+import type { ColourBy } from './model/colours.ts';
+import { grouped } from './model/format.ts';
+import type { Action } from './model/keymap.ts';
+import type { State } from './model/state.ts';
+import { fitting, lengthOf, showing } from './model/time_window.ts';
+import { openHelp } from './panels/help.ts';
+import { toast } from './panels/dom.ts';
+import type { Pointer } from './interact/pointer.ts';
+
+export interface Parts {
+  search: HTMLInputElement;
+  foldSide(): void;
+  pointer(): Pointer;
+}
+
+export class Viewer {
+  readonly feed: Feed;
+  readonly state: State;
+  private readonly timeline: Timeline;
+  private readonly parts: Parts;
+  private finding = 0;
+
+  constructor(state: State, timeline: Timeline, parts: Parts) {
+    this.state = state;
+    this.timeline = timeline;
+    this.parts = parts;
+    this.feed = new Feed(state, () => timeline.room());
+    state.on(['window', 'lanes'], () => this.feed.want());
+  }
+
+  act(action: Action): void {
+    const { state, timeline } = this;
+    const nowMs = performance.now();
+    const page = timeline.lanesSurface.height * 0.8;
+    const acts: Partial<Record<Action, () => void>> = {
+      scrollUp: () => timeline.scrollBy(-40),
+      scrollDown: () => timeline.scrollBy(40),
+      pageUp: () => timeline.scrollBy(-page),
+      pageDown: () => timeline.scrollBy(page),
+      all: () => state.showAll(nowMs),
+      back: () => state.back(),
+      follow: () => this.follow(),
+      measure: () => this.measure(),
+      colours: () => this.colourBy(kColourBy[(kColourBy.indexOf(state.colourBy) + 1) % kColourBy.length]),
+      theme: () => this.nextTheme(),
+      search: () => this.parts.search.focus(),
+      searchNext: () => void this.findStep('next'),
+      searchPrevious: () => void this.findStep('previous'),
+      siteNext: () => void this.neighbour('next', true),
+      sitePrevious: () => void this.neighbour('previous', true),
+      eventNext: () => void this.neighbour('next', false),
+      eventPrevious: () => void this.neighbour('previous', false),
+      fitEvent: () => this.fitEvent(),
+      selectWindow: () => this.selectWindow(),
+      list: () => state.openTab('list'),
+      filterLanes: () => timeline.filter.focus(),
+      side: () => this.parts.foldSide(),
+      copyLink: () => void this.copyLink(),
+      help: () => openHelp(),
+      escape: () => this.escape(),
+    };
+    acts[action]?.();
+  }
+
+  follow(): void {
+    const { state } = this;
+    if (!state.live) return toast('This run has ended: there is nothing to follow.');
+    if (state.following) state.pause();
+    else state.follow();
+    this.feed.want();
+  }
+
+  colourBy(by: ColourBy): void {
+    this.state.colourBy = by;
+    this.state.tell('look');
+  }
+
+  nextTheme(): void {
+    const order = ['system', 'light', 'dark'] as const;
+    this.state.themeChoice = order[(order.indexOf(this.state.themeChoice) + 1) % order.length];
+    this.applyTheme();
+  }
+
+  applyTheme(): void {
+    const { state } = this;
+    const dark = matchMedia('(prefers-color-scheme: dark)').matches;
+    state.theme = state.themeChoice === 'system' ? (dark ? 'dark' : 'light') : state.themeChoice;
+    document.documentElement.dataset.theme = state.theme;
+    state.tell('look');
+  }
+
+  /** Details of the event at this place of a track. */
+  async choose(track: number, at: number, withinNs: number): Promise<void> {
+    const { state } = this;
+    if (!state.run) return;
+    try {
+      const event = await api.event(state.run.id, track, at, withinNs);
+      if (!event) return toast('Single events of this stretch are no longer held.');
+      this.choseEvent(event);
+    } catch {
+      toast('That event could not be asked for.');
+    }
+  }
+
+  choseEvent(event: EventDetail): void {
+    const { state } = this;
+    state.event = event;
+    state.pause();
+    state.tell('event');
+    state.openTab('detail');
+  }
+
+  private async neighbour(direction: 'next' | 'previous', sameSite: boolean): Promise<void> {
+    const { state } = this;
+    if (!state.run || !state.event) return toast('Choose an event first: click one.');
+    const from = state.event;
+    const event = await api
+      .neighbour(state.run.id, from.begin, direction, {
+        track: sameSite ? undefined : from.track,
+        subject: sameSite ? from.subject : undefined,
+      })
+      .catch(() => null);
+    if (!event) return toast(direction === 'next' ? 'That was the last one.' : 'That was the first one.');
+    await this.goToEvent(event);
+  }
+
+  private async goToEvent(event: EventDetail): Promise<void> {
+    const { state } = this;
+    state.show(showing(state.window, event.begin, event.end, state.whole), performance.now());
+    this.revealTrack(event.track);
+    await this.choose(event.track, event.begin, 0);
+  }
+
+  /** Scrolls so that a track is in sight. */
+  revealTrack(track: number): void {
+    const { layout, scrollTop, run } = this.state;
+    const of = run?.tracks.find((one) => one.id === track);
+    const row = layout.rows.find((one) =>
+      one.kind === 'process' ? one.steps?.id === track : one.process.id === of?.process && one.lane === of.lane,
+    );
+    if (!row) return;
+    const room = this.timeline.lanesSurface.height - layout.pinnedHeight;
+    if (row.y < scrollTop) this.timeline.scrollBy(row.y - scrollTop);
+    else if (row.y + row.height > scrollTop + room) this.timeline.scrollBy(row.y + row.height - room - scrollTop);
+  }
+
+  goToFinding(finding: Finding): void {
+    if (finding.time === null) return;
+    const { state } = this;
+    const length = Math.min(lengthOf(state.window), 50e6);
+    state.show({ begin: finding.time - length / 2, end: finding.time + length / 2 }, performance.now());
+    if (finding.track === null) return;
+    this.revealTrack(finding.track);
+    void this.choose(finding.track, finding.time, 1e3).then(() => state.openTab('findings'));
+  }
+
+  openSource(file: string, line: number | null): void {
+    this.state.source = { file, line };
+    this.state.openTab('source');
+  }
+
+  async find(text: string): Promise<void> {
+    const { state, feed } = this;
+    state.find = text;
+    state.found = null;
+    if (text === '') state.foundPicture = state.foundOverview = null;
+    state.tell('find');
+    feed.wantAll();
+    if (text === '' || !state.run) return;
+    this.finding += 1;
+    const turn = this.finding;
+    const found = await api.find(state.run.id, text).catch(() => null);
+    if (turn !== this.finding) return;
+    state.found = found;
+    state.tell('find');
+  }
+
+  async findStep(direction: 'next' | 'previous'): Promise<void> {
+    const { state } = this;
+    if (!state.run || state.find === '') return this.parts.search.focus();
+    const middle = state.event ? state.event.begin : direction === 'next' ? state.window.begin : state.window.end;
+    const event = await api.neighbour(state.run.id, middle, direction, { find: state.find }).catch(() => null);
+    if (!event) return toast(state.found?.count === 0 ? `Nothing is called “${state.find}”.` : direction === 'next' ? 'No hit after this.' : 'No hit before this.');
+    await this.goToEvent(event);
+  }
+
+  private fitEvent(): void {
+    const { state } = this;
+    if (state.event) state.show(fitting(state.event.begin, state.event.end, state.whole), performance.now());
+  }
+
+  private selectWindow(): void {
+    const { state } = this;
+    state.pause();
+    state.selection = { begin: Math.max(state.window.begin, 0), end: state.window.end, tracks: null };
+    state.tell('selection');
+    state.openTab('selection');
+  }
+
+  private measure(): void {
+    const { state } = this;
+    if (state.measure) state.measure = null;
+    else {
+      const at = this.parts.pointer().at ?? (state.window.begin + state.window.end) / 2;
+      state.measure = { from: at, to: at, fixed: false };
+      state.pause();
+      toast('Measuring: click where it ends, Esc to stop.');
+    }
+    this.timeline.soon();
+  }
+
+  private escape(): void {
+    const { state } = this;
+    if (document.activeElement === this.parts.search || state.find !== '') {
+      this.parts.search.value = '';
+      this.parts.search.blur();
+      void this.find('');
+    } else if (state.measure) state.measure = null;
+    else {
+      state.selection = null;
+      state.event = null;
+      state.tell('selection');
+      state.tell('event');
+    }
+    (document.activeElement as HTMLElement | null)?.blur();
+    this.timeline.lanes.focus({ preventScroll: true });
+    this.timeline.soon();
+  }
+
+  async copyLink(): Promise<void> {
+    try {
+      await navigator.clipboard.writeText(location.href);
+      toast('Link copied.');
+    } catch {
+      toast('The address line holds the link to this place.');
+    }
+  }
+
+  announceFound(): void {
+    if (this.state.found) toast(`${grouped(this.state.found.count)} hits`);
+  }
+}
