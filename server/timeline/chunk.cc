@@ -12,8 +12,8 @@ constexpr std::int64_t kWidestLevel = 1 << 16;
 constexpr unsigned kShareBits = 15;
 // What a level has at most that stays when memory is short.
 constexpr std::size_t kCoarse = 16;
-// Of so many subjects a chunk knows the totals: 4 KB beside some 45 KB of events.
-constexpr std::size_t kMostSubjects = 128;
+// Of so many subjects a chunk knows the totals, and an item's subject takes a byte.
+constexpr std::size_t kMostSubjects = 256;
 
 // How many buckets of 2^k ns are not empty.
 std::size_t buckets_at(std::span<const Item> items, unsigned k) {
@@ -42,25 +42,30 @@ unsigned finest_level(std::span<const Item> items, std::int64_t begin, std::int6
   return low;
 }
 
+struct SubjectTotal {
+  std::uint32_t subject = 0;
+  Sum sum;
+};
+
 // Finds a subject's total by its number. Half full at most.
 class SubjectTable {
  public:
-  explicit SubjectTable(std::vector<SubjectTotal>& totals) : totals_(totals) {}
-  Sum* find(std::uint32_t subject) {  // null: they are too many
-    for (std::size_t i = subject * 2654435769u >> 24;; i = (i + 1) % slots_.size()) {
+  std::size_t find(std::uint32_t subject) {  // its place; kMostSubjects: they are too many
+    for (std::size_t i = subject * 2654435769u >> 23;; i = (i + 1) % slots_.size()) {
       if (slots_[i] == 0) {
-        if (totals_.size() == kMostSubjects) return nullptr;
+        if (totals_.size() == kMostSubjects) return kMostSubjects;
         totals_.push_back({subject, {}});
         slots_[i] = static_cast<std::uint16_t>(totals_.size());
       }
-      SubjectTotal& total = totals_[slots_[i] - 1];
-      if (total.subject == subject) return &total.sum;
+      if (totals_[slots_[i] - std::size_t{1}].subject == subject) return slots_[i] - std::size_t{1};
     }
   }
+  SubjectTotal& operator[](std::size_t place) { return totals_[place]; }
+  std::size_t size() const { return totals_.size(); }
 
  private:
   std::array<std::uint16_t, 2 * kMostSubjects> slots_ = {};
-  std::vector<SubjectTotal>& totals_;
+  std::vector<SubjectTotal> totals_;
 };
 
 }  // namespace
@@ -84,7 +89,6 @@ Chunk::Chunk(std::span<const Item> items)
       count_(items.size()),
       begins_(count_, [&](std::size_t i) { return items[i].begin - begin_; }),
       durations_(count_, [&](std::size_t i) { return items[i].end - items[i].begin; }),
-      subject_column_(count_, [&](std::size_t i) { return items[i].subject; }),
       bytes_and_flags_(count_, [&](std::size_t i) { return items[i].bytes_and_flags; }) {
   if (durations_.memory() > 0) longest_ = std::make_unique<std::uint8_t[]>((count_ + kBlock - 1) / kBlock);
   for (std::size_t i = 0; i < count_; ++i) {
@@ -148,18 +152,28 @@ void Chunk::add_level(unsigned k, std::span<const Filled> filled) {
 }
 
 void Chunk::add_subjects(std::span<const Item> items) {
-  SubjectTable table(subjects_);
-  for (const Item& item : items) {
-    Sum* sum = table.find(item.subject);
-    if (sum == nullptr) return subjects_ = {}, void();
-    sum->add(item, item.begin, item.end);
+  SubjectTable table;
+  std::vector<std::uint16_t> places(count_);
+  for (std::size_t i = 0; i < count_; ++i) {
+    const std::size_t place = table.find(items[i].subject);
+    if (place == kMostSubjects) {
+      whose_ = Column(count_, [&](std::size_t n) { return items[n].subject; });
+      return;
+    }
+    places[i] = static_cast<std::uint16_t>(place);
+    table[place].sum.add(items[i], items[i].begin, items[i].end);
   }
-  subjects_.shrink_to_fit();
+  whose_ = Column(count_, [&](std::size_t i) { return places[i]; });
+  n_subjects_ = table.size();
+  subjects_ = Column(n_subjects_, [&](std::size_t i) { return table[i].subject; });
+  subject_counts_ = Column(n_subjects_, [&](std::size_t i) { return table[i].sum.count; });
+  subject_ns_ = Column(n_subjects_, [&](std::size_t i) { return table[i].sum.ns; });
+  subject_bytes_ = Column(n_subjects_, [&](std::size_t i) { return table[i].sum.bytes; });
 }
 
 void Chunk::drop_items() {
   has_items_ = false;
-  for (Column* column : {&begins_, &durations_, &subject_column_, &bytes_and_flags_}) *column = Column();
+  for (Column* column : {&begins_, &durations_, &whose_, &bytes_and_flags_}) *column = Column();
   longest_.reset();
 }
 
@@ -176,24 +190,26 @@ void Chunk::drop_fine_levels() {
 void Chunk::drop_levels() {
   levels_ = {};
   buckets_ = {};
-  subjects_ = {};
+  n_subjects_ = 0;
+  for (Column* column : {&subjects_, &subject_counts_, &subject_ns_, &subject_bytes_}) *column = Column();
 }
 
 std::size_t Chunk::items_memory() const {
   const std::size_t blocks = longest_ ? (count_ + kBlock - 1) / kBlock : 0;
-  return begins_.memory() + durations_.memory() + subject_column_.memory() + bytes_and_flags_.memory() + blocks;
+  return begins_.memory() + durations_.memory() + whose_.memory() + bytes_and_flags_.memory() + blocks;
 }
 
 std::size_t Chunk::memory() const {
   return sizeof(Chunk) + items_memory() + levels_.capacity() * sizeof(Level) + buckets_.capacity() * sizeof(Bucket) +
-         subjects_.capacity() * sizeof(SubjectTotal);
+         subjects_.memory() + subject_counts_.memory() + subject_ns_.memory() + subject_bytes_.memory();
 }
 
 Item Chunk::item(std::size_t i) const {
   Item item;
   item.begin = begin_ + static_cast<std::int64_t>(begins_[i]);
   item.end = item.begin + static_cast<std::int64_t>(durations_[i]);
-  item.subject = static_cast<std::uint32_t>(subject_column_[i]);
+  const std::uint64_t whose = whose_[i];
+  item.subject = n_subjects_ > 0 ? subject(whose) : static_cast<std::uint32_t>(whose);
   item.bytes_and_flags = bytes_and_flags_[i];
   return item;
 }
@@ -245,12 +261,9 @@ void Chunk::paint_level(const Level& level, Painter& painter) const {
   const std::int64_t first = level.first - (grid.first >> level.k);
   const std::int64_t end = static_cast<std::int64_t>(grid.columns) << (grid.k - level.k);
   const auto all = std::span(buckets_).subspan(level.begin, level.n);
-  auto bucket = std::partition_point(all.begin(), all.end(), [&](const Bucket& b) { return first + b.index < 0; });
-  const unsigned to_column = grid.k - level.k;
-  for (; bucket != all.end() && first + bucket->index < end; ++bucket) {
-    painter.add(static_cast<std::size_t>((first + bucket->index) >> to_column), static_cast<std::uint64_t>(bucket->busy)
-                                                                                    << level.shift);
-  }
+  const auto from = std::partition_point(all.begin(), all.end(), [&](const Bucket& b) { return first + b.index < 0; });
+  const auto to = std::partition_point(from, all.end(), [&](const Bucket& b) { return first + b.index < end; });
+  painter.add_buckets(std::span(from, to), first, grid.k - level.k, level.shift);
 }
 
 void Chunk::paint_coarse(Painter& painter) const {

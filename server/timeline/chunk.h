@@ -36,11 +36,6 @@ struct Sum {
   void add(const Item& item, std::int64_t from, std::int64_t to);  // the part of its time in [from, to)
   Sum& operator+=(const Sum& other);
 };
-struct SubjectTotal {
-  std::uint32_t subject = 0;
-  Sum sum;
-};
-
 class Chunk {
  public:
   explicit Chunk(std::span<const Item> items);  // sorted, none overlaps another
@@ -57,14 +52,19 @@ class Chunk {
   Item item(std::size_t i) const;                       // only with has_items
   std::size_t first_touching(std::int64_t time) const;  // the first one that is covered after `time`; size() = none
   std::size_t first_from(std::int64_t time) const;      // the first one that begins at or after `time`
-  // Of whole chunks. Subjects are empty where there are too many different ones.
   const Sum& sum() const { return sum_; }
-  std::span<const SubjectTotal> subjects() const { return subjects_; }
+  // The different subjects, and what each comes to; none where they are too many.
+  std::size_t subjects() const { return n_subjects_; }
+  std::uint32_t subject(std::size_t i) const { return static_cast<std::uint32_t>(subjects_[i]); }
+  Sum subject_sum(std::size_t i) const { return {subject_counts_[i], subject_ns_[i], subject_bytes_[i]}; }
   // Whether an item of [64 * block, …) may be this long.
   bool may_be_as_long(std::size_t block, std::int64_t ns) const;
   static constexpr std::size_t kBlock = 64;
 
   void paint(Painter&) const;
+  // Only the items of some subjects; only with has_items.
+  template <typename Wanted>
+  void paint_some(Painter& painter, const Wanted& wanted) const;
 
  private:
   struct Level {
@@ -72,9 +72,6 @@ class Chunk {
     std::uint8_t shift = 0;          // busy is in units of 2^shift ns, rounded up
     std::int64_t first = 0;          // number of the first bucket: its begin >> k
     std::uint32_t begin = 0, n = 0;  // in buckets_
-  };
-  struct Bucket {
-    std::uint16_t index, busy;  // after the first bucket
   };
   struct Filled {  // a bucket that is being made
     std::int64_t number;
@@ -92,11 +89,27 @@ class Chunk {
   std::uint64_t busy_ = 0;
   bool has_items_ = true;
   Sum sum_;
-  Column begins_, durations_, subject_column_, bytes_and_flags_;
+  Column begins_, durations_, bytes_and_flags_;
+  Column whose_;  // of each item the place in subjects_; where there are too many, the subject
   std::unique_ptr<std::uint8_t[]> longest_;  // bits of the longest duration in each block; null: all are instants
   std::vector<Level> levels_;                // finest first
   std::vector<Bucket> buckets_;
-  std::vector<SubjectTotal> subjects_;
+  std::size_t n_subjects_ = 0;
+  Column subjects_, subject_counts_, subject_ns_, subject_bytes_;
 };
+
+template <typename Wanted>
+void Chunk::paint_some(Painter& painter, const Wanted& wanted) const {
+  // Looked up once a subject, not once an item.
+  std::vector<bool> places(n_subjects_);
+  for (std::size_t i = 0; i < n_subjects_; ++i) places[i] = wanted(subject(i));
+  const std::int64_t end = painter.grid().end();
+  for (std::size_t i = first_touching(painter.grid().first), until = first_from(end); i < until; ++i) {
+    const std::uint64_t whose = whose_[i];
+    if (n_subjects_ > 0 ? !places[whose] : !wanted(static_cast<std::uint32_t>(whose))) continue;
+    const std::int64_t begin = begin_ + static_cast<std::int64_t>(begins_[i]);
+    painter.cover(begin, begin + std::max<std::int64_t>(static_cast<std::int64_t>(durations_[i]), 1));
+  }
+}
 
 }  // namespace castscope::timeline

@@ -22,12 +22,6 @@ Painter::Painter(const Grid& grid)
       total_(grid.columns),
       most_(grid.columns) {}
 
-void Painter::begin_track() {
-  std::fill(total_.begin(), total_.end(), 0);
-  std::fill(most_.begin(), most_.end(), 0);
-  any_ = false;
-}
-
 void Painter::cover(std::int64_t begin, std::int64_t end) {
   begin = std::max(begin, grid_.first);
   end = std::min(end, grid_.end());
@@ -39,25 +33,49 @@ void Painter::cover(std::int64_t begin, std::int64_t end) {
   add(last, static_cast<std::uint64_t>(end - begin));
 }
 
+void Painter::add_buckets(std::span<const Bucket> buckets, std::int64_t first, unsigned to_column, unsigned shift) {
+  for (auto bucket = buckets.begin(); bucket != buckets.end();) {
+    const auto column = static_cast<std::size_t>((first + bucket->index) >> to_column);
+    std::uint64_t units = 0;
+    do {
+      units += bucket->busy;
+    } while (++bucket != buckets.end() && static_cast<std::size_t>((first + bucket->index) >> to_column) == column);
+    add(column, units << shift);
+  }
+}
+
 void Painter::spread(std::int64_t begin, std::int64_t end, std::uint64_t ns) {
   const double share = static_cast<double>(ns) / static_cast<double>(std::max<std::int64_t>(end - begin, 1));
   begin = std::max(begin, grid_.first);
   end = std::min(end, grid_.end());
-  for (std::size_t column = begin < end ? grid_.column(begin) : 0; begin < end; ++column) {
-    const std::int64_t until = std::min(end, grid_.begin_of(column + 1));
-    add(column, std::max<std::uint64_t>(static_cast<std::uint64_t>(share * static_cast<double>(until - begin)), 1));
-    begin = until;
+  if (begin >= end) return;
+  const auto part = [&](std::int64_t length) {
+    return std::max<std::uint64_t>(static_cast<std::uint64_t>(share * static_cast<double>(length)), 1);
+  };
+  const std::size_t last = grid_.column(end - 1);
+  std::size_t column = grid_.column(begin);
+  if (column < last) {
+    add(column, part(grid_.begin_of(column + 1) - begin));
+    begin = grid_.begin_of(++column);
+    const std::uint64_t of_whole = part(std::int64_t{1} << grid_.k);
+    for (; column < last; begin = grid_.begin_of(++column)) add(column, of_whole);
   }
+  add(last, part(end - begin));
 }
 
-bool Painter::values(std::vector<std::uint16_t>* values) const {
+bool Painter::end_track(std::vector<std::uint16_t>* values) {
   if (!any_) return false;
   values->resize(grid_.columns);
   const auto bits = static_cast<unsigned>(std::bit_width(full_)) - 1;
+  const auto full = static_cast<std::uint32_t>(full_);
   for (std::size_t i = 0; i < grid_.columns; ++i) {
-    const std::uint64_t share = (std::uint64_t{total_[i]} * 255 + full_ - 1) >> bits;
-    (*values)[i] = static_cast<std::uint16_t>(std::min<std::uint64_t>(share, 255) << 8 | (most_[i] & 0xff));
+    // At most 2^20 * 255 + 2^20.
+    const std::uint32_t share = (std::min(total_[i], full) * 255 + full - 1) >> bits;
+    (*values)[i] = static_cast<std::uint16_t>(share << 8 | (most_[i] & 0xff));
   }
+  std::fill(total_.begin(), total_.end(), 0);
+  std::fill(most_.begin(), most_.end(), 0);
+  any_ = false;
   return true;
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace castscope::timeline {
@@ -22,12 +23,16 @@ struct Grid {
   static Grid of(std::int64_t from, std::int64_t to, std::uint32_t pixels);
 };
 
+// A part of a level (chunk.h): how full it is, in units of its level.
+struct Bucket {
+  std::uint16_t index, busy;
+};
+
 // Adds up one track: which shade fills most of a column, and how much of it is filled.
 class Painter {
  public:
   explicit Painter(const Grid& grid);
   const Grid& grid() const { return grid_; }
-  void begin_track();
   void begin_series(std::uint8_t shade) { shade_ = shade; }
   // Columns of one series never go back.
   void add(std::size_t column, std::uint64_t ns) {
@@ -37,13 +42,15 @@ class Painter {
     }
     ns_ += ns;
   }
+  // The bucket with index i lies in column (first + i) >> to_column; its unit is 2^shift ns.
+  void add_buckets(std::span<const Bucket> buckets, std::int64_t first, unsigned to_column, unsigned shift);
   // [begin, end), or the part of it that lies in the grid.
   void cover(std::int64_t begin, std::int64_t end);
   // So many ns lie somewhere in [begin, end).
   void spread(std::int64_t begin, std::int64_t end, std::uint64_t ns);
   void end_series() { flush(); }
-  // Low byte the shade, high byte how full (1 … 255); 0 = nothing. False: the track is empty here.
-  bool values(std::vector<std::uint16_t>* values) const;
+  // Low byte the shade, high byte how full (1 … 255); 0 = nothing. False: the track is empty here. The next one begins.
+  bool end_track(std::vector<std::uint16_t>* values);
 
  private:
   void flush() {

@@ -32,6 +32,7 @@ void Holdings::drop_items() {
   Chunk& oldest = chunk(without_items_++);
   const std::size_t bytes = oldest.items_memory();
   oldest.drop_items();
+  ++chunks_[without_items_ - 1].series->without_items_;
   memory_ -= bytes;
   items_ -= bytes;
 }

@@ -18,7 +18,6 @@ class Drawing {
 
   void add(const Row& row) {
     if (!choice_.has(row)) return;
-    painter_.begin_track();
     const std::size_t first_box = boxes_.size();
     bool whole = true;
     const std::uint8_t open = row.open ? row.open->shade : std::uint8_t{0};
@@ -45,7 +44,7 @@ class Drawing {
     std::sort(boxes_.begin() + static_cast<std::ptrdiff_t>(first_box), boxes_.end(),
               [](const PictureBox& a, const PictureBox& b) { return a.begin < b.begin; });
     coarse_ = coarse_ || !whole;
-    if (painter_.values(&values_)) writer_.track(row.track.id, whole ? 0 : kTrackCoarse, values_);
+    if (painter_.end_track(&values_)) writer_.track(row.track.id, whole ? 0 : kTrackCoarse, values_);
   }
 
   void add_counters() {

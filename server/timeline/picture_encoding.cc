@@ -12,27 +12,22 @@ namespace {
 constexpr std::uint16_t kDense = 0, kRuns = 1;
 constexpr std::size_t kRunNumbers = 3;
 
-std::size_t count_runs(std::span<const std::uint16_t> values) {
-  std::size_t runs = 0;
-  std::uint16_t before = 0;
-  for (const std::uint16_t value : values) {
-    runs += value != before && value != 0 ? 1 : 0;
-    before = value;
-  }
-  return runs;
-}
-
-std::vector<std::uint16_t> runs_of(std::span<const std::uint16_t> values) {
-  std::vector<std::uint16_t> runs;
+// What is not empty, as runs of one value; false: the values themselves take no more room.
+bool as_runs(std::span<const std::uint16_t> values, std::vector<std::uint16_t>* runs) {
+  runs->clear();
   for (std::size_t i = 0; i < values.size();) {
+    const std::uint16_t value = values[i];
     std::size_t end = i + 1;
-    while (end < values.size() && values[end] == values[i]) ++end;
-    if (values[i] != 0) {
-      runs.insert(runs.end(), {static_cast<std::uint16_t>(i), static_cast<std::uint16_t>(end - i), values[i]});
+    while (end < values.size() && values[end] == value) ++end;
+    if (value != 0) {
+      if (runs->size() + kRunNumbers >= values.size()) return false;
+      runs->push_back(static_cast<std::uint16_t>(i));
+      runs->push_back(static_cast<std::uint16_t>(end - i));
+      runs->push_back(value);
     }
     i = end;
   }
-  return runs;
+  return true;
 }
 
 }  // namespace
@@ -43,16 +38,12 @@ void PictureWriter::put_all(std::span<const std::uint16_t> values) {
 }
 
 void PictureWriter::track(std::uint32_t id, std::uint16_t flags, std::span<const std::uint16_t> values) {
-  const std::size_t runs = count_runs(values);
-  const bool dense = runs * kRunNumbers >= values.size();
+  const bool dense = !as_runs(values, &runs_);
   put(id);
   put(dense ? kDense : kRuns);
   put(flags);
-  put(static_cast<std::uint32_t>(dense ? values.size() : runs));
-  if (dense)
-    put_all(values);
-  else
-    put_all(runs_of(values));
+  put(static_cast<std::uint32_t>(dense ? values.size() : runs_.size() / kRunNumbers));
+  put_all(dense ? values : runs_);
   ++header_.tracks;
 }
 

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "server/timeline/grid.h"
 
@@ -64,6 +65,7 @@ class PictureWriter {
   void put_all(std::span<const std::uint16_t> values);
   PictureHeader header_;
   std::string text_;
+  std::vector<std::uint16_t> runs_;  // of a track, kept for its room
 };
 
 }  // namespace castscope::timeline

@@ -9,10 +9,10 @@ namespace castscope::timeline {
 
 Wanted::Some Wanted::of(const Chunk& chunk) const {
   if (all()) return Some::kAll;
-  if (chunk.subjects().empty()) return Some::kSome;
+  if (chunk.subjects() == 0) return Some::kSome;
   std::size_t n = 0;
-  for (const SubjectTotal& total : chunk.subjects()) n += (*this)(total.subject) ? 1 : 0;
-  return n == 0 ? Some::kNone : n == chunk.subjects().size() ? Some::kAll : Some::kSome;
+  for (std::size_t i = 0; i < chunk.subjects(); ++i) n += (*this)(chunk.subject(i)) ? 1 : 0;
+  return n == 0 ? Some::kNone : n == chunk.subjects() ? Some::kAll : Some::kSome;
 }
 
 void SeriesSum::add(const Item& item, std::int64_t from, std::int64_t to) {
@@ -29,11 +29,11 @@ void SeriesSum::add_share(const Chunk& chunk, std::int64_t begin, std::int64_t e
     return share >= 1 ? number : static_cast<std::uint64_t>(share * static_cast<double>(number) + 0.5);
   };
   const auto of = [&](const Sum& sum) { return Sum{shared(sum.count), shared(sum.ns), shared(sum.bytes)}; };
-  if (chunk.subjects().empty() && wanted.all()) all += of(chunk.sum());
-  for (const SubjectTotal& total : chunk.subjects()) {
-    if (!wanted(total.subject)) continue;
-    subjects[total.subject] += of(total.sum);
-    all += of(total.sum);
+  if (chunk.subjects() == 0 && wanted.all()) all += of(chunk.sum());
+  for (std::size_t i = 0; i < chunk.subjects(); ++i) {
+    if (!wanted(chunk.subject(i))) continue;
+    subjects[chunk.subject(i)] += of(chunk.subject_sum(i));
+    all += of(chunk.subject_sum(i));
   }
 }
 
@@ -59,6 +59,7 @@ void Series::seal(Holdings& holdings) {
   head.begin = tail_.front().begin;
   head.covered_to = tail_.back().covered_to();
   head.busy = busy_before_.back() + static_cast<std::uint64_t>(tail_.back().covered_to() - tail_.back().begin);
+  for (const Item& item : tail_) head.longest = std::max(head.longest, item.end - item.begin);
   head.chunk = std::make_unique<Chunk>(tail_);
   heads_.push_back(std::move(head));
   tail_ = {};  // most series never fill another one
@@ -105,10 +106,8 @@ bool Series::touches(std::int64_t from, std::int64_t to) const {
 }
 
 bool Series::whole(std::int64_t from, std::int64_t to) const {
-  for (std::size_t part = first_part(from); part < heads_.size() && heads_[part].begin < to; ++part) {
-    if (!heads_[part].chunk->has_items()) return false;
-  }
-  return true;
+  const std::size_t part = first_part(from);
+  return part >= without_items_ || heads_[part].begin >= to;
 }
 
 void Series::paint(Painter& painter, const Wanted& wanted) const {
@@ -119,7 +118,7 @@ void Series::paint(Painter& painter, const Wanted& wanted) const {
     if (some == Wanted::Some::kNone) continue;
     // Of what is no longer held one by one nobody knows which part is wanted: it may be any.
     if (some == Wanted::Some::kSome && head.chunk->has_items()) {
-      paint_wanted(part, painter, wanted);
+      head.chunk->paint_some(painter, wanted);
     } else if (head.begin >= grid.first && head.covered_to <= grid.end() &&
                grid.column(head.begin) == grid.column(head.covered_to - 1)) {
       painter.add(grid.column(head.begin), head.busy);
@@ -130,15 +129,13 @@ void Series::paint(Painter& painter, const Wanted& wanted) const {
   if (wanted.all())
     paint_tail(painter);
   else
-    paint_wanted(heads_.size(), painter, wanted);
+    paint_wanted_tail(painter, wanted);
 }
 
-void Series::paint_wanted(std::size_t part, Painter& painter, const Wanted& wanted) const {
-  const std::int64_t end = painter.grid().end();
-  for (std::size_t i = first_touching(part, painter.grid().first), n = size(part); i < n; ++i) {
-    const Item found = item(part, i);
-    if (found.begin >= end) return;
-    if (wanted(found.subject)) painter.cover(found.begin, found.covered_to());
+void Series::paint_wanted_tail(Painter& painter, const Wanted& wanted) const {
+  for (std::size_t i = first_touching(heads_.size(), painter.grid().first); i < tail_.size(); ++i) {
+    if (tail_[i].begin >= painter.grid().end()) return;
+    if (wanted(tail_[i].subject)) painter.cover(tail_[i].begin, tail_[i].covered_to());
   }
 }
 
@@ -171,6 +168,7 @@ void Series::each_as_long(std::int64_t from, std::int64_t to, std::int64_t ns, c
   for (std::size_t part = first_part(from); part < parts(); ++part) {
     const Chunk* c = chunk(part);
     if (c != nullptr && heads_[part].begin >= to) return;
+    if (c != nullptr && heads_[part].longest < ns) continue;
     for (std::size_t i = first_touching(part, from), n = size(part); i < n;) {
       if (c != nullptr && !c->may_be_as_long(i / Chunk::kBlock, ns)) {
         i = (i / Chunk::kBlock + 1) * Chunk::kBlock;
@@ -212,11 +210,11 @@ void Series::sum(std::int64_t from, std::int64_t to, const Wanted& wanted, Serie
     const Chunk* c = chunk(part);
     if (c != nullptr && heads_[part].begin >= to) return;
     const bool inside = c != nullptr && heads_[part].begin >= from && heads_[part].covered_to <= to;
-    if (inside && !c->subjects().empty()) {
-      for (const SubjectTotal& total : c->subjects()) {
-        if (!wanted(total.subject)) continue;
-        sum.subjects[total.subject] += total.sum;
-        sum.all += total.sum;
+    if (inside && c->subjects() > 0) {
+      for (std::size_t i = 0; i < c->subjects(); ++i) {
+        if (!wanted(c->subject(i))) continue;
+        sum.subjects[c->subject(i)] += c->subject_sum(i);
+        sum.all += c->subject_sum(i);
       }
       continue;
     }

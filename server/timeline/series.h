@@ -68,6 +68,7 @@ class Series {
   struct Head {  // what most pictures need of a chunk, side by side
     std::int64_t begin = 0, covered_to = 0;
     std::uint64_t busy = 0;
+    std::int64_t longest = 0;  // duration
     std::unique_ptr<Chunk> chunk;
   };
   // The chunks, and behind them the tail.
@@ -81,11 +82,12 @@ class Series {
   Wanted::Some wanted(std::size_t part, const Wanted&) const;
   void seal(Holdings&);
   void paint_tail(Painter&) const;
-  void paint_wanted(std::size_t part, Painter&, const Wanted&) const;
+  void paint_wanted_tail(Painter&, const Wanted&) const;
   std::size_t own_memory() const;
 
   const std::uint8_t shade_;
   std::vector<Head> heads_;
+  std::size_t without_items_ = 0;  // chunks, the oldest
   std::vector<Item> tail_;
   std::vector<std::uint64_t> busy_before_;  // each item of the tail: ns that those before it cover
 };
