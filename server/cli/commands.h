@@ -24,6 +24,7 @@ void add_diff(CommandLine& line);
 void add_explain(CommandLine& line);
 void add_rules(CommandLine& line);
 void add_recover(CommandLine& line);
+void add_view(CommandLine& line);
 void add_serve(CommandLine& line);
 void add_env(CommandLine& line);
 void add_doctor(CommandLine& line);

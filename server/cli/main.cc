@@ -57,7 +57,7 @@ int when_written(int status) {
 // A wrong word in a command that answers a question: 1 would be an answer, 125 would be none that CI expects.
 int usage_status(int argc, char** argv) {
   const std::string first = argc > 1 ? argv[1] : "";
-  for (const char* const question : {"check", "convert", "diff", "explain", "report", "rules"}) {
+  for (const char* const question : {"check", "convert", "diff", "explain", "report", "rules", "view"}) {
     if (first == question) return kUsage;
   }
   return kOwnFailure;
@@ -78,6 +78,7 @@ int castscope_main(int argc, char** argv) {
   add_explain(line);
   add_rules(line);
   add_recover(line);
+  add_view(line);
   add_serve(line);
   add_relay(line);
   add_version(line);

@@ -232,28 +232,6 @@ Json savings_json(const std::optional<store::Savings>& savings) {
           {"held_bytes", savings->held_bytes}};
 }
 
-Json findings_json(const Model& model) {
-  Json list = Json::array();
-  for (std::size_t i = 0; i < model.findings.size(); ++i) {
-    const rules::Finding& finding = model.findings[i];
-    Json evidence = Json::object(), related = Json::array();
-    for (const auto& [name, number] : finding.evidence_number) evidence[name] = number;
-    for (const auto& [name, text] : finding.evidence_text) evidence[name] = text;
-    for (const store::CodeLocation& at : finding.related) related.push_back(location(at));
-    list.push_back({{"rule", finding.rule},
-                    {"severity", finding.severity},
-                    {"title", finding.title},
-                    {"location", location(finding.location)},
-                    {"related", related},
-                    {"evidence", evidence},
-                    {"deep_only", finding.deep_only},
-                    {"savings", savings_json(finding.savings)},
-                    {"fingerprint", model.fingerprints[i]},
-                    {"fix", finding.fix}});
-  }
-  return list;
-}
-
 Json source_json(const store::SourceLines& source) {
   Json list = Json::array();
   for (const auto& [name, file] : source.files()) {
@@ -312,6 +290,28 @@ Json process_json(const Model& model, const store::Process& process) {
 }
 
 }  // namespace
+
+Json findings_json(const Model& model) {
+  Json list = Json::array();
+  for (std::size_t i = 0; i < model.findings.size(); ++i) {
+    const rules::Finding& finding = model.findings[i];
+    Json evidence = Json::object(), related = Json::array();
+    for (const auto& [name, number] : finding.evidence_number) evidence[name] = number;
+    for (const auto& [name, text] : finding.evidence_text) evidence[name] = text;
+    for (const store::CodeLocation& at : finding.related) related.push_back(location(at));
+    list.push_back({{"rule", finding.rule},
+                    {"severity", finding.severity},
+                    {"title", finding.title},
+                    {"location", location(finding.location)},
+                    {"related", related},
+                    {"evidence", evidence},
+                    {"deep_only", finding.deep_only},
+                    {"savings", savings_json(finding.savings)},
+                    {"fingerprint", model.fingerprints[i]},
+                    {"fix", finding.fix}});
+  }
+  return list;
+}
 
 Json to_json(const Model& model) {
   const RunData& data = model.run;

@@ -10,7 +10,8 @@
 namespace castscope::report {
 
 nlohmann::ordered_json to_json(const Model&);
-std::string json_text(const Model&);  // indented, with a newline at the end
+nlohmann::ordered_json findings_json(const Model&);  // the part of it
+std::string json_text(const Model&);                 // indented, with a newline at the end
 // Judged by the rules' defaults.
 nlohmann::ordered_json to_json(const store::RunData&);
 std::string json_text(const store::RunData&);

@@ -4,10 +4,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
+
+#include "server/report/words.h"
+#include "server/rules/judgement.h"
 
 namespace castscope::report {
 namespace {
@@ -41,7 +46,8 @@ SourceState read_text(const std::string& path, std::int64_t run_begin_ns, std::s
   struct stat about {};
   if (fstat(file.number(), &about) != 0) return SourceState::kUnreadable;
   if (!S_ISREG(about.st_mode)) return SourceState::kNotText;
-  if (nanoseconds(about.st_mtim) > run_begin_ns) return SourceState::kChanged;
+  // A file that mv or cp -p put there may be older than the run: that it came there is not.
+  if (std::max(nanoseconds(about.st_mtim), nanoseconds(about.st_ctim)) > run_begin_ns) return SourceState::kChanged;
   if (static_cast<std::uint64_t>(about.st_size) > most) return SourceState::kTooLarge;
   text.resize(static_cast<std::size_t>(about.st_size));
   std::size_t have = 0;
@@ -55,13 +61,34 @@ SourceState read_text(const std::string& path, std::int64_t run_begin_ns, std::s
   return text.find('\0') == std::string::npos ? SourceState::kKept : SourceState::kNotText;
 }
 
-// At most so many bytes, and no half of a UTF-8 character.
+SourceState text_of(const store::RunData& run, const std::string& file, const SourceLimits& limits, std::string& text) {
+  const std::string path = file.front() == '/' ? file : run.start.cwd + "/" + file, other = bytes_of_name(path);
+  const SourceState state = read_text(path, run.start.start_ns, limits.file_bytes, text);
+  if (state != SourceState::kGone || other == path) return state;
+  return read_text(other, run.start.start_ns, limits.file_bytes, text);
+}
+
+// Lines end as Python says they do: also at a lone \r, and not at form feeds or what else Unicode has.
+void each_line(std::string_view text, const std::function<void(std::int64_t, std::string_view)>& take) {
+  std::int64_t number = 1;
+  for (std::size_t at = 0; at < text.size(); ++number) {
+    const std::size_t end = std::min(text.find_first_of("\r\n", at), text.size());
+    take(number, text.substr(at, end - at));
+    at = end + (text.substr(end).starts_with("\r\n") ? 2 : 1);
+  }
+}
+
+// At most so many bytes, and no half of a UTF-8 character. A comment that silences findings stays, wherever it stands.
 std::string cut(std::string_view line, std::size_t most) {
-  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
   if (line.size() <= most) return std::string(line);
-  std::size_t end = most;
+  const std::string_view comment = rules::directive_comment(line);
+  std::size_t end = std::min(most, line.size() - comment.size());
   while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xc0) == 0x80) --end;
-  return std::string(line.substr(0, end)) + "…";
+  std::string text = std::string(line.substr(0, end)) + "…";
+  if (comment.empty()) return text;
+  // No quotes: what is cut may have left a string open.
+  const std::string_view said = comment.substr(0, comment.find_first_of("'\""));
+  return text + "  " + (said.size() <= most ? std::string(said) : cut(std::string(said.substr(0, most)), most));
 }
 
 // Code that was typed in, or made by Python, has no file.
@@ -88,22 +115,16 @@ class Reader {
 
   void take_lines(const std::set<std::int64_t>& numbers, SourceFile& file) {
     if (file.state != SourceState::kKept) return;
-    const bool absolute = file.file.front() == '/';
     std::string text;
-    file.state = read_text(absolute ? file.file : run_.start.cwd + "/" + file.file, run_.start.start_ns,
-                           limits_.file_bytes, text);
+    file.state = text_of(run_, file.file, limits_, text);
     if (file.state != SourceState::kKept) return;
-    std::int64_t number = 1;
-    for (std::size_t at = 0; at < text.size(); ++number) {
-      const std::size_t end = std::min(text.find('\n', at), text.size());
-      if (numbers.contains(number) && !file.lines.contains(number)) {
-        std::string line = cut(std::string_view(text).substr(at, end - at), limits_.line_bytes);
-        if (line.size() > room()) return;
-        taken_ += line.size();
-        file.lines[number] = std::move(line);
-      }
-      at = end + 1;
-    }
+    each_line(text, [&](std::int64_t number, std::string_view line) {
+      if (!numbers.contains(number) || file.lines.contains(number)) return;
+      std::string shown = cut(line, limits_.line_bytes);
+      if (shown.size() > room()) return;
+      taken_ += shown.size();
+      file.lines[number] = std::move(shown);
+    });
   }
 
   const store::RunData& run_;
@@ -134,6 +155,17 @@ store::SourceLines read_source(const store::RunData& run, std::span<const rules:
   reader.take(of_findings);
   reader.take(of_places);
   return reader.result();
+}
+
+store::SourceFile read_whole(const store::RunData& run, const std::string& file, const SourceLimits& limits) {
+  SourceFile whole{.file = file, .state = SourceState::kGone, .lines = {}};
+  if (!has_file(file)) return whole;
+  std::string text;
+  whole.state = text_of(run, file, limits, text);
+  if (whole.state != SourceState::kKept) return whole;
+  each_line(text,
+            [&](std::int64_t number, std::string_view line) { whole.lines[number] = cut(line, limits.line_bytes); });
+  return whole;
 }
 
 }  // namespace castscope::report

@@ -19,4 +19,7 @@ struct SourceLimits {
 // to after the run began are told (SourceState) and not kept.
 store::SourceLines read_source(const store::RunData&, std::span<const rules::Finding>, const SourceLimits& = {});
 
+// All lines of one file, with the same care; kTooLarge, kGone, … where they are not shown.
+store::SourceFile read_whole(const store::RunData&, const std::string& file, const SourceLimits& = {});
+
 }  // namespace castscope::report

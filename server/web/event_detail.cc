@@ -1,0 +1,71 @@
+#include "server/web/event_detail.h"
+
+#include <cstdlib>
+
+#include "server/report/timeline.h"
+#include "server/store/event_window.h"
+
+namespace castscope::web {
+namespace {
+
+using lanes::EventKind;
+using timeline::ShadeKind;
+
+constexpr EventKind kOperatorEvent{13}, kPassEvent{14};  // of deep steps
+
+std::optional<EventKind> kind_of(ShadeKind kind) {
+  switch (kind) {
+    case ShadeKind::kDown:
+    case ShadeKind::kUp:
+    case ShadeKind::kSame:
+      return EventKind::kCast;
+    case ShadeKind::kHit:
+      return EventKind::kHit;
+    case ShadeKind::kPass:
+      return kPassEvent;
+    case ShadeKind::kOperator:
+      return kOperatorEvent;
+    case ShadeKind::kClear:
+      return EventKind::kCacheClear;
+    case ShadeKind::kOptimizer:
+      return EventKind::kOptimizer;
+    case ShadeKind::kScaler:
+      return EventKind::kScaler;
+    case ShadeKind::kBackward:
+      return EventKind::kBackward;
+    case ShadeKind::kValues:
+      return EventKind::kValues;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::optional<lanes::Event> event_in_file(const std::string& run_file, const store::RunData& run,
+                                          const timeline::FoundEvent& wanted) {
+  const auto kind = kind_of(wanted.shade.kind);
+  if (!kind || wanted.process == 0 || wanted.process > run.processes.size()) return std::nullopt;
+  const std::int64_t begin = run.process(wanted.process).info.begin_realtime_ns - run.start.start_ns;
+  const std::int64_t at = wanted.begin - begin;
+  // An event that lasts stands in the file where it ended, or began.
+  const store::BlockRange range{
+      .process = wanted.process, .lane = wanted.lane, .first_ns = at, .last_ns = wanted.end - begin};
+  std::optional<lanes::Event> nearest;
+  std::vector<lanes::Event> events;
+  const auto distance = [at](const lanes::Event& event) {
+    return std::abs(static_cast<std::int64_t>(event.time) - at);
+  };
+  (void)store::read_event_blocks_in(run_file, range, [&](const store::KeptBlock& block) {
+    if (!report::unpacked(run_file, run, block, &events).ok()) return absl::OkStatus();
+    for (const lanes::Event& event : events) {
+      if (event.kind == *kind && (!nearest || distance(event) < distance(*nearest))) nearest = event;
+    }
+    return absl::OkStatus();
+  });
+  // The timeline moves an event only to keep its lane in order.
+  constexpr std::int64_t kMoved = 1'000'000;
+  return nearest && distance(*nearest) <= kMoved ? nearest : std::nullopt;
+}
+
+}  // namespace castscope::web

@@ -1,0 +1,100 @@
+#include "server/web/file_run.h"
+
+#include "absl/strings/str_cat.h"
+#include "server/store/run_heading.h"
+#include "server/store/run_store.h"
+#include "server/timeline/file_loader.h"
+
+namespace castscope::web {
+
+FileRun::FileRun(std::string id, std::string file, FileRunOptions options)
+    : RunSource(std::move(id), std::move(file)),
+      options_(std::move(options)),
+      identity_(this->file()),
+      timeline_(std::make_shared<timeline::Timeline>(options_.budget)) {}
+
+FileRun::~FileRun() {
+  stopping_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+RunState FileRun::state() const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (begun_ && !over_) return RunState::kLoading;
+  }
+  if (!identity_.still_there(file())) return RunState::kGone;
+  const auto told = summary();
+  return told.ok() && told->end ? RunState::kFinished : RunState::kLost;
+}
+
+absl::StatusOr<RunSummary> FileRun::summary() const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!failed_.ok()) return failed_;
+    if (snapshot_ != nullptr) {
+      std::uint64_t events = 0;
+      for (const report::ProcessTotal& process : snapshot_->model().processes) events += process.received;
+      return RunSummary{snapshot_->data().start, snapshot_->data().end, events};
+    }
+  }
+  const auto heading = store::read_heading(file());
+  if (!heading.ok()) return heading.status();
+  return RunSummary{heading->start, heading->end, heading->events};
+}
+
+absl::StatusOr<SnapshotPtr> FileRun::snapshot() {
+  begin_reading();
+  std::unique_lock lock(mutex_);
+  read_.wait(lock, [this] { return snapshot_ != nullptr || !failed_.ok(); });
+  if (snapshot_ == nullptr) return failed_;
+  return snapshot_;
+}
+
+std::shared_ptr<const timeline::Timeline> FileRun::timeline() {
+  begin_reading();
+  const std::lock_guard lock(mutex_);
+  return timeline_;
+}
+
+double FileRun::loaded() const { return loaded_; }
+
+bool FileRun::sources_here() const {
+  const std::lock_guard lock(mutex_);
+  return snapshot_ != nullptr && !options_.this_host.empty() && snapshot_->data().start.host == options_.this_host;
+}
+
+void FileRun::begin_reading() {
+  const std::lock_guard lock(mutex_);
+  if (begun_) return;
+  begun_ = true;
+  thread_ = std::thread([this] { read(); });
+}
+
+void FileRun::read() {
+  absl::Status status;
+  if (auto data = store::read_as_it_is(file()); data.ok()) {
+    auto snapshot = std::make_shared<const Snapshot>(*std::move(data), options_.settings, 1);
+    std::shared_ptr<timeline::Timeline> timeline;
+    {
+      const std::lock_guard lock(mutex_);
+      snapshot_ = snapshot;
+      timeline = timeline_;
+    }
+    read_.notify_all();
+    // What cannot be read of the events is told by the run's damage.
+    (void)timeline::load(file(), snapshot->data(), *timeline, [this](double share) {
+      loaded_ = share;
+      return stopping_ ? absl::CancelledError("nobody looks any more") : absl::OkStatus();
+    });
+  } else {
+    status = data.status();
+  }
+  loaded_ = 1;
+  const std::lock_guard lock(mutex_);
+  failed_ = status;
+  over_ = true;
+  read_.notify_all();
+}
+
+}  // namespace castscope::web

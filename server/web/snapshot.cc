@@ -1,0 +1,54 @@
+#include "server/web/snapshot.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "server/report/timeline.h"
+#include "server/rules/judgement.h"
+#include "server/store/names.h"
+
+namespace castscope::web {
+namespace {
+
+std::string module_words(const store::RunData& run, std::uint32_t module) {
+  if (module == 0) return "";
+  const store::Module& at = run.modules[module - 1];
+  return absl::StrCat(at.model(), " ", at.path, " ", at.type);
+}
+
+std::string in_lower_case(std::string text) {
+  absl::AsciiStrToLower(&text);
+  return text;
+}
+
+}  // namespace
+
+std::string name_of_use(const store::OperatorUse& use) {
+  std::string op = use.op.starts_with("aten::") ? use.op.substr(6) : use.op;
+  if (use.computed == 0xff) return op;
+  return op.append(" in ").append(store::dtype_name(use.computed));
+}
+
+std::string place_words(const store::RunData& run, std::uint32_t stack) {
+  const auto at = run.user_location(stack);
+  return at ? absl::StrCat(at->file, ":", at->line, " ", at->function) : std::string();
+}
+
+Snapshot::Snapshot(store::RunData data, const rules::Settings& settings, std::uint64_t number)
+    : data_(std::move(data)), model_(report::model_of(data_, rules::judgement_of(data_, settings))), number_(number) {
+  gather_words();
+}
+
+void Snapshot::gather_words() {
+  for (const store::Site& site : data_.sites) {
+    sites_.push_back(in_lower_case(absl::StrCat(report::span_name(data_, site), " ", place_words(data_, site.stack),
+                                                " ", module_words(data_, site.module))));
+  }
+  for (const store::Region& region : data_.regions)
+    regions_.push_back(in_lower_case(absl::StrCat(report::span_name(region), " ", place_words(data_, region.stack))));
+  for (const store::OperatorUse& use : data_.operator_uses) {
+    uses_.push_back(in_lower_case(absl::StrCat(name_of_use(use), " ", use.node, " ", place_words(data_, use.stack), " ",
+                                               module_words(data_, use.module))));
+  }
+}
+
+}  // namespace castscope::web

@@ -1,0 +1,55 @@
+// A run at one moment, read and judged: what every panel of the viewer is told from. Never changes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/report/model.h"
+#include "server/rules/settings.h"
+#include "server/store/run_data.h"
+
+namespace castscope::web {
+
+// How many definitions of each kind there are. They only ever grow.
+struct DefinitionCounts {
+  std::size_t sites = 0, regions = 0, uses = 0;
+  std::uint32_t together() const { return static_cast<std::uint32_t>(sites + regions + uses); }
+};
+
+class Snapshot {
+ public:
+  // `number`: of this judgement, another for each.
+  Snapshot(store::RunData data, const rules::Settings& settings, std::uint64_t number);
+  Snapshot(const Snapshot&) = delete;  // the model refers to the data
+  Snapshot& operator=(const Snapshot&) = delete;
+
+  const store::RunData& data() const { return data_; }
+  const report::Model& model() const { return model_; }
+  std::uint64_t number() const { return number_; }
+  DefinitionCounts definitions() const {
+    return {data_.sites.size(), data_.regions.size(), data_.operator_uses.size()};
+  }
+  // What a search looks at: names, files, modules, in lower case. Index = id - 1.
+  const std::vector<std::string>& words_of_sites() const { return sites_; }
+  const std::vector<std::string>& words_of_regions() const { return regions_; }
+  const std::vector<std::string>& words_of_uses() const { return uses_; }
+
+ private:
+  void gather_words();
+
+  const store::RunData data_;
+  const report::Model model_;
+  const std::uint64_t number_;
+  std::vector<std::string> sites_, regions_, uses_;
+};
+
+using SnapshotPtr = std::shared_ptr<const Snapshot>;
+
+// "mm in bfloat16" of an operator use
+std::string name_of_use(const store::OperatorUse&);
+// "train.py:12" for a search, "" without a line.
+std::string place_words(const store::RunData&, std::uint32_t stack);
+
+}  // namespace castscope::web

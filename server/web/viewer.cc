@@ -1,0 +1,39 @@
+#include "server/web/viewer.h"
+
+#include "absl/strings/str_cat.h"
+#include "server/web/access.h"
+#include "server/web/page.h"
+#include "server/web/routes.h"
+
+namespace castscope::web {
+
+Response answer(Runs& runs, const Request& request) {
+  return request.path.starts_with("/api/") ? answer_api(runs, request) : answer_page(request.path);
+}
+
+absl::StatusOr<std::unique_ptr<Viewer>> Viewer::on(const std::string& address, std::shared_ptr<Runs> runs) {
+  auto listener = Listener::bind(address);
+  if (!listener.ok()) return listener.status();
+  auto token = new_token();
+  if (!token.ok()) return token.status();
+  return std::unique_ptr<Viewer>(new Viewer(*std::move(listener), *std::move(token), std::move(runs)));
+}
+
+Viewer::Viewer(Listener listener, std::string token, std::shared_ptr<Runs> runs)
+    : listener_(std::make_unique<Listener>(std::move(listener))),
+      token_(std::move(token)),
+      url_(absl::StrCat("http://", listener_->address(), "/t/", token_, "/")),
+      runs_(std::move(runs)) {}
+
+absl::Status Viewer::start() {
+  auto server =
+      HttpServer::start(std::move(*listener_),
+                        guarded(token_, [runs = runs_](const Request& request) { return answer(*runs, request); }));
+  if (!server.ok()) return server.status();
+  server_ = *std::move(server);
+  return absl::OkStatus();
+}
+
+bool Viewer::stop(std::chrono::milliseconds at_most) { return server_ == nullptr || server_->stop(at_most); }
+
+}  // namespace castscope::web

@@ -1,0 +1,35 @@
+// The viewer as commands use it: the runs it shows, its page and API on a port of this machine.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/web/http_server.h"
+#include "server/web/runs.h"
+
+namespace castscope::web {
+
+class Viewer {
+ public:
+  // Nobody is answered before start(). An address that others can reach is refused.
+  static absl::StatusOr<std::unique_ptr<Viewer>> on(const std::string& address, std::shared_ptr<Runs> runs);
+  absl::Status start();
+
+  const std::string& url() const { return url_; }  // with the token: who has it, sees everything
+  // False: somebody is still being answered after that time. What he needs stays alive; the process may end.
+  bool stop(std::chrono::milliseconds at_most);
+
+ private:
+  Viewer(Listener listener, std::string token, std::shared_ptr<Runs> runs);
+  std::unique_ptr<Listener> listener_;  // until start()
+  std::string token_, url_;
+  std::shared_ptr<Runs> runs_;
+  std::unique_ptr<HttpServer> server_;
+};
+
+// Page and API, without guard: `path` is what stands behind the token.
+Response answer(Runs& runs, const Request& request);
+
+}  // namespace castscope::web
