@@ -93,7 +93,7 @@ export function neighbourAnswer(run: SynthRun, query: URLSearchParams): EventDet
   const subject = query.has('subject') ? Number(query.get('subject')) : null;
   let best: [track: number, i: number, begin: number] | null = null;
   for (const track of run.tracks) {
-    if (query.has('track') ? track.id !== Number(query.get('track')) : track.track !== 'casts') continue;
+    if (query.has('track') ? track.id !== Number(query.get('track')) : track.track !== (query.get('kind') ?? 'casts')) continue;
     const events = run.events.get(track.id)!;
     for (let i = 0; i < events.begin.length; i += 1) {
       const begin = events.begin[i];

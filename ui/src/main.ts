@@ -6,13 +6,23 @@ import { Keys } from './interact/keys.ts';
 import { Pointer } from './interact/pointer.ts';
 import { State } from './model/state.ts';
 import { fromFragment, toFragment } from './model/url_state.ts';
+import { fitting } from './model/time_window.ts';
+import { ChartsPanel } from './panels/charts.ts';
+import { ComparePanel } from './panels/compare.ts';
+import { DetailPanel } from './panels/detail.ts';
 import { el, toast } from './panels/dom.ts';
+import { savePicture } from './panels/export.ts';
 import { FindingsPanel } from './panels/findings.ts';
 import { Header } from './panels/header.ts';
 import { openHelp } from './panels/help.ts';
 import { Legend } from './panels/legend.ts';
+import { ListPanel } from './panels/list.ts';
+import { ModulesPanel } from './panels/modules.ts';
 import { Notice } from './panels/notice.ts';
+import { SelectionPanel } from './panels/selection.ts';
 import { Side } from './panels/side.ts';
+import { SitesPanel } from './panels/sites.ts';
+import { SourcePanel } from './panels/source.ts';
 import { Tip } from './panels/tip.ts';
 import { Viewer } from './viewer.ts';
 
@@ -45,7 +55,28 @@ const legend = new Legend(state, () => {
 });
 const notice = new Notice(state, () => viewer.feed.tryNow());
 const source = (file: string, line: number | null) => viewer.openSource(file, line);
-const side = new Side(state, [new FindingsPanel(state, { goTo: (finding) => viewer.goToFinding(finding), source })]);
+const zoomTo = (begin: number, end: number) => state.show(fitting(begin, end, state.whole, 0.04), performance.now());
+const compare = new ComparePanel(state);
+const side = new Side(state, [
+  new FindingsPanel(state, { goTo: (finding) => viewer.goToFinding(finding), source }),
+  new SitesPanel(state, (site) => void viewer.chooseSubject('casts', site)),
+  new SourcePanel(state, (sites) => void viewer.chooseSubject('casts', sites[0])),
+  new ModulesPanel(state, (text) => void viewer.find(text)),
+  new ChartsPanel(state, zoomTo),
+  new SelectionPanel(state, {
+    zoom: () => state.selection && zoomTo(state.selection.begin, state.selection.end),
+    picture: () => savePicture(state.run?.name ?? 'timeline', timeline.canvases()),
+    compare: () => compare.keep(),
+    choose: (row) => void viewer.chooseSubject(row.track, row.subject, state.selection),
+  }),
+  new DetailPanel(state, {
+    source,
+    step: (direction) => viewer.act(direction === 'next' ? 'siteNext' : 'sitePrevious'),
+    fit: () => viewer.act('fitEvent'),
+  }),
+  new ListPanel(state, (track, at) => void viewer.choose(track, at, 0)),
+  compare,
+]);
 const pointer = new Pointer(state, timeline, {
   choose: (track, at, withinNs) => void viewer.choose(track, at, withinNs),
   hover: (hit, x, y) => tip.show(hit, x, y),

@@ -2,7 +2,7 @@
 
 import { Feed } from './api/feed.ts';
 import { api } from './api/client.ts';
-import type { EventDetail, Finding } from './api/types.ts';
+import type { EventDetail, Finding, TrackKind } from './api/types.ts';
 import type { Timeline } from './draw/timeline.ts';
 import { kColourBy } from './model/colours.ts';
 import type { ColourBy } from './model/colours.ts';
@@ -124,11 +124,25 @@ export class Viewer {
     const event = await api
       .neighbour(state.run.id, from.begin, direction, {
         track: sameSite ? undefined : from.track,
+        kind: sameSite ? state.run.tracks.find((one) => one.id === from.track)?.track : undefined,
         subject: sameSite ? from.subject : undefined,
       })
       .catch(() => null);
     if (!event) return toast(direction === 'next' ? 'That was the last one.' : 'That was the first one.');
     await this.goToEvent(event);
+  }
+
+  /** Goes to an event of this subject: the next one from where one looks, else the first. */
+  async chooseSubject(kind: TrackKind, subject: number, within: { begin: number } | null = null): Promise<void> {
+    const { state } = this;
+    if (!state.run) return;
+    const { id, tracks } = state.run;
+    const here = within?.begin ?? state.window.begin;
+    for (const from of [here - 1, -1]) {
+      const event = await api.neighbour(id, from, 'next', { kind, subject }).catch(() => null);
+      if (event && tracks.some((one) => one.id === event.track && one.track === kind)) return this.goToEvent(event);
+    }
+    toast('No single event of it is in the timeline.');
   }
 
   private async goToEvent(event: EventDetail): Promise<void> {

@@ -85,7 +85,7 @@ export const api = {
     id: string,
     at: number,
     direction: 'next' | 'previous',
-    of: { track?: number; subject?: number; find?: string },
+    of: { track?: number; kind?: types.TrackKind; subject?: number; find?: string },
   ) =>
     json<{ event: types.EventDetail | null }>(run(id, 'neighbour', { at: Math.round(at), direction, ...of })).then(
       (answer) => answer.event,

@@ -77,6 +77,7 @@ function drawWindow(
   context.globalAlpha = 1;
   context.strokeStyle = ink.accent;
   context.strokeRect(left + 0.5, 0.5, right - left - 1, surface.height - 1);
+  if (right - left < 14) return;
   context.fillStyle = ink.accent;
   const middle = surface.height / 2;
   for (const x of [left, right]) {

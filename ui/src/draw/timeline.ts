@@ -70,8 +70,9 @@ export class Timeline {
       this.soon();
     });
     new ResizeObserver(() => {
+      state.roomPx = this.lanes.clientHeight;
+      state.layOut();
       this.soon();
-      state.tell('lanes');
     }).observe(this.lanes);
   }
 
@@ -93,6 +94,11 @@ export class Timeline {
     const { state } = this;
     const rows = [...state.layout.pinned, ...this.drawing.shown(state, this.lanesSurface)];
     return { width: this.lanesSurface.canvas.width > 1 ? this.lanesSurface.canvas.width : 0, tracks: tracksOf(rows) };
+  }
+
+  /** From the top: what a saved picture shows. */
+  canvases(): HTMLCanvasElement[] {
+    return [this.ruler, this.lanes, this.counters];
   }
 
   get widthPx(): number {

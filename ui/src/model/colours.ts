@@ -14,7 +14,7 @@ type Pair = readonly [light: Rgb, dark: Rgb];
 export const kBackground: Record<Theme, Rgb> = { light: [255, 255, 255], dark: [17, 20, 25] };
 
 const blue: Pair = [[0, 98, 164], [78, 165, 228]];
-const vermillion: Pair = [[202, 83, 0], [240, 125, 52]];
+const vermillion: Pair = [[188, 74, 0], [240, 125, 52]];
 const green: Pair = [[0, 130, 96], [38, 186, 143]];
 const yellow: Pair = [[140, 118, 0], [236, 216, 74]];
 const purple: Pair = [[176, 82, 136], [219, 142, 185]];
@@ -81,8 +81,8 @@ const of = (pair: Pair, theme: Theme): Rgb => pair[theme === 'light' ? 0 : 1];
 export function colourOf(shade: Shade, by: ColourBy, theme: Theme): Rgb {
   const byKind = kByKind[shade.kind] ?? byName(shade.kind);
   if (shade.track === 'steps' || shade.track === 'marks') return of(byKind, theme);
-  const named = shade.track === 'regions' || shade.track === 'operators';
-  if (by === 'dtype' || (named && by === 'kind' && shade.kind !== 'region_off')) {
+  // Regions are a background: their tint is their dtype, whatever else is coloured how.
+  if (by === 'dtype' || (shade.kind === 'region' && by !== 'cause')) {
     if (shade.dtype === null || shade.dtype === '') return of(slate, theme);
     return of(kByDtype[shade.dtype] ?? byName(shade.dtype), theme);
   }

@@ -48,6 +48,8 @@ export interface LayoutOptions {
   collapsed: ReadonlySet<string>;
   pinned: readonly string[];
   filter: string;
+  /** css px that there are: few rows grow into them. */
+  roomPx: number;
 }
 
 export const kProcessHeight = 24;
@@ -56,6 +58,7 @@ const kTightCasts = 9;
 const kPadding = 4;
 // With more lanes than this nobody reads one: each is a thin row until it is opened.
 const kManyLanes = 40;
+const kMostGrowth = 2.2;
 
 export const processKey = (process: number) => `p${process}`;
 export const laneKey = (process: number, lane: number) => `p${process}.${lane}`;
@@ -91,13 +94,13 @@ export function lanesOf(processes: readonly Process[], tracks: readonly Track[])
   return byProcess;
 }
 
-function laneRow(lane: Lane, y: number, collapsed: boolean, pinned: boolean): LaneRow {
+function laneRow(lane: Lane, y: number, collapsed: boolean, pinned: boolean, growth: number): LaneRow {
   const rows: TrackRow[] = [];
   let inner = kPadding;
   const shown = collapsed ? lane.tracks.filter((track) => track.track === 'casts') : lane.tracks;
   for (const track of shown) {
     if (track.track === 'regions') continue;
-    const height = collapsed ? kTightCasts : (kHeights[track.track] ?? 12);
+    const height = collapsed ? kTightCasts : Math.round((kHeights[track.track] ?? 12) * (track.track === 'marks' ? 1 : growth));
     rows.push({ track, y: inner, height });
     inner += height + (track.track === 'marks' ? 1 : collapsed ? 0 : 2);
   }
@@ -124,6 +127,18 @@ function matches(lane: Lane, filter: string): boolean {
 
 /** A key in `collapsed` turns round what the row would be by itself: many lanes are thin unless opened. */
 export function layoutOf(processes: readonly Process[], tracks: readonly Track[], options: LayoutOptions): Layout {
+  const plain = grownLayout(processes, tracks, options, 1);
+  const height = plain.pinnedHeight + plain.height;
+  if (height === 0 || height >= options.roomPx * 0.8) return plain;
+  return grownLayout(processes, tracks, options, Math.min((options.roomPx * 0.85) / height, kMostGrowth));
+}
+
+function grownLayout(
+  processes: readonly Process[],
+  tracks: readonly Track[],
+  options: LayoutOptions,
+  growth: number,
+): Layout {
   const byProcess = lanesOf(processes, tracks);
   const total = [...byProcess.values()].reduce((sum, lanes) => sum + lanes.length, 0);
   const thin = total > kManyLanes;
@@ -133,7 +148,7 @@ export function layoutOf(processes: readonly Process[], tracks: readonly Track[]
   for (const key of options.pinned) {
     const lane = all.find((one) => laneKey(one.process.id, one.lane) === key);
     if (!lane) continue;
-    const row = laneRow(lane, layout.pinnedHeight, isThin(key), true);
+    const row = laneRow(lane, layout.pinnedHeight, isThin(key), true, growth);
     layout.pinned.push(row);
     layout.pinnedHeight += row.height;
   }
@@ -149,7 +164,7 @@ export function layoutOf(processes: readonly Process[], tracks: readonly Track[]
     for (const lane of lanes) {
       const at = laneKey(process.id, lane.lane);
       if (options.pinned.includes(at)) continue;
-      const row = laneRow(lane, layout.height, isThin(at), false);
+      const row = laneRow(lane, layout.height, isThin(at), false, growth);
       layout.rows.push(row);
       layout.height += row.height;
     }

@@ -68,6 +68,8 @@ export class State {
   eventsSeen = 0;
   layout: Layout = { pinned: [], pinnedHeight: 0, rows: [], height: 0 };
   scrollTop = 0;
+  /** css px that rows have to themselves. */
+  roomPx = 0;
   readonly collapsed = new Set<string>();
   pinned: string[] = [];
   filter = '';

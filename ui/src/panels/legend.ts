@@ -75,7 +75,8 @@ export class Legend {
   private button(entry: Entry): HTMLElement {
     const { hidden } = this.state;
     const shape = entry.kind === 'hit' ? ' low' : entry.kind === 'pass' ? ' middle' : ['clear', 'optimizer', 'scaler', 'backward', 'values'].includes(entry.kind) ? ' dot' : '';
-    const swatch = el('i', { class: `swatch${entry.kinds.size === 1 ? shape : ''}`, 'aria-hidden': 'true' });
+    const tint = entry.kind === 'region' || entry.kind === 'region_off' ? ' tint' : '';
+    const swatch = el('i', { class: `swatch${tint}${entry.kinds.size === 1 ? shape : ''}`, 'aria-hidden': 'true' });
     swatch.style.color = entry.colour;
     const count = el('b', {}, this.countOf(entry.key));
     this.buttons.set(entry.key, count);

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Process, Track, TrackKind } from '../api/types.ts';
+import { laneKey, layoutOf, processKey, tracksOf, visibleRows } from './lanes.ts';
+
+const process = (id: number): Process => ({ id, name: 'python', rank: id - 1, pid: 100 + id, host: 'h', begin: 0, end: null, state: 'live' });
+
+function run(processes: number, lanes: number): { processes: Process[]; tracks: Track[] } {
+  const tracks: Track[] = [];
+  const add = (at: number, lane: number, track: TrackKind) =>
+    tracks.push({ id: tracks.length + 1, process: at, lane, track, depth: 0, name: lane === 1 ? 'main' : `worker ${lane}` });
+  for (let p = 1; p <= processes; p += 1) {
+    add(p, 0, 'steps');
+    for (let lane = 1; lane <= lanes; lane += 1) for (const kind of ['marks', 'regions', 'casts'] as const) add(p, lane, kind);
+  }
+  return { processes: Array.from({ length: processes }, (_, i) => process(i + 1)), tracks };
+}
+
+function layout(size: [processes: number, lanes: number], more = {}) {
+  const { processes, tracks } = run(...size);
+  return layoutOf(processes, tracks, { collapsed: new Set(), pinned: [], filter: '', roomPx: 0, ...more });
+}
+
+const names = (rows: { key: string }[]) => rows.map((row) => row.key);
+
+test('each process, then its lanes; rows follow each other without gaps', () => {
+  const { rows, height } = layout([2, 2]);
+  assert.deepEqual(names(rows), ['p1', 'p1.1', 'p1.2', 'p2', 'p2.1', 'p2.2']);
+  let y = 0;
+  for (const row of rows) {
+    assert.equal(row.y, y);
+    y += row.height;
+  }
+  assert.equal(height, y);
+});
+
+test('regions are the background of their lane, not a row of it', () => {
+  const lane = layout([1, 1]).rows[1];
+  assert.ok(lane.kind === 'lane' && lane.regions?.track === 'regions');
+  assert.deepEqual(lane.tracks.map((one) => one.track.track), ['marks', 'casts']);
+});
+
+test('a folded process hides its lanes, a folded lane shows only casts', () => {
+  assert.deepEqual(names(layout([2, 2], { collapsed: new Set([processKey(1)]) }).rows), ['p1', 'p2', 'p2.1', 'p2.2']);
+  const lane = layout([1, 1], { collapsed: new Set([laneKey(1, 1)]) }).rows[1];
+  assert.ok(lane.kind === 'lane' && lane.collapsed && lane.tracks.length === 1);
+});
+
+test('pinned lanes lie apart, in the order they were pinned', () => {
+  const { pinned, pinnedHeight, rows } = layout([2, 2], { pinned: ['p2.2', 'p1.1', 'p9.9'] });
+  assert.deepEqual(names(pinned), ['p2.2', 'p1.1']);
+  assert.equal(pinnedHeight, pinned[0].height + pinned[1].height);
+  assert.deepEqual(names(rows), ['p1', 'p1.2', 'p2', 'p2.1']);
+});
+
+test('a filter keeps lanes by name and the processes that have any', () => {
+  assert.deepEqual(names(layout([2, 3], { filter: 'WORKER 3' }).rows), ['p1', 'p1.3', 'p2', 'p2.3']);
+  assert.deepEqual(names(layout([2, 3], { filter: 'rank 1' }).rows), ['p2', 'p2.1', 'p2.2', 'p2.3']);
+});
+
+test('many lanes are thin until one is opened', () => {
+  const many = layout([8, 64]);
+  assert.ok(many.rows.every((row) => row.kind === 'process' || row.collapsed));
+  const opened = layout([8, 64], { collapsed: new Set(['p1.1']) }).rows[1];
+  assert.ok(opened.kind === 'lane' && !opened.collapsed);
+});
+
+test('of 512 lanes only those in sight are asked for', () => {
+  const { rows } = layout([8, 64]);
+  const seen = visibleRows(rows, 3000, 700);
+  assert.ok(seen.length < 60);
+  for (const row of seen) assert.ok(row.y + row.height > 3000 && row.y < 3700);
+  const before = rows[rows.indexOf(seen[0]) - 1];
+  assert.ok(before.y + before.height <= 3000);
+  assert.ok(tracksOf(seen).length < 200);
+});
+
+test('few rows grow into the room that there is', () => {
+  const small = layout([1, 1]).height;
+  const grown = layout([1, 1], { roomPx: 800 }).height;
+  assert.ok(grown > small && grown <= 800);
+});

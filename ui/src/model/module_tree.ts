@@ -1,0 +1,69 @@
+// Modules as the tree that their paths make, each with the precision it ran in and the sums of what lies within.
+
+import type { ModuleRow } from '../api/types.ts';
+
+export interface ModuleNode {
+  /** The last part of the path; that of the root is the model's. */
+  name: string;
+  path: string;
+  type: string | null;
+  /** Of this module and all within. */
+  casts: number;
+  hits: number;
+  cpuNs: number;
+  bytes: number;
+  /** dtype → how often operators computed in it; where no step was looked at in depth: to which dtypes was cast. */
+  computed: Map<string, number>;
+  castTo: Map<string, number>;
+  children: ModuleNode[];
+}
+
+function node(name: string, path: string): ModuleNode {
+  return { name, path, type: null, casts: 0, hits: 0, cpuNs: 0, bytes: 0, computed: new Map(), castTo: new Map(), children: [] };
+}
+
+function addTo(sums: Map<string, number>, more: Record<string, number>): void {
+  for (const [dtype, count] of Object.entries(more)) sums.set(dtype, (sums.get(dtype) ?? 0) + count);
+}
+
+export function moduleTree(model: string, modules: readonly ModuleRow[]): ModuleNode {
+  const root = node(model, '');
+  const byPath = new Map<string, ModuleNode>([['', root]]);
+  const nodeAt = (path: string): ModuleNode => {
+    const known = byPath.get(path);
+    if (known) return known;
+    const cut = path.lastIndexOf('.');
+    const parent = nodeAt(cut < 0 ? '' : path.slice(0, cut));
+    const made = node(path.slice(cut + 1), path);
+    parent.children.push(made);
+    byPath.set(path, made);
+    return made;
+  };
+  for (const row of modules) {
+    nodeAt(row.path).type = row.type;
+    for (let path: string | null = row.path; path !== null; path = path === '' ? null : path.slice(0, Math.max(path.lastIndexOf('.'), 0))) {
+      const at = nodeAt(path);
+      at.casts += row.casts;
+      at.hits += row.hits;
+      at.cpuNs += row.cpu_ns;
+      at.bytes += row.bytes;
+      addTo(at.computed, row.computed);
+      addTo(at.castTo, row.cast_to);
+    }
+  }
+  sortTree(root);
+  return root;
+}
+
+function sortTree(at: ModuleNode): void {
+  at.children.sort((a, b) => a.name.localeCompare(b.name, 'en', { numeric: true }));
+  at.children.forEach(sortTree);
+}
+
+/** The dtypes by their share, the most first. */
+export function precisionOf(at: ModuleNode): { dtype: string; share: number }[] {
+  const of = at.computed.size > 0 ? at.computed : at.castTo;
+  const total = [...of.values()].reduce((sum, count) => sum + count, 0);
+  if (total === 0) return [];
+  return [...of].map(([dtype, count]) => ({ dtype, share: count / total })).sort((a, b) => b.share - a.share);
+}

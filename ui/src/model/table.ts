@@ -1,0 +1,106 @@
+// Sorting, filtering, grouping of tables, and their CSV. What a table holds is its columns' business.
+
+export interface Column<T> {
+  key: string;
+  title: string;
+  /** What it is sorted by, and what CSV gets. */
+  value(row: T): number | string;
+  /** What is shown; the value when left out. */
+  text?(row: T): string;
+  /** How a number is shown, that of a row or the sum of a group. */
+  format?(value: number): string;
+  /** Numbers stand at the right, are summed in groups, and sort from the largest. */
+  number?: boolean;
+  /** A second line in the same cell. */
+  under?(row: T): string;
+  /** Only in filters and CSV; shown under another. */
+  hidden?: boolean;
+  /** A longer word for it, shown beside the pointer. */
+  says?: string;
+}
+
+export interface Order {
+  key: string;
+  down: boolean;
+}
+
+export interface Group<T> {
+  name: string;
+  rows: T[];
+  sums: Map<string, number>;
+}
+
+export function textOf<T>(column: Column<T>, row: T): string {
+  if (column.text) return column.text(row);
+  const value = column.value(row);
+  return typeof value === 'number' && column.format ? column.format(value) : String(value);
+}
+
+export function sorted<T>(rows: readonly T[], columns: readonly Column<T>[], order: Order): T[] {
+  const column = columns.find((one) => one.key === order.key);
+  if (!column) return [...rows];
+  const sign = order.down ? -1 : 1;
+  return [...rows].sort((a, b) => {
+    const [x, y] = [column.value(a), column.value(b)];
+    if (typeof x === 'number' && typeof y === 'number') return sign * (x - y);
+    return sign * String(x).localeCompare(String(y), 'en', { numeric: true });
+  });
+}
+
+/** A click on a head: the other way round, or by this column from where its kind begins. */
+export function reordered<T>(order: Order, column: Column<T>): Order {
+  if (order.key === column.key) return { key: order.key, down: !order.down };
+  return { key: column.key, down: column.number === true };
+}
+
+/** Every word must be somewhere in the row. */
+export function filtered<T>(rows: readonly T[], columns: readonly Column<T>[], text: string): T[] {
+  const words = text.toLowerCase().split(/\s+/).filter((word) => word !== '');
+  if (words.length === 0) return [...rows];
+  return rows.filter((row) => {
+    const all = columns.map((column) => textOf(column, row)).join(' ').toLowerCase();
+    return words.every((word) => all.includes(word));
+  });
+}
+
+export function grouped<T>(
+  rows: readonly T[],
+  columns: readonly Column<T>[],
+  nameOf: (row: T) => string,
+  order: Order,
+): Group<T>[] {
+  const groups = new Map<string, Group<T>>();
+  for (const row of rows) {
+    const name = nameOf(row);
+    let group = groups.get(name);
+    if (!group) groups.set(name, (group = { name, rows: [], sums: new Map() }));
+    group.rows.push(row);
+    for (const column of columns) {
+      if (!column.number) continue;
+      const value = column.value(row);
+      group.sums.set(column.key, (group.sums.get(column.key) ?? 0) + (typeof value === 'number' ? value : 0));
+    }
+  }
+  const list = [...groups.values()];
+  const sign = order.down ? -1 : 1;
+  const numbers = columns.some((column) => column.key === order.key && column.number);
+  list.sort((a, b) =>
+    numbers
+      ? sign * ((a.sums.get(order.key) ?? 0) - (b.sums.get(order.key) ?? 0))
+      : sign * a.name.localeCompare(b.name, 'en', { numeric: true }),
+  );
+  return list;
+}
+
+function field(value: number | string): string {
+  if (typeof value === 'number') return String(value);
+  // A cell that begins like a formula would be run by spreadsheets.
+  const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+export function csvOf<T>(columns: readonly Column<T>[], rows: readonly T[]): string {
+  const lines = [columns.map((column) => field(column.title)).join(',')];
+  for (const row of rows) lines.push(columns.map((column) => field(column.value(row))).join(','));
+  return `${lines.join('\r\n')}\r\n`;
+}

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fromFragment, kPlain, toFragment } from './url_state.ts';
+import type { ViewState } from './url_state.ts';
+
+const everything: ViewState = {
+  run: 'a-1b',
+  range: { begin: 1_234_567_890_123, end: 1_234_567_999_999 },
+  following: true,
+  colourBy: 'cause',
+  hidden: ['kind.hit', 'cause.explicit to()'],
+  collapsed: ['p1', 'p2.3'],
+  pinned: ['p2.1'],
+  filter: 'rank 0 & more',
+  find: 'layer_norm #3 ~ä',
+  selection: { begin: 5, end: 900, tracks: [3, 4] },
+  event: { track: 7, at: 123_456_789 },
+  tab: 'source',
+  source: { file: '/home/you/a b/model:v2.py', line: 41 },
+  theme: 'dark',
+};
+
+test('a view comes back from its address as it was', () => {
+  assert.deepEqual(fromFragment(`#${toFragment(everything)}`), everything);
+  assert.deepEqual(fromFragment(toFragment(kPlain)), kPlain);
+});
+
+test('a plain view has an empty address', () => {
+  assert.equal(toFragment(kPlain), '');
+});
+
+test('what makes no sense is left out, the rest is kept', () => {
+  const view = fromFragment('#run=x&t=9~3&by=shape&tab=nothing&area=a~b&event=1&theme=pink&find=q');
+  assert.deepEqual(view, { ...kPlain, run: 'x', find: 'q' });
+});
+
+test('a file without a line', () => {
+  const view = { ...kPlain, source: { file: '/a.py', line: null } };
+  assert.deepEqual(fromFragment(toFragment(view)).source, view.source);
+});

@@ -1,0 +1,154 @@
+// Casts, time and cache bytes by step. A drag in a chart shows those steps in the timeline.
+
+import uPlot from 'uplot';
+import { api } from '../api/client.ts';
+import type { StepRow } from '../api/types.ts';
+import { bytes, duration, grouped } from '../model/format.ts';
+import { processName } from '../model/lanes.ts';
+import type { State } from '../model/state.ts';
+import { readInk } from '../draw/ink.ts';
+import { el, fill, nothing } from './dom.ts';
+import type { Panel } from './side.ts';
+
+interface Chart {
+  title: string;
+  value(step: StepRow): number;
+  format(value: number): string;
+  /** Steps of the axis that read well in its unit; uPlot's own when left out. */
+  steps?: number[];
+}
+
+const kPowersOfTwo = Array.from({ length: 50 }, (_, i) => 2 ** i);
+
+const kCharts: Chart[] = [
+  { title: 'Casts in a step', value: (step) => step.casts, format: grouped },
+  { title: 'Served from the cache', value: (step) => step.hits, format: grouped },
+  { title: 'CPU time of the casts', value: (step) => step.cpu_ns, format: duration },
+  { title: 'Bytes copied', value: (step) => step.bytes, format: bytes, steps: kPowersOfTwo },
+  { title: 'Most bytes in the cache', value: (step) => step.cache_bytes, format: bytes, steps: kPowersOfTwo },
+];
+const kMostPoints = 4000;
+
+export class ChartsPanel implements Panel {
+  readonly tab = 'charts';
+  readonly title = 'Charts';
+  readonly element = el('div');
+  private readonly choice = el('select', { class: 'field', 'aria-label': 'Process' });
+  private readonly body = el('div', { class: 'charts' });
+  private readonly state: State;
+  private readonly goTo: (begin: number, end: number) => void;
+  private plots: uPlot[] = [];
+  private process = 0;
+  private askedMs = -Infinity;
+  private steps: { process: number; steps: StepRow[] }[] = [];
+
+  constructor(state: State, goTo: (begin: number, end: number) => void) {
+    this.state = state;
+    this.goTo = goTo;
+    this.choice.addEventListener('change', () => {
+      this.process = Number(this.choice.value);
+      this.draw();
+    });
+    this.element.append(el('p', { class: 'row' }, this.choice, el('span', { class: 'soft' }, 'drag in a chart to go to those steps')), this.body);
+    state.on(['judgement', 'run'], () => {
+      if (state.tab === 'charts') this.show();
+    });
+    state.on('look', () => {
+      if (state.tab === 'charts') this.draw();
+    });
+    new ResizeObserver(() => this.resize()).observe(this.body);
+  }
+
+  show(): void {
+    const { run } = this.state;
+    if (!run || performance.now() - this.askedMs < 2000) return;
+    this.askedMs = performance.now();
+    api.steps(run.id).then(
+      (steps) => {
+        this.steps = steps;
+        this.draw();
+      },
+      () => fill(this.body, nothing('The steps could not be asked for.')),
+    );
+  }
+
+  private draw(): void {
+    const { run } = this.state;
+    if (!run) return;
+    const known = this.steps.filter((one) => one.steps.length > 0);
+    if (!known.some((one) => one.process === this.process)) this.process = known[0]?.process ?? 0;
+    fill(this.choice, ...known.map((one) => {
+      const process = run.processes.find((other) => other.id === one.process);
+      return el('option', { value: one.process, selected: one.process === this.process }, process ? processName(process) : `process ${one.process}`);
+    }));
+    this.choice.hidden = known.length < 2;
+    for (const plot of this.plots) plot.destroy();
+    this.plots = [];
+    const steps = known.find((one) => one.process === this.process)?.steps ?? [];
+    if (steps.length === 0) return fill(this.body, nothing('No step has ended yet.'));
+    const shown = thinned(steps);
+    this.body.replaceChildren();
+    for (const chart of kCharts) this.add(chart, shown);
+  }
+
+  private add(chart: Chart, steps: StepRow[]): void {
+    const values = steps.map((step) => chart.value(step));
+    if (values.every((value) => value === 0)) return;
+    const ink = readInk();
+    const under = el('span', { class: 'soft' });
+    const holder = el('figure', {}, el('figcaption', {}, chart.title, under));
+    this.body.append(holder);
+    const axis = { stroke: ink.soft, grid: { stroke: ink.line, width: 1 }, ticks: { show: false }, font: `11px ${ink.font}` };
+    const plot = new uPlot(
+      {
+        width: Math.max(this.body.clientWidth, 200),
+        height: 118,
+        legend: { show: false },
+        cursor: { drag: { x: true, y: false, setScale: false }, sync: { key: 'steps' } },
+        scales: { x: { time: false }, y: { range: (_plot, _low, high) => [0, Math.max(high, 1) * 1.08] } },
+        axes: [
+          { ...axis, size: 24, values: (_plot, splits) => splits.map((step) => (Number.isInteger(step) ? grouped(step) : '')) },
+          { ...axis, size: 66, space: 26, ...(chart.steps ? { incrs: chart.steps } : {}), values: (_plot, splits) => splits.map((value) => chart.format(value)) },
+        ],
+        series: [
+          { label: 'step' },
+          { label: chart.title.toLowerCase(), stroke: ink.accent, width: 1.5, points: { show: steps.length < 60, size: 4 }, value: (_plot, value) => (value === null ? '' : chart.format(value)) },
+        ],
+        hooks: {
+          setSelect: [(self) => this.selected(self, steps)],
+          setCursor: [({ cursor }) => {
+            const at = cursor.idx === null || cursor.idx === undefined ? undefined : steps[cursor.idx];
+            under.textContent = at ? ` step ${grouped(at.first)}: ${chart.format(chart.value(at))}` : '';
+          }],
+        },
+      },
+      [steps.map((step) => step.first), values],
+      holder,
+    );
+    this.plots.push(plot);
+  }
+
+  private selected(plot: uPlot, steps: StepRow[]): void {
+    if (plot.select.width < 4) return;
+    const from = plot.posToVal(plot.select.left, 'x');
+    const to = plot.posToVal(plot.select.left + plot.select.width, 'x');
+    const within = steps.filter((step) => step.last >= from && step.first <= to);
+    if (within.length > 0) this.goTo(within[0].begin, within[within.length - 1].end);
+    plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+  }
+
+  private resize(): void {
+    const width = Math.max(this.body.clientWidth, 200);
+    for (const plot of this.plots) if (plot.width !== width) plot.setSize({ width, height: 118 });
+  }
+}
+
+/** Of more steps than anybody sees: of each stretch the one with most casts, so that no peak is lost. */
+function thinned(steps: StepRow[]): StepRow[] {
+  if (steps.length <= kMostPoints) return steps;
+  const size = Math.ceil(steps.length / kMostPoints);
+  const kept: StepRow[] = [];
+  for (let i = 0; i < steps.length; i += size)
+    kept.push(steps.slice(i, i + size).reduce((most, step) => (step.casts > most.casts ? step : most)));
+  return kept;
+}

@@ -1,0 +1,185 @@
+// Two runs, or two stretches of one run (a training and an evaluation phase, say), side by side.
+
+import { api } from '../api/client.ts';
+import type { DiffSite, Difference, Summary, SummaryRow } from '../api/types.ts';
+import { kindName } from '../model/colours.ts';
+import { shortDtype, shortOperator } from '../model/definitions.ts';
+import { bytes, duration, grouped, place } from '../model/format.ts';
+import type { Selection, State } from '../model/state.ts';
+import type { Column } from '../model/table.ts';
+import { el, fill, nothing } from './dom.ts';
+import { exportButtons } from './export.ts';
+import type { Panel } from './side.ts';
+import { TableView } from './table_view.ts';
+import { perTime, stretchesCompared } from '../model/compare.ts';
+import type { StretchRow } from '../model/compare.ts';
+
+interface SiteRow {
+  change: string;
+  name: string;
+  place: string;
+  before: number;
+  after: number;
+  cpu: number;
+}
+
+export class ComparePanel implements Panel {
+  readonly tab = 'compare';
+  readonly title = 'Compare';
+  readonly element = el('div', { class: 'wide' });
+  private readonly state: State;
+  private readonly choice = el('select', { class: 'field', 'aria-label': 'Compare with' });
+  private readonly body = el('div');
+  private first: Selection | null = null;
+  private known = '';
+  private turn = 0;
+
+  constructor(state: State) {
+    this.state = state;
+    this.choice.addEventListener('change', () => void this.runs());
+    this.element.append(el('p', { class: 'row' }, el('span', {}, 'this run and'), this.choice), this.body);
+    state.on('selection', () => {
+      if (this.first && state.tab === 'compare') this.show();
+      else if (this.first) this.known = '';
+    });
+  }
+
+  /** The stretch that the next selection is compared with. */
+  keep(): void {
+    const { selection, window } = this.state;
+    this.first = selection ?? { begin: Math.max(window.begin, 0), end: window.end, tracks: null };
+    this.state.openTab('compare');
+  }
+
+  show(): void {
+    const { runs, run } = this.state;
+    if (!run) return;
+    const others = runs.filter((one) => one.id !== run.id);
+    const key = others.map((one) => one.id).join(' ');
+    if (key !== this.known || this.choice.childElementCount === 0) {
+      this.known = key;
+      fill(this.choice, el('option', { value: '' }, 'another stretch of it'), ...others.map((one) => el('option', { value: one.id }, one.name)));
+    }
+    if (this.choice.value === '' || this.first) {
+      this.choice.value = '';
+      void this.stretches();
+    } else void this.runs();
+  }
+
+  private async runs(): Promise<void> {
+    const { run } = this.state;
+    const other = this.choice.value;
+    if (!run || other === '') return void this.stretches();
+    this.first = null;
+    this.turn += 1;
+    const turn = this.turn;
+    fill(this.body, nothing('Comparing…'));
+    const difference = await api.compare(run.id, other).catch(() => null);
+    if (turn !== this.turn) return;
+    if (!difference) return fill(this.body, nothing('The two could not be compared.'));
+    this.drawRuns(difference);
+  }
+
+  private drawRuns(difference: Difference): void {
+    const cwd = this.state.run?.cwd ?? '';
+    const rows: SiteRow[] = difference.sites.map(({ change, before, after }) => {
+      const one = (after ?? before) as DiffSite;
+      return {
+        change,
+        name: siteName(before, after),
+        place: place({ file: one.file ?? null, line: one.line ?? null }, cwd),
+        before: before?.casts ?? 0,
+        after: after?.casts ?? 0,
+        cpu: (after?.cpu_ns ?? 0) - (before?.cpu_ns ?? 0),
+      };
+    });
+    const columns: Column<SiteRow>[] = [
+      { key: 'change', title: 'change', value: (row) => row.change },
+      { key: 'name', title: 'site', value: (row) => row.name, under: (row) => row.place },
+      { key: 'place', title: 'place', hidden: true, value: (row) => row.place },
+      { key: 'before', title: 'here', number: true, value: (row) => row.before, format: grouped, says: 'casts of this run' },
+      { key: 'after', title: 'there', number: true, value: (row) => row.after, format: grouped, says: 'casts of the other' },
+      { key: 'cpu', title: 'CPU', number: true, value: (row) => row.cpu, format: signed, says: 'difference in CPU time' },
+    ];
+    const table = new TableView<SiteRow>({ columns, order: { key: 'change', down: false }, label: 'Sites that differ', empty: 'The same casts at the same places.', filterable: true, groups: [{ name: 'change', of: (row) => row.change }] });
+    table.tool(exportButtons('comparison', columns, () => table.visible()));
+    table.set(rows);
+    const totals = Object.entries(difference.totals);
+    fill(
+      this.body,
+      el('table', { class: 'kinds', 'aria-label': 'Totals' },
+        el('thead', {}, el('tr', {}, el('th', {}, ''), el('th', { class: 'number' }, 'here'), el('th', { class: 'number' }, 'there'))),
+        el('tbody', {}, ...totals.map(([name, { before, after }]) =>
+          el('tr', { class: before === after ? 'soft' : '' }, el('td', {}, name.replaceAll('_', ' ')), el('td', { class: 'number' }, amount(name, before)), el('td', { class: 'number' }, amount(name, after)))))),
+      difference.per_step && el('p', { class: 'soft' }, 'The runs have different numbers of steps: sites are compared by what a step does.'),
+      ...this.findings('Found only there', difference.findings.new),
+      ...this.findings('Found only here', difference.findings.fixed),
+      el('h3', {}, 'Sites'),
+      table.element,
+    );
+  }
+
+  private findings(title: string, list: Difference['findings']['new']): (HTMLElement | false)[] {
+    if (list.length === 0) return [];
+    return [el('h3', {}, title), el('ul', {}, ...list.map((one) => el('li', {}, el('code', {}, one.rule), ` ${one.title}`)))];
+  }
+
+  private async stretches(): Promise<void> {
+    const { run, selection } = this.state;
+    const { first } = this;
+    const hint = 'Select a stretch in the timeline, press “Compare with another stretch” in Selection, then select the other one. Or choose another run above.';
+    if (!run || !first) return fill(this.body, nothing(hint));
+    const same = selection === null || (selection.begin === first.begin && selection.end === first.end);
+    if (same) return fill(this.body, nothing(`The first stretch is kept (${duration(first.end - first.begin)}). Now select the other one in the timeline.`), this.release());
+    this.turn += 1;
+    const turn = this.turn;
+    const ask = (one: Selection) => api.summary(run.id, Math.max(one.begin, 0), one.end, one.tracks ?? undefined, this.state.hiddenShades());
+    const both = await Promise.all([ask(first), ask(selection)]).catch(() => null);
+    if (turn !== this.turn) return;
+    if (!both) return fill(this.body, nothing('The two stretches could not be asked for.'));
+    this.drawStretches(...both);
+  }
+
+  private release(): HTMLElement {
+    return el('button', { class: 'act', click: () => {
+      this.first = null;
+      void this.stretches();
+    } }, 'Let go of the first stretch');
+  }
+
+  private drawStretches(before: Summary, after: Summary): void {
+    const { definitions } = this.state;
+    const nameOf = (row: SummaryRow) => definitions.nameOf(row.track, row.subject);
+    const columns: Column<StretchRow>[] = [
+      { key: 'name', title: 'what', value: (row) => nameOf(row), under: (row) => kindName(row.kind) },
+      { key: 'kind', title: 'kind', hidden: true, value: (row) => kindName(row.kind) },
+      { key: 'before', title: 'first', number: true, value: (row) => row.before, format: grouped },
+      { key: 'after', title: 'second', number: true, value: (row) => row.after, format: grouped },
+      { key: 'ns', title: 'time', number: true, value: (row) => row.ns, format: signed, says: 'how much more in the second, ns' },
+    ];
+    const table = new TableView<StretchRow>({ columns, order: { key: 'ns', down: true }, label: 'Two stretches', empty: 'Both are empty.', filterable: true, groups: [{ name: 'kind', of: (row) => kindName(row.kind) }] });
+    table.tool(exportButtons('stretches', columns, () => table.visible()));
+    table.set(stretchesCompared(before, after));
+    fill(
+      this.body,
+      el('p', { class: 'soft' }, `First ${duration(before.to - before.from)}: ${perTime(before)}. Second ${duration(after.to - after.from)}: ${perTime(after)}.`),
+      el('p', { class: 'row' }, this.release()),
+      table.element,
+    );
+  }
+}
+
+function siteName(before: DiffSite | null, after: DiffSite | null): string {
+  const one = (after ?? before) as DiffSite;
+  const cast = (site: DiffSite) => `${shortDtype(site.from)}→${shortDtype(site.to)}`;
+  const casts = before && after && cast(before) !== cast(after) ? `${cast(before)}, now ${cast(after)}` : cast(one);
+  return `${shortOperator(one.operator ?? '')} ${one.argument ?? ''} ${casts}`.trim();
+}
+
+function signed(ns: number): string {
+  return `${ns > 0 ? '+' : ns < 0 ? '−' : ''}${duration(Math.abs(ns))}`;
+}
+
+function amount(name: string, value: number): string {
+  return name === 'bytes' || name.endsWith('_bytes') ? bytes(value) : name.endsWith('_ns') ? duration(value) : grouped(value);
+}

@@ -1,0 +1,110 @@
+// One event: what it is, why, and where in the source.
+
+import type { EventDetail, Place } from '../api/types.ts';
+import { kindName } from '../model/colours.ts';
+import { bytes, duration, moment, place } from '../model/format.ts';
+import type { State } from '../model/state.ts';
+import { el, fill, nothing } from './dom.ts';
+import type { Panel } from './side.ts';
+
+export interface DetailActions {
+  source(file: string, line: number | null): void;
+  step(direction: 'next' | 'previous'): void;
+  fit(): void;
+}
+
+export class DetailPanel implements Panel {
+  readonly tab = 'detail';
+  readonly title = 'Detail';
+  readonly element = el('div', { 'aria-live': 'polite' });
+  private readonly state: State;
+  private readonly actions: DetailActions;
+
+  constructor(state: State, actions: DetailActions) {
+    this.state = state;
+    this.actions = actions;
+    state.on(['event', 'definitions'], () => this.show());
+  }
+
+  show(): void {
+    if (this.state.tab !== 'detail') return;
+    const { event } = this.state;
+    if (!event) return fill(this.element, nothing('Click an event in the timeline: what was cast, why, and where in the source.'));
+    this.draw(event);
+  }
+
+  private draw(event: EventDetail): void {
+    const { state, actions } = this;
+    const track = state.run?.tracks.find((one) => one.id === event.track);
+    const kind = track?.track ?? 'casts';
+    fill(
+      this.element,
+      el('p', { class: 'soft' }, kindName(event.kind)),
+      el('h2', {}, state.definitions.nameOf(kind, event.subject) || kindName(event.kind)),
+      el(
+        'p',
+        { class: 'row' },
+        el('button', { class: 'act', title: 'previous of the same site ([)', click: () => actions.step('previous') }, '‹ previous'),
+        el('button', { class: 'act', title: 'next of the same site (])', click: () => actions.step('next') }, 'next ›'),
+        el('button', { class: 'act', title: 'fit to the screen (Enter)', click: actions.fit }, 'Fit'),
+      ),
+      this.facts(event, kind),
+      ...this.stack(event),
+    );
+  }
+
+  private facts(event: EventDetail, kind: string): HTMLElement {
+    const { definitions, run } = this.state;
+    const site = kind === 'casts' ? definitions.sites.get(event.subject) : undefined;
+    const use = kind === 'operators' ? definitions.uses.get(event.subject) : undefined;
+    const region = kind === 'regions' ? definitions.regions.get(event.subject) : undefined;
+    const instant = event.begin === event.end && !event.open;
+    const lines: [string, string | null | undefined][] = [
+      ['at', `${moment(event.begin)} s`],
+      [instant ? '' : event.open ? 'so far' : 'took', instant ? null : duration(event.end - event.begin)],
+      ['step', event.step === null ? null : String(event.step)],
+      ['dtypes', site ? `${site.from} → ${site.to}` : null],
+      ['operator', site?.operator ?? use?.operator],
+      ['argument', site?.argument],
+      ['role', site?.role],
+      ['inputs', use?.inputs],
+      ['computed in', use?.computed],
+      ['result', use?.result],
+      ['cause', site?.cause],
+      ['cache', event.cache ?? null],
+      ['why not kept', event.why ?? site?.why_not_cached],
+      ['shape', event.shape ? (event.shape.length === 0 ? 'scalar' : event.shape.join(' × ')) : null],
+      ['bytes', event.bytes === null ? null : bytes(event.bytes)],
+      ['module', site?.module ?? use?.module],
+      ['model', site?.model ?? use?.model],
+      ['phase', site?.phase ?? use?.phase],
+      ['dtype', region?.dtype],
+      ['in region', event.region?.name],
+      ['process', run?.processes.find((one) => one.id === event.process)?.name],
+    ];
+    return el(
+      'dl',
+      { class: 'facts-list' },
+      ...lines.flatMap(([name, value]) => (value === null || value === undefined || value === '' ? [] : [el('dt', {}, name), el('dd', {}, value)])),
+    );
+  }
+
+  private stack(event: EventDetail): (HTMLElement | false)[] {
+    const { definitions, run } = this.state;
+    const of = definitions.sites.get(event.subject);
+    const frames: Place[] = event.stack && event.stack.length > 0 ? event.stack : of && event.kind !== 'operator' && of.file ? [of] : [];
+    const line = (frame: Place) =>
+      el(
+        'li',
+        {},
+        el('button', { class: 'link mono', disabled: frame.file === null, click: () => frame.file !== null && this.actions.source(frame.file, frame.line) }, place(frame, run?.cwd ?? '')),
+        frame.function !== null && el('span', { class: 'soft' }, ` ${frame.function}`),
+      );
+    return [
+      frames.length > 0 && el('h3', {}, 'Called from, innermost first'),
+      frames.length > 0 && el('ol', { class: 'stack' }, ...frames.map(line)),
+      event.truncated === true && el('p', { class: 'soft' }, 'There were more frames outwards.'),
+      !event.in_file && el('p', { class: 'soft' }, 'The run file no longer holds this event by itself: shape and cache state are not known.'),
+    ];
+  }
+}

@@ -1,0 +1,81 @@
+// What is on the screen as a list: to read, or to have read aloud. Intervals that are told alone, in order of time.
+
+import { nsOfColumn } from '../api/picture.ts';
+import { kindName } from '../model/colours.ts';
+import { duration, grouped, moment } from '../model/format.ts';
+import { processName } from '../model/lanes.ts';
+import type { State } from '../model/state.ts';
+import type { Column } from '../model/table.ts';
+import { el } from './dom.ts';
+import type { Panel } from './side.ts';
+import { TableView } from './table_view.ts';
+
+interface Row {
+  track: number;
+  begin: number;
+  ns: number;
+  name: string;
+  kind: string;
+  lane: string;
+}
+
+export class ListPanel implements Panel {
+  readonly tab = 'list';
+  readonly title = 'List';
+  readonly element: HTMLElement;
+  private readonly state: State;
+  private readonly table: TableView<Row>;
+  private readonly says = el('p', { class: 'soft', role: 'status' });
+  private timer = 0;
+
+  constructor(state: State, choose: (track: number, at: number) => void) {
+    this.state = state;
+    const columns: Column<Row>[] = [
+      { key: 'begin', title: 'at (s)', number: true, value: (row) => row.begin, format: moment },
+      { key: 'ns', title: 'took', number: true, value: (row) => row.ns, format: duration },
+      { key: 'name', title: 'what', value: (row) => row.name, under: (row) => `${row.kind} · ${row.lane}` },
+      { key: 'kind', title: 'kind', hidden: true, value: (row) => row.kind },
+      { key: 'lane', title: 'lane', hidden: true, value: (row) => row.lane },
+    ];
+    this.table = new TableView<Row>({
+      columns,
+      order: { key: 'begin', down: false },
+      label: 'Events on the screen',
+      empty: 'Nothing here is wide enough to be told alone: come nearer (W), or look at Selection for sums.',
+      filterable: true,
+      groups: [{ name: 'kind', of: (row) => row.kind }, { name: 'lane', of: (row) => row.lane }],
+      choose: (row) => choose(row.track, row.begin),
+    });
+    this.element = el('div', { class: 'wide' }, this.says, this.table.element);
+    // While a window moves the list waits; one that is followed live stays as it was opened.
+    state.on(['window', 'picture'], () => {
+      if (state.tab !== 'list' || state.following) return;
+      clearTimeout(this.timer);
+      this.timer = window.setTimeout(() => this.show(), 400);
+    });
+  }
+
+  show(): void {
+    const { picture, window, run, definitions } = this.state;
+    if (!picture || !run) return;
+    const rows: Row[] = [];
+    for (const track of run.tracks) {
+      const process = run.processes.find((one) => one.id === track.process);
+      for (const box of picture.boxes.get(track.id) ?? []) {
+        const [begin, end] = [nsOfColumn(picture, box.begin), nsOfColumn(picture, box.end)];
+        if (end < window.begin || begin > window.end) continue;
+        const shade = run.shades.find((one) => one.id === box.shade);
+        rows.push({
+          track: track.id,
+          begin,
+          ns: end - begin,
+          name: definitions.nameOf(track.track, box.subject),
+          kind: kindName(shade?.kind ?? track.track),
+          lane: track.track === 'steps' ? (process ? processName(process) : '') : track.name,
+        });
+      }
+    }
+    this.says.textContent = `${grouped(rows.length)} events are told alone from ${moment(Math.max(window.begin, 0))} to ${moment(window.end)} s.${this.state.following ? ' The list stands still while the timeline follows; open it again for what is new.' : ''}`;
+    this.table.set(rows);
+  }
+}

@@ -1,0 +1,150 @@
+// What is in the selected area: totals by kind, then the rows, grouped as one likes. Without a selection, of the
+// stretch that is shown.
+
+import { api } from '../api/client.ts';
+import type { Summary, SummaryRow } from '../api/types.ts';
+import { kindName } from '../model/colours.ts';
+import { shortOperator } from '../model/definitions.ts';
+import { bytes, duration, grouped, moment, percent, shortPath } from '../model/format.ts';
+import type { State } from '../model/state.ts';
+import type { Column } from '../model/table.ts';
+import { el, fill } from './dom.ts';
+import { exportButtons } from './export.ts';
+import type { Panel } from './side.ts';
+import { TableView } from './table_view.ts';
+
+const kReportFormats: [string, string][] = [
+  ['html', 'HTML'],
+  ['json', 'JSON'],
+  ['md', 'Markdown'],
+  ['csv', 'CSV'],
+  ['sarif', 'SARIF'],
+  ['perfetto', 'Perfetto'],
+  ['speedscope', 'speedscope'],
+  ['chrome', 'Chrome trace'],
+];
+
+export interface SelectionActions {
+  zoom(): void;
+  picture(): void;
+  compare(): void;
+  choose(row: SummaryRow): void;
+}
+
+export class SelectionPanel implements Panel {
+  readonly tab = 'selection';
+  readonly title = 'Selection';
+  readonly element: HTMLElement;
+  private readonly head = el('div');
+  private readonly reports = el('p', { class: 'row downloads' });
+  private readonly state: State;
+  private readonly actions: SelectionActions;
+  private readonly table: TableView<SummaryRow>;
+  private timer = 0;
+  private turn = 0;
+
+  constructor(state: State, actions: SelectionActions) {
+    this.state = state;
+    this.actions = actions;
+    const columns: Column<SummaryRow>[] = [
+      { key: 'name', title: 'what', value: (row) => state.definitions.nameOf(row.track, row.subject), under: (row) => this.under(row) },
+      { key: 'kind', title: 'kind', hidden: true, value: (row) => kindName(row.kind) },
+      { key: 'count', title: 'count', number: true, value: (row) => row.count, format: grouped },
+      { key: 'ns', title: 'time', number: true, value: (row) => row.ns, format: duration, says: 'that lies in the selection' },
+      { key: 'bytes', title: 'bytes', number: true, value: (row) => row.bytes, format: bytes },
+    ];
+    this.table = new TableView<SummaryRow>({
+      columns,
+      order: { key: 'ns', down: true },
+      label: 'What is in the selection',
+      empty: 'Nothing lies in this stretch.',
+      filterable: true,
+      groups: (['kind', 'operator', 'module', 'file', 'site'] as const).map((name) => ({
+        name,
+        of: (row: SummaryRow) => this.groupOf(row, name),
+      })),
+      choose: (row) => actions.choose(row),
+    });
+    this.table.tool(exportButtons('selection', columns, () => this.table.visible()));
+    this.element = el('div', { class: 'wide' }, this.head, this.table.element, el('h3', {}, 'The whole run as a report'), this.reports);
+    state.on('selection', () => this.soon(0));
+    state.on('window', () => {
+      if (!state.selection) this.soon(350);
+    });
+  }
+
+  show(): void {
+    this.soon(0);
+  }
+
+  private soon(ms: number): void {
+    if (this.state.tab !== 'selection') return;
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => void this.ask(), ms);
+  }
+
+  private async ask(): Promise<void> {
+    const { state } = this;
+    if (!state.run) return;
+    const { selection, window } = state;
+    const begin = Math.max(selection?.begin ?? window.begin, 0);
+    const end = Math.max(selection?.end ?? window.end, begin + 1);
+    this.turn += 1;
+    const turn = this.turn;
+    const summary = await api
+      .summary(state.run.id, begin, end, selection?.tracks ?? undefined, state.hiddenShades())
+      .catch(() => null);
+    if (turn !== this.turn) return;
+    if (!summary) return fill(this.head, el('p', { class: 'nothing' }, 'No answer: the summary could not be asked for.'));
+    this.drawHead(summary);
+    this.table.set(summary.rows);
+    const { id } = state.run;
+    fill(this.reports, ...kReportFormats.map(([format, name]) => el('a', { href: api.reportAddress(id, format), download: true }, name)));
+  }
+
+  private drawHead(summary: Summary): void {
+    const { state, actions } = this;
+    const length = summary.to - summary.from;
+    const kinds = [...summary.kinds].sort((a, b) => b.ns - a.ns || b.count - a.count);
+    fill(
+      this.head,
+      el('h2', {}, `${state.selection ? 'Selected' : 'Shown'}: ${duration(length)}`),
+      el('p', { class: 'soft mono' }, `${moment(summary.from)} – ${moment(summary.to)} s`),
+      !state.selection && el('p', { class: 'soft' }, 'Drag over lanes to select an area.'),
+      !summary.exact && el('p', { class: 'soft' }, 'Single events of this stretch are no longer held: times at its ends are rounded.'),
+      el(
+        'table',
+        { class: 'kinds', 'aria-label': 'By kind' },
+        el('tbody', {}, ...kinds.map((kind) =>
+          el('tr', {}, el('td', {}, kindName(kind.kind)), el('td', { class: 'number' }, grouped(kind.count)), el('td', { class: 'number' }, kind.ns > 0 ? duration(kind.ns) : ''), el('td', { class: 'number' }, kind.ns > 0 ? percent(kind.ns / length) : ''), el('td', { class: 'number' }, kind.bytes > 0 ? bytes(kind.bytes) : '')),
+        )),
+      ),
+      el(
+        'p',
+        { class: 'row' },
+        state.selection !== null && el('button', { class: 'act', click: actions.zoom }, 'Zoom to it'),
+        el('button', { class: 'act', click: actions.compare }, 'Compare with another stretch'),
+        el('button', { class: 'act', click: actions.picture }, 'Save as PNG'),
+      ),
+    );
+  }
+
+  private under(row: SummaryRow): string {
+    const module = this.groupOf(row, 'module');
+    return module === '' || module === row.track ? kindName(row.kind) : `${kindName(row.kind)} · ${module}`;
+  }
+
+  private groupOf(row: SummaryRow, by: 'kind' | 'operator' | 'module' | 'file' | 'site'): string {
+    const { definitions, run } = this.state;
+    if (by === 'kind') return kindName(row.kind);
+    if (by === 'site') return definitions.nameOf(row.track, row.subject);
+    const site = row.track === 'casts' ? definitions.sites.get(row.subject) : definitions.uses.get(row.subject);
+    const region = row.track === 'regions' ? definitions.regions.get(row.subject) : undefined;
+    if (by === 'file') {
+      const file = site?.file ?? region?.file;
+      return file ? shortPath(file, run?.cwd ?? '') : '';
+    }
+    if (!site) return row.track;
+    return by === 'operator' ? shortOperator(site.operator ?? '') : (site.module ?? '');
+  }
+}

@@ -1,0 +1,101 @@
+// Every place that casts, with exact counts of the whole run.
+
+import { api } from '../api/client.ts';
+import type { Site, SiteCounts } from '../api/types.ts';
+import { shortDtype, shortOperator } from '../model/definitions.ts';
+import { bytes, duration, grouped, place, shortPath } from '../model/format.ts';
+import type { State } from '../model/state.ts';
+import type { Column } from '../model/table.ts';
+import { el } from './dom.ts';
+import { exportButtons } from './export.ts';
+import type { Panel } from './side.ts';
+import { TableView } from './table_view.ts';
+
+interface Row extends SiteCounts {
+  site: Site | undefined;
+}
+
+export class SitesPanel implements Panel {
+  readonly tab = 'sites';
+  readonly title = 'Sites';
+  readonly element: HTMLElement;
+  private readonly state: State;
+  private readonly table: TableView<Row>;
+  private counts: SiteCounts[] = [];
+  private stale = true;
+
+  constructor(state: State, choose: (site: number) => void) {
+    this.state = state;
+    const cwd = () => state.run?.cwd ?? '';
+    const columns: Column<Row>[] = [
+      {
+        key: 'site',
+        title: 'site',
+        value: (row) => nameOf(row),
+        under: (row) => [row.site?.module ?? '', row.site ? place(row.site, cwd()) : ''].filter((one) => one !== '').join(' · '),
+      },
+      { key: 'module', title: 'module', hidden: true, value: (row) => row.site?.module ?? '' },
+      { key: 'place', title: 'place', hidden: true, value: (row) => (row.site ? place(row.site, cwd()) : '') },
+      { key: 'casts', title: 'casts', number: true, value: (row) => row.casts, format: grouped },
+      { key: 'hits', title: 'hits', number: true, value: (row) => row.hits, format: grouped, says: 'served from the cache' },
+      { key: 'bytes', title: 'bytes', number: true, value: (row) => row.bytes, format: bytes, says: 'of the copies' },
+      { key: 'cpu_ns', title: 'CPU', number: true, value: (row) => row.cpu_ns, format: duration, says: 'CPU time of the casts' },
+    ];
+    this.table = new TableView<Row>({
+      columns,
+      order: { key: 'cpu_ns', down: true },
+      label: 'Sites',
+      empty: 'Nothing has been cast.',
+      filterable: true,
+      groups: [
+        { name: 'module', of: (row) => row.site?.module ?? '' },
+        { name: 'operator', of: (row) => row.site?.operator ?? '' },
+        { name: 'file', of: (row) => (row.site?.file ? shortPath(row.site.file, cwd()) : '') },
+        { name: 'cause', of: (row) => row.site?.cause ?? '' },
+        { name: 'dtypes', of: (row) => (row.site ? `${row.site.from} → ${row.site.to}` : '') },
+      ],
+      choose: (row) => choose(row.id),
+      chosen: (row) => this.state.event?.subject === row.id,
+    });
+    this.table.tool(exportButtons('sites', columns, () => this.table.visible()));
+    this.element = el('div', { class: 'wide' }, this.table.element);
+    state.on(['judgement', 'run'], () => {
+      this.stale = true;
+      if (state.tab === 'sites') this.show();
+    });
+    state.on('definitions', () => this.put());
+  }
+
+  private askedMs = -Infinity;
+
+  show(): void {
+    const { run, live } = this.state;
+    // A live run changes all the time: once in two seconds is enough to read.
+    if (!run || !this.stale || (live && performance.now() - this.askedMs < 2000)) return;
+    this.stale = false;
+    this.askedMs = performance.now();
+    api.sites(run.id).then(
+      (counts) => {
+        this.counts = counts;
+        this.put();
+      },
+      () => (this.stale = true),
+    );
+  }
+
+  private put(): void {
+    if (this.state.tab !== 'sites') return;
+    this.table.set(
+      this.counts
+        .filter((row) => row.casts + row.hits + row.passes > 0)
+        .map((row) => ({ ...row, site: this.state.definitions.sites.get(row.id) })),
+    );
+  }
+}
+
+function nameOf(row: Row): string {
+  const { site } = row;
+  if (!site) return `site ${row.id}`;
+  const what = `${site.operator ? shortOperator(site.operator) : site.cause} ${site.argument ?? ''}`.trim();
+  return `${what} ${shortDtype(site.from)}→${shortDtype(site.to)}`;
+}

@@ -1,0 +1,154 @@
+// The source with its casts in the margin: a file of the job, each line with what it cast.
+
+import { api } from '../api/client.ts';
+import type { SourceFile, SourceFileRow } from '../api/types.ts';
+import { counted, duration, grouped, shortPath } from '../model/format.ts';
+import type { State } from '../model/state.ts';
+import { el, fill, nothing } from './dom.ts';
+import type { Panel } from './side.ts';
+
+// A long file is put on the page in pieces, so that nothing stands still.
+const kLinesAtOnce = 300;
+
+export class SourcePanel implements Panel {
+  readonly tab = 'source';
+  readonly title = 'Source';
+  readonly element = el('div');
+  private readonly state: State;
+  private readonly chooseSites: (sites: number[]) => void;
+  private shown = '';
+  private turn = 0;
+
+  constructor(state: State, chooseSites: (sites: number[]) => void) {
+    this.state = state;
+    this.chooseSites = chooseSites;
+    state.on('judgement', () => {
+      if (state.tab === 'source' && !state.live) {
+        this.shown = '';
+        this.show();
+      }
+    });
+  }
+
+  show(): void {
+    const { run, source } = this.state;
+    if (!run) return;
+    const key = `${run.id} ${source ? `${source.file}:${source.line}` : ''}`;
+    if (key === this.shown && source !== null) return;
+    this.shown = key;
+    this.turn += 1;
+    const turn = this.turn;
+    const answer = source === null ? this.files(run.id, turn) : this.file(run.id, source.file, source.line, turn);
+    answer.catch(() => {
+      if (turn !== this.turn) return;
+      this.shown = '';
+      fill(this.element, this.back(), nothing('The source could not be asked for. Open this tab again to try once more.'));
+    });
+  }
+
+  private open(file: string | null): void {
+    this.state.source = file === null ? null : { file, line: null };
+    this.state.tell('tab');
+  }
+
+  private back(): HTMLElement {
+    return el('p', {}, el('button', { class: 'link', click: () => this.open(null) }, '‹ all files'));
+  }
+
+  private async files(run: string, turn: number): Promise<void> {
+    const files = await api.sourceFiles(run);
+    if (turn !== this.turn) return;
+    const cwd = this.state.run?.cwd ?? '';
+    const most = Math.max(1, ...files.map((file) => file.cpu_ns));
+    const line = (row: SourceFileRow) => {
+      const bar = el('i', { class: 'bar', 'aria-hidden': 'true' });
+      bar.style.width = `${(row.cpu_ns / most) * 100}%`;
+      return el(
+        'li',
+        {},
+        el('button', { class: 'link mono', title: row.file, click: () => this.open(row.file) }, shortPath(row.file, cwd)),
+        el('span', { class: 'soft number' }, `${counted(row.casts, 'cast', 'casts')} · ${duration(row.cpu_ns)}`),
+        bar,
+      );
+    };
+    fill(
+      this.element,
+      el('h2', {}, 'Files that cast'),
+      files.length === 0 ? nothing('No cast has a Python line so far.') : el('ul', { class: 'files' }, ...[...files].sort((a, b) => b.cpu_ns - a.cpu_ns).map(line)),
+    );
+  }
+
+  private async file(run: string, name: string, at: number | null, turn: number): Promise<void> {
+    const file = await api.sourceFile(run, name);
+    if (turn !== this.turn) return;
+    const cwd = this.state.run?.cwd ?? '';
+    const code = el('div', { class: 'code', role: 'table', 'aria-label': shortPath(name, cwd) });
+    fill(
+      this.element,
+      this.back(),
+      el('h2', { class: 'mono' }, shortPath(name, cwd)),
+      file.changed && el('p', { class: 'warn' }, 'This file has changed since the run: lines may not fit.'),
+      file.missing ? nothing('The file is not there any more, or was never readable here. Casts by line:') : null,
+      code,
+    );
+    this.addLines(code, file, this.linesOf(file), 0, at ?? firstLine(file), turn);
+  }
+
+  private linesOf(file: SourceFile): { line: number; text: string }[] {
+    if (file.lines.length > 0) return file.lines;
+    return Object.keys(file.casts).map(Number).sort((a, b) => a - b).map((line) => ({ line, text: '' }));
+  }
+
+  private addLines(code: HTMLElement, file: SourceFile, lines: SourceFile['lines'], from: number, at: number, turn: number): void {
+    if (turn !== this.turn) return;
+    const most = Math.max(1, ...Object.values(file.casts).map((one) => one.cpu_ns));
+    const piece = lines.slice(from, from + kLinesAtOnce);
+    for (const line of piece) code.append(this.line(file, line, most, line.line === at));
+    if (piece.some((line) => line.line === at)) code.querySelector('.here')?.scrollIntoView({ block: 'center' });
+    if (from + kLinesAtOnce < lines.length) requestAnimationFrame(() => this.addLines(code, file, lines, from + kLinesAtOnce, at, turn));
+  }
+
+  private line(file: SourceFile, { line, text }: { line: number; text: string }, most: number, here: boolean): HTMLElement {
+    const casts = file.casts[line];
+    const rules = file.findings[line] ?? [];
+    const margin = el('span', { class: 'margin', role: 'cell' });
+    if (casts) {
+      const button = el(
+        'button',
+        {
+          class: 'heat',
+          title: `${counted(casts.casts, 'cast', 'casts')}, ${grouped(casts.hits)} from the cache, ${duration(casts.cpu_ns)}: show in the timeline`,
+          click: () => this.chooseSites(casts.sites),
+        },
+        compact(casts.casts),
+      );
+      button.style.setProperty('--heat', `${Math.round((casts.cpu_ns / most) * 100)}%`);
+      margin.append(button);
+    }
+    return el(
+      'div',
+      { class: `line${here ? ' here' : ''}${casts ? ' casts' : ''}`, role: 'row' },
+      margin,
+      el('span', { class: 'line-number', role: 'cell' }, line),
+      el('code', { role: 'cell' }, text),
+      ...rules.map((rule) => el('button', { class: 'rule', click: () => this.state.openTab('findings'), title: 'a finding: see Findings' }, rule)),
+    );
+  }
+}
+
+/** Where to begin to read: the costliest line. */
+function firstLine(file: SourceFile): number {
+  let best = 0;
+  let most = -1;
+  for (const [line, casts] of Object.entries(file.casts))
+    if (casts.cpu_ns > most) {
+      most = casts.cpu_ns;
+      best = Number(line);
+    }
+  return best;
+}
+
+function compact(count: number): string {
+  if (count < 1e4) return grouped(count);
+  return count < 1e6 ? `${Math.round(count / 1e3)}k` : `${(count / 1e6).toFixed(1)}M`;
+}
