@@ -15,6 +15,9 @@ constexpr std::size_t kCoarse = 16;
 // Of so many subjects a chunk knows the totals, and an item's subject takes a byte.
 constexpr std::size_t kMostSubjects = 256;
 
+// How full a bucket is, is told in units of 2^shift ns, rounded up.
+constexpr unsigned shift_of(unsigned k) { return k > kShareBits ? k - kShareBits : 0; }
+
 // How many buckets of 2^k ns are not empty.
 std::size_t buckets_at(std::span<const Item> items, unsigned k) {
   std::int64_t n = 0, last = -1;  // times are never negative
@@ -129,26 +132,39 @@ void Chunk::add_levels(std::span<const Item> items) {
         filled[n++] = {number, bucket.ns};
     }
     filled.resize(n);
-    if (n * 2 <= levels_.back().n) add_level(k, filled);
+    if (n * 2 <= buckets_of(n_levels_ - std::size_t{1}).size()) add_level(k, filled);
   }
   buckets_.shrink_to_fit();
-  levels_.shrink_to_fit();
 }
 
 void Chunk::add_level(unsigned k, std::span<const Filled> filled) {
-  Level level;
-  level.k = static_cast<std::uint8_t>(k);
-  level.shift = static_cast<std::uint8_t>(k > kShareBits ? k - kShareBits : 0);
-  level.first = filled.front().number;
-  level.begin = static_cast<std::uint32_t>(buckets_.size());
-  level.n = static_cast<std::uint32_t>(filled.size());
+  const unsigned shift = shift_of(k);
+  const std::int64_t first = begin_ >> k;
   // Several instants may lie in the same ns: no bucket is more than full.
-  const std::uint64_t full = std::uint64_t{1} << (k - level.shift), round_up = (std::uint64_t{1} << level.shift) - 1;
+  const std::uint64_t full = std::uint64_t{1} << (k - shift), round_up = (std::uint64_t{1} << shift) - 1;
   for (const Filled& bucket : filled) {
-    const std::uint64_t busy = std::min((bucket.ns + round_up) >> level.shift, full);
-    buckets_.push_back({static_cast<std::uint16_t>(bucket.number - level.first), static_cast<std::uint16_t>(busy)});
+    const std::uint64_t busy = std::min((bucket.ns + round_up) >> shift, full);
+    buckets_.push_back({static_cast<std::uint16_t>(bucket.number - first), static_cast<std::uint16_t>(busy)});
   }
-  levels_.push_back(level);
+  levels_[n_levels_++].k = static_cast<std::uint8_t>(k);
+  levels_[n_levels_].begin = static_cast<std::uint16_t>(buckets_.size());
+}
+
+std::span<const Bucket> Chunk::buckets_of(std::size_t level) const {
+  return std::span(buckets_).subspan(levels_[level].begin,
+                                     levels_[level + 1].begin - std::size_t{levels_[level].begin});
+}
+
+std::size_t Chunk::level_for(unsigned k) const {
+  for (std::size_t level = n_levels_; level-- > 0;) {
+    if (levels_[level].k <= k) return level;
+  }
+  return n_levels_;
+}
+
+void Chunk::prefetch(unsigned k) const {
+  const std::size_t level = level_for(k);
+  if (level < n_levels_) __builtin_prefetch(&buckets_[levels_[level].begin]);
 }
 
 void Chunk::add_subjects(std::span<const Item> items) {
@@ -178,17 +194,19 @@ void Chunk::drop_items() {
 }
 
 void Chunk::drop_fine_levels() {
-  const auto coarse = std::find_if(levels_.begin(), levels_.end(), [](const Level& l) { return l.n <= kCoarse; });
-  if (coarse == levels_.end()) return;
-  levels_.erase(levels_.begin(), coarse);
-  const std::uint32_t dropped = levels_.front().begin;
-  buckets_ = std::vector<Bucket>(buckets_.begin() + dropped, buckets_.end());
-  levels_ = std::vector<Level>(levels_);
-  for (Level& level : levels_) level.begin -= dropped;
+  std::size_t dropped = 0;
+  while (dropped + 1 < n_levels_ && buckets_of(dropped).size() > kCoarse) ++dropped;
+  const std::uint16_t begin = levels_[dropped].begin;
+  buckets_ = std::vector<Bucket>(buckets_.begin() + begin, buckets_.end());
+  n_levels_ = static_cast<std::uint8_t>(n_levels_ - dropped);
+  for (std::size_t i = 0; i <= n_levels_; ++i) {
+    levels_[i] = levels_[i + dropped];
+    levels_[i].begin = static_cast<std::uint16_t>(levels_[i].begin - begin);
+  }
 }
 
 void Chunk::drop_levels() {
-  levels_ = {};
+  n_levels_ = 0;
   buckets_ = {};
   n_subjects_ = 0;
   for (Column* column : {&subjects_, &subject_counts_, &subject_ns_, &subject_bytes_}) *column = Column();
@@ -200,8 +218,8 @@ std::size_t Chunk::items_memory() const {
 }
 
 std::size_t Chunk::memory() const {
-  return sizeof(Chunk) + items_memory() + levels_.capacity() * sizeof(Level) + buckets_.capacity() * sizeof(Bucket) +
-         subjects_.memory() + subject_counts_.memory() + subject_ns_.memory() + subject_bytes_.memory();
+  return sizeof(Chunk) + items_memory() + buckets_.capacity() * sizeof(Bucket) + subjects_.memory() +
+         subject_counts_.memory() + subject_ns_.memory() + subject_bytes_.memory();
 }
 
 Item Chunk::item(std::size_t i) const {
@@ -238,11 +256,8 @@ bool Chunk::may_be_as_long(std::size_t block, std::int64_t ns) const {
 }
 
 void Chunk::paint(Painter& painter) const {
-  const Level* fits = nullptr;
-  for (const Level& level : levels_) {
-    if (level.k <= painter.grid().k) fits = &level;
-  }
-  if (fits != nullptr) return paint_level(*fits, painter);
+  const std::size_t level = level_for(painter.grid().k);
+  if (level < n_levels_) return paint_level(level, painter);
   return has_items_ ? paint_items(painter) : paint_coarse(painter);
 }
 
@@ -255,24 +270,30 @@ void Chunk::paint_items(Painter& painter) const {
   }
 }
 
-void Chunk::paint_level(const Level& level, Painter& painter) const {
+void Chunk::paint_level(std::size_t level, Painter& painter) const {
   const Grid& grid = painter.grid();
+  const unsigned k = levels_[level].k;
   // In buckets of this level, counted from the window's begin.
-  const std::int64_t first = level.first - (grid.first >> level.k);
-  const std::int64_t end = static_cast<std::int64_t>(grid.columns) << (grid.k - level.k);
-  const auto all = std::span(buckets_).subspan(level.begin, level.n);
-  const auto from = std::partition_point(all.begin(), all.end(), [&](const Bucket& b) { return first + b.index < 0; });
-  const auto to = std::partition_point(from, all.end(), [&](const Bucket& b) { return first + b.index < end; });
-  painter.add_buckets(std::span(from, to), first, grid.k - level.k, level.shift);
+  const std::int64_t first = (begin_ >> k) - (grid.first >> k);
+  const std::int64_t end = static_cast<std::int64_t>(grid.columns) << (grid.k - k);
+  std::span<const Bucket> seen = buckets_of(level);
+  const auto cut = [&](std::int64_t at) {
+    const auto before = [&](const Bucket& bucket) { return first + bucket.index < at; };
+    return static_cast<std::size_t>(std::partition_point(seen.begin(), seen.end(), before) - seen.begin());
+  };
+  // Few chunks lie at the window's ends.
+  if (covered_to_ > grid.end()) seen = seen.first(cut(end));
+  if (begin_ < grid.first) seen = seen.subspan(cut(0));
+  painter.add_buckets(seen, first, grid.k - k, shift_of(k));
 }
 
 void Chunk::paint_coarse(Painter& painter) const {
-  if (levels_.empty()) return painter.spread(begin_, covered_to_, busy_);
-  const Level& level = levels_.front();
-  for (std::uint32_t i = level.begin; i < level.begin + level.n; ++i) {
-    const std::int64_t begin = (level.first + buckets_[i].index) << level.k;
-    const std::int64_t end = begin + (std::int64_t{1} << level.k);
-    const auto ns = static_cast<std::uint64_t>(buckets_[i].busy) << level.shift;
+  if (n_levels_ == 0) return painter.spread(begin_, covered_to_, busy_);
+  const unsigned k = levels_[0].k;
+  for (const Bucket& bucket : buckets_of(0)) {
+    const std::int64_t begin = ((begin_ >> k) + bucket.index) << k;
+    const std::int64_t end = begin + (std::int64_t{1} << k);
+    const auto ns = static_cast<std::uint64_t>(bucket.busy) << shift_of(k);
     painter.spread(std::max(begin, begin_), std::min(end, covered_to_), ns);
   }
 }

@@ -6,6 +6,7 @@
 // are events, and the coarsest kept level that is fine enough has at most twice the buckets that are needed.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -62,17 +63,18 @@ class Chunk {
   static constexpr std::size_t kBlock = 64;
 
   void paint(Painter&) const;
+  void prefetch(unsigned k) const;  // what a picture of columns of 2^k ns will read
   // Only the items of some subjects; only with has_items.
   template <typename Wanted>
   void paint_some(Painter& painter, const Wanted& wanted) const;
 
  private:
   struct Level {
-    std::uint8_t k = 0;
-    std::uint8_t shift = 0;          // busy is in units of 2^shift ns, rounded up
-    std::int64_t first = 0;          // number of the first bucket: its begin >> k
-    std::uint32_t begin = 0, n = 0;  // in buckets_
+    std::uint8_t k;
+    std::uint16_t begin;  // in buckets_, until that of the next one
   };
+  // Each has at most half as many buckets as the one before: 1024, 512, … 1.
+  static constexpr std::size_t kMostLevels = 11;
   struct Filled {  // a bucket that is being made
     std::int64_t number;
     std::uint64_t ns;
@@ -81,19 +83,24 @@ class Chunk {
   void add_level(unsigned k, std::span<const Filled> filled);
   void add_subjects(std::span<const Item> items);
   void paint_items(Painter&) const;
-  void paint_level(const Level&, Painter&) const;
+  std::size_t level_for(unsigned k) const;  // the coarsest that is fine enough; n_levels_ = none
+  std::span<const Bucket> buckets_of(std::size_t level) const;
+  void paint_level(std::size_t level, Painter&) const;
   void paint_coarse(Painter&) const;
 
-  std::int64_t begin_, covered_to_;
-  std::size_t count_;
-  std::uint64_t busy_ = 0;
+  // What most pictures need comes first: it is fetched from all over the memory.
+  const std::int64_t begin_;
+  std::uint8_t n_levels_ = 0;
   bool has_items_ = true;
+  std::array<Level, kMostLevels + 1> levels_ = {};  // finest first; behind the last one where it ends
+  std::vector<Bucket> buckets_;
+  const std::int64_t covered_to_;
+  const std::size_t count_;
+  std::uint64_t busy_ = 0;
   Sum sum_;
   Column begins_, durations_, bytes_and_flags_;
   Column whose_;  // of each item the place in subjects_; where there are too many, the subject
   std::unique_ptr<std::uint8_t[]> longest_;  // bits of the longest duration in each block; null: all are instants
-  std::vector<Level> levels_;                // finest first
-  std::vector<Bucket> buckets_;
   std::size_t n_subjects_ = 0;
   Column subjects_, subject_counts_, subject_ns_, subject_bytes_;
 };

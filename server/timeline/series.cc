@@ -114,6 +114,7 @@ void Series::paint(Painter& painter, const Wanted& wanted) const {
   const Grid& grid = painter.grid();
   for (std::size_t part = first_part(grid.first); part < heads_.size() && heads_[part].begin < grid.end(); ++part) {
     const Head& head = heads_[part];
+    fetch_ahead(part, grid.k);
     const Wanted::Some some = wanted.all() ? Wanted::Some::kAll : wanted.of(*head.chunk);
     if (some == Wanted::Some::kNone) continue;
     // Of what is no longer held one by one nobody knows which part is wanted: it may be any.
@@ -130,6 +131,13 @@ void Series::paint(Painter& painter, const Wanted& wanted) const {
     paint_tail(painter);
   else
     paint_wanted_tail(painter, wanted);
+}
+
+// Chunks lie all over the memory, and a picture of a long run reads a little of each.
+void Series::fetch_ahead(std::size_t part, unsigned k) const {
+  constexpr std::size_t kFar = 6, kNear = 3;
+  if (part + kFar < heads_.size()) __builtin_prefetch(heads_[part + kFar].chunk.get());
+  if (part + kNear < heads_.size()) heads_[part + kNear].chunk->prefetch(k);
 }
 
 void Series::paint_wanted_tail(Painter& painter, const Wanted& wanted) const {

@@ -81,6 +81,7 @@ class Series {
   std::size_t first_touching(std::size_t part, std::int64_t time) const;
   Wanted::Some wanted(std::size_t part, const Wanted&) const;
   void seal(Holdings&);
+  void fetch_ahead(std::size_t part, unsigned k) const;
   void paint_tail(Painter&) const;
   void paint_wanted_tail(Painter&, const Wanted&) const;
   std::size_t own_memory() const;
