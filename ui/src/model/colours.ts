@@ -16,11 +16,11 @@ export const kBackground: Record<Theme, Rgb> = { light: [255, 255, 255], dark: [
 const blue: Pair = [[0, 98, 164], [78, 165, 228]];
 const vermillion: Pair = [[188, 74, 0], [240, 125, 52]];
 const green: Pair = [[0, 130, 96], [38, 186, 143]];
-const yellow: Pair = [[140, 118, 0], [236, 216, 74]];
+const yellow: Pair = [[126, 106, 0], [236, 216, 74]];
 const purple: Pair = [[176, 82, 136], [219, 142, 185]];
-const sky: Pair = [[33, 128, 176], [124, 200, 242]];
-const orange: Pair = [[176, 110, 0], [236, 170, 40]];
-const slate: Pair = [[104, 118, 134], [134, 148, 164]];
+const sky: Pair = [[28, 118, 166], [124, 200, 242]];
+const orange: Pair = [[162, 100, 0], [236, 170, 40]];
+const slate: Pair = [[100, 114, 130], [134, 148, 164]];
 const pale: Pair = [[132, 142, 153], [104, 114, 126]];
 const faint: Pair = [[138, 147, 157], [95, 104, 115]];
 
