@@ -17,8 +17,8 @@ struct Selection {
 
 // Which events are meant. Pointers outlive the call; null = all.
 struct Filter {
-  std::vector<std::uint32_t> tracks;  // empty = all
-  std::vector<std::uint8_t> hidden;   // shades
+  std::vector<std::uint32_t> tracks = {};  // empty = all
+  std::vector<std::uint8_t> hidden = {};   // shades
   const Selection* found = nullptr;
 };
 

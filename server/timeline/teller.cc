@@ -29,8 +29,10 @@ void Teller::feed(const Numbers& numbers, std::uint32_t process, std::uint32_t l
   Process& fed = processes_[process];
   if (!fed.cache.begun()) fed.cache.begin(std::clamp<std::int64_t>(fed.begin, 0, kLatestTime));
   Place place{numbers, process, lane, fed, fed.lanes[lane]};
+  const std::size_t before = fed.cache.memory();
   for (const lanes::Event& event : events) tell(place, event);
   events_ += events.size();
+  holdings_.changed(before, fed.cache.memory());
   holdings_.fit();
 }
 
@@ -83,7 +85,7 @@ std::size_t Teller::memory() const {
   std::size_t bytes = holdings_.memory() + rows_.size() * sizeof(Row);
   for (const Row& row : rows_) bytes += row.series.size() * (sizeof(Series) + sizeof(void*));
   for (const auto& [id, process] : processes_) {
-    bytes += sizeof(Process) + process.lanes.size() * sizeof(Lane) + process.cache.memory();
+    bytes += sizeof(Process) + process.lanes.size() * sizeof(Lane);
     const auto of = [](const Numbered& numbers) { return numbers.capacity() * (sizeof(Numbered::value_type) + 1); };
     bytes += of(process.regions) + of(process.uses);
     for (const Numbered& sites : process.sites) bytes += of(sites);

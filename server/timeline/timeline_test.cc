@@ -1,0 +1,313 @@
+#include "server/timeline/timeline.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "server/timeline/test_events.h"
+#include "server/timeline/test_oracle.h"
+#include "server/timeline/test_picture.h"
+
+namespace castscope::timeline {
+namespace {
+
+using Site = TestNumbers::SiteId;
+using Region = TestNumbers::RegionId;
+
+class TimelineTest : public ::testing::Test {
+ protected:
+  std::uint32_t track(TrackKind kind, std::uint32_t depth = 0, std::uint32_t process = 1) const {
+    for (const Track& track : timeline_.tracks()) {
+      if (track.kind == kind && track.depth == depth && track.process == process) return track.id;
+    }
+    return 0;
+  }
+  // "down@10-15 hit@20": all of a track, open ones with a plus.
+  std::string told(TrackKind kind, std::uint32_t depth = 0) const {
+    std::string text;
+    NeighbourQuery query{.at = -1, .filter = {.tracks = {track(kind, depth)}}};
+    while (const auto found = timeline_.neighbour(query)) {
+      text.append(text.empty() ? "" : " ").append(name(found->shade.kind)).append("@");
+      text += std::to_string(found->begin);
+      if (found->end > found->begin) text += "-" + std::to_string(found->end);
+      if (found->open) text += "+";
+      query.at = found->begin;
+    }
+    return text;
+  }
+  ReadPicture picture(std::int64_t from, std::int64_t to, std::uint32_t pixels) const {
+    return ReadPicture(timeline_.picture({.from = from, .to = to, .pixels = pixels, .counters = true}));
+  }
+
+  Timeline timeline_;
+  Telling tell_{timeline_};
+};
+
+TEST_F(TimelineTest, CastsAreIntervalsHitsAndPassesInstants) {
+  tell_.cast(10, 15, Site::kDownSite)
+      .hit(20, Site::kWeightSite)
+      .pass(25, Site::kWeightSite)
+      .cast(30, 31, Site::kUpSite);
+  tell_.cast(40, 44, Site::kSameSite);
+  EXPECT_EQ(told(TrackKind::kCasts), "down@10-15 hit@20 pass@25 up@30-31 same@40-44");
+}
+
+TEST_F(TimelineTest, OfNestedRegionsTheInnermostIsShown) {
+  tell_.enter(10, Region::kOnRegion).enter(20, Region::kOffRegion).exit(30, Region::kOffRegion);
+  tell_.exit(40, Region::kOnRegion);
+  EXPECT_EQ(told(TrackKind::kRegions), "region@10-20 region_off@20-30 region@30-40");
+  const Summary summary = timeline_.summary({.from = 0, .to = 100});
+  EXPECT_THAT(summary.kinds,
+              testing::ElementsAre(KindSum{ShadeKind::kRegion, 1, 20, 0}, KindSum{ShadeKind::kRegionOff, 1, 10, 0}));
+}
+
+TEST_F(TimelineTest, AnEndWhoseBeginIsNotKnownEndsNothing) {
+  tell_.exit(5, Region::kOnRegion).enter(10, Region::kOnRegion).exit(20, Region::kOffRegion).hit(30, Site::kWeightSite);
+  EXPECT_EQ(told(TrackKind::kRegions), "region@10-30+");
+}
+
+TEST_F(TimelineTest, WhatIsOpenGoesOnToTheNewestTimeOfAnyLane) {
+  tell_.step(5, 1).enter(10, Region::kOnRegion).lane(2).hit(90, Site::kWeightSite);
+  EXPECT_EQ(told(TrackKind::kRegions), "region@10-90+");
+  EXPECT_EQ(told(TrackKind::kSteps), "step@5-90+");
+}
+
+TEST_F(TimelineTest, AtAGapWhatIsOpenEndsAtTheLastTimeTold) {
+  tell_.step(5, 1).enter(10, Region::kOnRegion).hit(30, Site::kWeightSite).lane(2).hit(50, Site::kWeightSite);
+  timeline_.gap(1);
+  tell_.lane(1).hit(90, Site::kWeightSite);
+  EXPECT_EQ(told(TrackKind::kRegions), "region@10-30");
+  EXPECT_EQ(told(TrackKind::kSteps), "step@5-50");
+}
+
+TEST_F(TimelineTest, TheEndOfOneProcessLeavesAnotherOpen) {
+  Telling other(timeline_, 2);
+  tell_.step(5, 1).hit(50, Site::kWeightSite);
+  other.step(6, 1);
+  timeline_.end(1);
+  other.hit(70, Site::kWeightSite);
+  EXPECT_EQ(told(TrackKind::kSteps), "step@5-50");
+  EXPECT_TRUE(timeline_.event_at(track(TrackKind::kSteps, 0, 2), 60, 0)->open);
+  timeline_.end();
+  EXPECT_FALSE(timeline_.event_at(track(TrackKind::kSteps, 0, 2), 60, 0)->open);
+}
+
+TEST_F(TimelineTest, AThreadThatTakesTheLaneEndsItsRegions) {
+  tell_.enter(10, Region::kOnRegion).mark(lanes::EventKind::kThread, 20).hit(30, Site::kWeightSite);
+  EXPECT_EQ(told(TrackKind::kRegions), "region@10-20");
+}
+
+TEST_F(TimelineTest, AStepLastsUntilTheNextAndIsDeepWhereThatBegan) {
+  tell_.step(10, 1).step(20, 2).deep(21).step(30, 3);
+  EXPECT_EQ(told(TrackKind::kSteps), "step@10-20 step_deep@20-30 step@30+");
+}
+
+TEST_F(TimelineTest, MarksAreInstantsWithTheirFact) {
+  tell_.clear(10, 64).mark(lanes::EventKind::kOptimizer, 20, 7).mark(lanes::EventKind::kScaler, 30);
+  tell_.mark(lanes::EventKind::kBackward, 40, 8).mark(lanes::EventKind::kValues, 50, 3);
+  EXPECT_EQ(told(TrackKind::kMarks), "clear@10 optimizer@20 scaler@30 backward@40 values@50");
+  EXPECT_EQ(timeline_.event_at(track(TrackKind::kMarks), 20, 0)->subject, 7u);
+  EXPECT_EQ(timeline_.event_at(track(TrackKind::kMarks), 50, 0)->subject, 0u);
+  EXPECT_EQ(timeline_.event_at(track(TrackKind::kMarks), 10, 0)->bytes, 64u);
+}
+
+TEST_F(TimelineTest, OperatorsAreToldWhenTheyEndAndKeepTheirDepth) {
+  tell_.cast(12, 14, Site::kDownSite).operate(11, 15, 1, 1).operate(16, 18, 2, 1).operate(10, 20, 1);
+  EXPECT_EQ(told(TrackKind::kOperators), "operator@10-20");
+  EXPECT_EQ(told(TrackKind::kOperators, 1), "operator@11-15 operator@16-18");
+  EXPECT_EQ(timeline_.event_at(track(TrackKind::kOperators, 1), 17, 0)->shade.dtype, kFloat);
+}
+
+TEST_F(TimelineTest, TimesNeverGoBackWithinALane) {
+  tell_.cast(10, 40, Site::kDownSite).hit(20, Site::kWeightSite).lane(2).hit(5, Site::kWeightSite);
+  EXPECT_EQ(told(TrackKind::kCasts), "down@10-40 hit@40");
+}
+
+TEST_F(TimelineTest, TimesCountFromTheBeginOfTheProcess) {
+  timeline_.process_begin(1, 1000);
+  tell_.hit(5, Site::kWeightSite);
+  EXPECT_EQ(told(TrackKind::kCasts), "hit@1005");
+  EXPECT_EQ(timeline_.progress().begin, 1005);
+}
+
+TEST_F(TimelineTest, TimesThatNobodyCanMeanStayInBounds) {
+  lanes::Event late = event(lanes::EventKind::kCast, INT64_MAX, TestNumbers::local(1, Site::kDownSite));
+  late.duration = UINT32_MAX;
+  late.bytes = UINT64_MAX;
+  timeline_.process_begin(1, INT64_MAX);
+  tell_.tell(late).tell(event(lanes::EventKind::kStep, INT64_MAX)).tell(late);
+  EXPECT_LE(timeline_.progress().newest, kLatestTime);
+  picture(INT64_MIN, INT64_MAX, 4096);
+  picture(INT64_MAX, INT64_MIN, 0);
+  timeline_.summary({.from = INT64_MIN, .to = INT64_MAX});
+  timeline_.event_at(1, INT64_MAX, INT64_MAX);
+  timeline_.event_at(1, INT64_MIN, INT64_MAX);
+}
+
+TEST_F(TimelineTest, WhatANumberMeansMayNotBeKnown) {
+  tell_.cast(10, 12, 99).hit(20, 99).enter(30, 99).exit(40, 99).operate(41, 42, 99);
+  EXPECT_EQ(told(TrackKind::kCasts), "same@10-12 hit@20");
+  EXPECT_EQ(timeline_.event_at(track(TrackKind::kCasts), 10, 0)->subject, 0u);
+  EXPECT_EQ(told(TrackKind::kRegions), "region@30-40");
+  EXPECT_EQ(told(TrackKind::kOperators), "operator@41-42");
+}
+
+TEST_F(TimelineTest, TracksAreInTheOrderTheyAreShown) {
+  tell_.lane(2)
+      .cast(1, 2, 1)
+      .lane(1)
+      .operate(5, 6, 1, 1)
+      .operate(4, 7, 1)
+      .cast(8, 9, 1)
+      .enter(10, 1)
+      .clear(11, 1)
+      .step(12, 1);
+  std::string order;
+  for (const Track& track : timeline_.tracks()) {
+    order += std::to_string(track.lane) + std::string(name(track.kind)) + std::to_string(track.depth) + " ";
+  }
+  EXPECT_EQ(order, "0steps0 1marks0 1regions0 1operators0 1operators1 1casts0 2casts0 ");
+}
+
+TEST_F(TimelineTest, TheNearestEventIsFoundWithinReach) {
+  tell_.step(5, 3).enter(8, Region::kHalfRegion).cast(10, 20, Site::kDownSite, 64, true).cast(30, 40, Site::kUpSite);
+  const std::uint32_t casts = track(TrackKind::kCasts);
+  const auto found = timeline_.event_at(casts, 24, 4);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->begin, 10);
+  EXPECT_EQ(found->bytes, 64u);
+  EXPECT_TRUE(found->kept);
+  EXPECT_EQ(found->step, 3u);
+  EXPECT_EQ(found->region, Region::kHalfRegion);
+  EXPECT_EQ(timeline_.event_at(casts, 26, 4)->begin, 30);
+  EXPECT_FALSE(timeline_.event_at(casts, 24, 3));
+  EXPECT_FALSE(timeline_.event_at(casts + 99, 24, 3));
+}
+
+TEST_F(TimelineTest, NeighboursOfASubjectOrOfWhatIsFound) {
+  for (int i = 0; i < 5000; ++i) tell_.cast(i * 10, i * 10 + 5, i % 1000 == 999 ? Site::kUpSite : Site::kDownSite);
+  const std::uint32_t casts = track(TrackKind::kCasts);
+  NeighbourQuery query{.at = 9990, .subject = Site::kUpSite, .filter = {.tracks = {casts}}};
+  EXPECT_EQ(timeline_.neighbour(query)->begin, 19990);
+  query.next = false;
+  query.at = 19990;
+  EXPECT_EQ(timeline_.neighbour(query)->begin, 9990);
+  Selection found;
+  found.sites = {false, false, true};
+  query = {.at = 20000, .filter = {.found = &found}};
+  EXPECT_EQ(timeline_.neighbour(query)->begin, 29990);
+  query.at = 49990;
+  EXPECT_FALSE(timeline_.neighbour(query));
+}
+
+TEST_F(TimelineTest, TheCacheHoldsWhatWasKeptUntilItIsCleared) {
+  tell_.cast(100, 200, 1, 1000, true).cast(200, 300, 1, 500, false).cast(300, 400, 1, 3000, true).clear(600, 4000);
+  tell_.cast(700, 800, 1, 2000, true).hit(1000, 4);
+  const ReadPicture seen = picture(0, 1024, 1024 / 64);
+  ASSERT_EQ(seen.counters.size(), 1u);
+  const ReadCounter& counter = seen.counters.at(1);
+  EXPECT_EQ(counter.top, 4000);
+  const auto bytes = [&](std::int64_t time) {
+    return static_cast<int>(counter.values[static_cast<std::size_t>(time / 64)] * counter.top / kTop + 0.5);
+  };
+  EXPECT_EQ(bytes(70), 0);
+  EXPECT_EQ(bytes(260), 1000);
+  EXPECT_EQ(bytes(450), 4000);
+  EXPECT_EQ(bytes(600), 4000);
+  EXPECT_EQ(bytes(650), 0);
+  EXPECT_EQ(bytes(900), 2000);
+}
+
+TEST_F(TimelineTest, AfterAGapTheCacheIsNotKnownUntilItIsCleared) {
+  tell_.cast(100, 200, 1, 1000, true);
+  timeline_.gap(1);
+  tell_.cast(300, 400, 1, 1000, true).clear(600, 5000).hit(1000, 4);
+  const ReadPicture seen = picture(0, 1024, 1024 / 64);
+  EXPECT_EQ(seen.counters.at(1).values[400 / 64], kNotKnown);
+  EXPECT_EQ(seen.counters.at(1).values[600 / 64], kTop);
+  EXPECT_EQ(seen.counters.at(1).values[700 / 64], 0);
+}
+
+TEST_F(TimelineTest, TheHeaderTellsHowFarThePictureIs) {
+  tell_.cast(100, 200, 1);
+  const std::string text = timeline_.picture({.from = 0,
+                                              .to = 1000,
+                                              .pixels = 10,
+                                              .live = true,
+                                              .loading = true,
+                                              .now = 500,
+                                              .definitions = 3,
+                                              .judgement = 4});
+  const PictureHeader header = ReadPicture(text).header;
+  EXPECT_EQ(header.newest, 200);
+  EXPECT_EQ(header.behind_ns, 300);
+  EXPECT_EQ(header.events, 1u);
+  EXPECT_EQ(header.flags, kLive | kLoading);
+  EXPECT_EQ(header.definitions, 3u);
+  EXPECT_EQ(header.judgement, 4u);
+  const std::uint64_t before = header.revision;
+  tell_.hit(300, 4);
+  EXPECT_GT(picture(0, 1000, 10).header.revision, before);
+}
+
+TEST_F(TimelineTest, OnlyTheTracksAskedForAreDrawn) {
+  tell_.enter(5, 1).cast(10, 20, 1);
+  const std::uint32_t casts = track(TrackKind::kCasts);
+  const ReadPicture seen(timeline_.picture({.from = 0, .to = 100, .pixels = 10, .filter = {.tracks = {casts}}}));
+  EXPECT_THAT(seen.tracks, testing::ElementsAre(testing::Key(casts)));
+}
+
+TEST(ShadesOfTimeline, RunOutIntoPlainOnesOfTheSameKind) {
+  Timeline timeline;
+  class Many final : public Numbers {
+   public:
+    const store::Site* site(std::uint32_t, std::uint32_t local) const override {
+      site_.id = local;
+      site_.to = static_cast<std::uint8_t>(local % 46);
+      site_.cause = static_cast<lanes::Cause>(local / 46 % 10);
+      return &site_;
+    }
+    const store::Region* region(std::uint32_t, std::uint32_t) const override { return nullptr; }
+    const store::OperatorUse* operator_use(std::uint32_t, std::uint32_t) const override { return nullptr; }
+    std::uint32_t fact(std::uint32_t, std::uint32_t) const override { return 0; }
+    mutable store::Site site_;
+  } numbers;
+  for (std::uint32_t i = 1; i <= 460; ++i) {
+    const lanes::Event made = event(lanes::EventKind::kHit, i, i);
+    timeline.feed(numbers, 1, 1, std::span(&made, 1));
+  }
+  EXPECT_LE(timeline.shades().size(), 255u);
+  const auto last = timeline.event_at(1, 460, 0);
+  EXPECT_EQ(last->shade.kind, ShadeKind::kHit);
+  EXPECT_EQ(last->shade.dtype, kNoDtype);
+}
+
+TEST(ThreadsOfTimeline, AskWhileOneFeeds) {
+  Timeline timeline({.bytes = 200'000});
+  std::atomic<bool> done = false;
+  std::vector<std::thread> askers;
+  for (int i = 0; i < 2; ++i) {
+    askers.emplace_back([&] {
+      std::uint64_t revision = 0;
+      do {
+        const ReadPicture seen(timeline.picture({.from = 0, .to = 1'000'000, .pixels = 300, .counters = true}));
+        EXPECT_GE(seen.header.revision, revision);
+        revision = seen.header.revision;
+        timeline.summary({.from = 1000, .to = 500'000});
+        timeline.neighbour({.at = 1000});
+        timeline.tracks();
+        timeline.event_at(1, 5000, 100);
+      } while (!done);
+    });
+  }
+  Chance chance(timeline, 1, 5);
+  for (int i = 0; i < 30; ++i) chance.go_on(static_cast<std::uint32_t>(i % 3 + 1), 1000);
+  done = true;
+  for (std::thread& asker : askers) asker.join();
+  EXPECT_GE(timeline.progress().events, 30'000u);
+}
+
+}  // namespace
+}  // namespace castscope::timeline
