@@ -13,10 +13,7 @@ std::string text_attribute(const PythonApi& api, PyObject* object, const char* n
     api.clear_error();
     return {};
   }
-  std::ptrdiff_t size = 0;
-  const char* text = api.utf8(value, &size);
-  if (text == nullptr) api.clear_error();
-  std::string result(text == nullptr ? "" : text, text == nullptr ? 0 : static_cast<std::size_t>(size));
+  std::string result = text_of(api, value);
   api.dec_ref(value);
   return result;
 }

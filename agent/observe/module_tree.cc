@@ -60,14 +60,8 @@ class Walk {
     std::ptrdiff_t at = 0;
     while (children != nullptr && is_dict(api_, children) && api_.dict_next(children, &at, &key, &value) != 0) {
       if (value == api_.none) continue;
-      std::ptrdiff_t size = 0;
-      const char* text = api_.utf8(key, &size);
-      if (text == nullptr) {
-        api_.clear_error();
-        continue;
-      }
-      const std::string_view name(text, static_cast<std::size_t>(size));
-      tree.shape = mix(tree.shape, reinterpret_cast<std::uint64_t>(value), std::hash<std::string_view>()(name));
+      const std::string name = text_of(api_, key);
+      tree.shape = mix(tree.shape, reinterpret_cast<std::uint64_t>(value), std::hash<std::string>()(name));
       const std::size_t length = node.length + 1 + name.size();
       if (length > kLongestPath) continue;
       std::string path;

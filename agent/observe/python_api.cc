@@ -112,6 +112,8 @@ bool load_python_api(PythonApi& a) {
   ok &= resolve(a.code_line, "PyCode_Addr2Line");
   ok &= resolve(a.get_attribute, "PyObject_GetAttrString");
   ok &= resolve(a.utf8, "PyUnicode_AsUTF8AndSize");
+  ok &= resolve(a.encoded, "PyUnicode_AsEncodedString");
+  ok &= resolve(a.bytes, "PyBytes_AsStringAndSize");
   ok &= resolve(a.clear_error, "PyErr_Clear");
   ok &= resolve(a.error_occurred, "PyErr_Occurred");
   ok &= resolve(a.generic_dict, "PyObject_GenericGetDict");
@@ -135,6 +137,20 @@ bool load_python_api(PythonApi& a) {
   if (!ok || !has_lasti || a.major != 3 || a.free_threaded || !layout_of(a.minor, a.frame)) return false;
   a.code_bytes = static_cast<std::size_t>(read_at<std::ptrdiff_t>(a.code_type, 32));  // tp_basicsize
   return true;
+}
+
+std::string text_of(const PythonApi& api, PyObject* string) {
+  std::ptrdiff_t size = 0;
+  if (const char* text = api.utf8(string, &size)) return {text, static_cast<std::size_t>(size)};
+  api.clear_error();
+  // Both names are known to CPython itself: no codec of Python's is asked.
+  PyObject* escaped = api.encoded(string, "utf-8", "backslashreplace");
+  char* bytes = nullptr;
+  std::string text;
+  if (escaped != nullptr && api.bytes(escaped, &bytes, &size) == 0) text.assign(bytes, static_cast<std::size_t>(size));
+  if (escaped != nullptr) api.dec_ref(escaped);
+  if (text.empty()) api.clear_error();
+  return text;
 }
 
 const PyThread* lasting_thread(const PythonApi& api) {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace castscope::observe {
 
@@ -38,13 +39,15 @@ struct PythonApi {
   void (*gil_release)(int);
   void (*inc_ref)(PyObject*);
   void (*dec_ref)(PyObject*);
-  PyObject* (*current_frame)();                        // PyEval_GetFrame, borrowed
-  PyObject* (*frame_code)(PyObject*);                  // PyFrame_GetCode, new
-  PyObject* (*frame_back)(PyObject*);                  // PyFrame_GetBack, new
-  int (*frame_lasti)(PyObject*);                       // PyFrame_GetLasti, 3.11+
-  int (*code_line)(PyObject*, int);                    // PyCode_Addr2Line(code, byte offset)
-  PyObject* (*get_attribute)(PyObject*, const char*);  // new
-  const char* (*utf8)(PyObject*, std::ptrdiff_t*);     // PyUnicode_AsUTF8AndSize
+  PyObject* (*current_frame)();                               // PyEval_GetFrame, borrowed
+  PyObject* (*frame_code)(PyObject*);                         // PyFrame_GetCode, new
+  PyObject* (*frame_back)(PyObject*);                         // PyFrame_GetBack, new
+  int (*frame_lasti)(PyObject*);                              // PyFrame_GetLasti, 3.11+
+  int (*code_line)(PyObject*, int);                           // PyCode_Addr2Line(code, byte offset)
+  PyObject* (*get_attribute)(PyObject*, const char*);         // new
+  const char* (*utf8)(PyObject*, std::ptrdiff_t*);            // PyUnicode_AsUTF8AndSize
+  PyObject* (*encoded)(PyObject*, const char*, const char*);  // PyUnicode_AsEncodedString, new
+  int (*bytes)(PyObject*, char**, std::ptrdiff_t*);           // PyBytes_AsStringAndSize
   void (*clear_error)();
   PyObject* (*error_occurred)();
   PyObject* (*generic_dict)(PyObject*, void*);     // PyObject_GenericGetDict, new
@@ -80,6 +83,10 @@ const char* python_version();
 // readable as long as the program runs; nullptr for every other, whose memory ends with its thread. Asking for it at
 // every cast costs 4 ns.
 const PyThread* lasting_thread(const PythonApi& api);
+
+// A string of Python as UTF-8. Half a surrogate pair in it, which stands for a byte in the name of a file, becomes
+// "\udce9" as Python writes it: a name with such a byte is still a name. "" for what is no string.
+std::string text_of(const PythonApi& api, PyObject* string);
 
 template <typename T>
 T read_at(const void* base, std::size_t offset) {
