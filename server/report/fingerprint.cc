@@ -6,6 +6,7 @@
 #include <map>
 
 #include "absl/strings/ascii.h"
+#include "server/rules/places.h"
 
 namespace castscope::report {
 namespace {
@@ -32,7 +33,9 @@ std::string identity(const store::Finding& finding, const store::SourceLines& so
 
 }  // namespace
 
-std::string portable_path(std::string_view file, std::string_view project) {
+std::string portable_path(std::string_view name, std::string_view project) {
+  const std::string path = rules::plain_path(name);
+  const std::string_view file = path;
   while (project.ends_with('/')) project.remove_suffix(1);
   // First: an environment often lies in the job's own folder.
   for (const std::string_view folder : {"/site-packages/", "/dist-packages/"}) {

@@ -75,6 +75,15 @@ TEST(PortablePathTest, OfTheJobOfAPackageOfNeither) {
   EXPECT_EQ(portable_path("/jobs/train.py", "/job"), "/jobs/train.py");
   EXPECT_EQ(portable_path("/job/.venv/lib/python3.11/site-packages/a/b.py", "/job"), "site-packages/a/b.py");
   EXPECT_EQ(portable_path("<string>", "/job"), "<string>");
+  EXPECT_EQ(portable_path("<a//b/../c>", "/job"), "<a//b/../c>");
+  EXPECT_EQ(portable_path("", "/job"), "");
+}
+
+// The folder that a job was started in is in no fingerprint.
+TEST(PortablePathTest, StepsUpAreTaken) {
+  EXPECT_EQ(portable_path("/job/sub/../lib/./mod.py", "/job"), "lib/mod.py");
+  EXPECT_EQ(portable_path("sub/../lib/mod.py", "/job"), "lib/mod.py");
+  EXPECT_EQ(portable_path("/job/sub/../../lib/mod.py", "/job"), "/lib/mod.py");
 }
 
 }  // namespace

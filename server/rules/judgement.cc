@@ -23,12 +23,40 @@ bool consume(std::string_view& text, std::string_view word) {
   return true;
 }
 
-// What stands behind "castscope:" in the comments of a line, each up to its end.
-std::vector<std::string_view> directives(std::string_view source_line) {
-  std::vector<std::string_view> all;
-  for (std::size_t at = source_line.find('#'); at != std::string_view::npos; at = source_line.find('#', at + 1)) {
-    std::string_view comment = source_line.substr(at + 1);
-    if (consume(comment, "castscope") && consume(comment, ":")) all.push_back(without_blanks(comment));
+// Behind the quotes that end the string beginning here. A string that does not end on this line is taken for none: the
+// quotes may be the end of one that began above it.
+std::size_t behind_string(std::string_view line, std::size_t at) {
+  const std::size_t width = line.substr(at).starts_with(std::string(3, line[at])) ? 3 : 1;
+  const std::string_view quotes = line.substr(at, width);
+  for (std::size_t i = at + width; i < line.size(); ++i) {
+    if (line[i] == '\\') {
+      ++i;
+    } else if (line.substr(i).starts_with(quotes)) {
+      return i + width;
+    }
+  }
+  return at + width;
+}
+
+// From its # on; "" = none.
+std::string_view comment_of(std::string_view line) {
+  for (std::size_t at = 0; at < line.size();) {
+    if (line[at] == '#') return line.substr(at);
+    at = line[at] == '\'' || line[at] == '"' ? behind_string(line, at) : at + 1;
+  }
+  return "";
+}
+
+struct Directive {
+  std::size_t begin = 0;  // of its # in the comment
+  std::string_view text;  // behind "castscope:", to the comment's end
+};
+
+std::vector<Directive> directives(std::string_view comment) {
+  std::vector<Directive> all;
+  for (std::size_t at = comment.find('#'); at != std::string_view::npos; at = comment.find('#', at + 1)) {
+    std::string_view text = comment.substr(at + 1);
+    if (consume(text, "castscope") && consume(text, ":")) all.push_back({at, without_blanks(text)});
   }
   return all;
 }
@@ -57,19 +85,25 @@ bool is_any_rule(std::string_view pattern) {
 }  // namespace
 
 bool silences(std::string_view source_line, std::string_view rule) {
-  for (const std::string_view directive : directives(source_line)) {
-    const auto names = names_in(directive);
+  for (const Directive& directive : directives(comment_of(source_line))) {
+    const auto names = names_in(directive.text);
     if (names && std::any_of(names->begin(), names->end(), [&](auto name) { return names_rule(name, rule); }))
       return true;
   }
   return false;
 }
 
+std::string_view directive_comment(std::string_view source_line) {
+  const std::string_view comment = comment_of(source_line);
+  const std::vector<Directive> all = directives(comment);
+  return all.empty() ? "" : comment.substr(all.front().begin);
+}
+
 std::string wrong_in_comment(std::string_view source_line) {
-  for (const std::string_view directive : directives(source_line)) {
-    const auto names = names_in(directive);
+  for (const Directive& directive : directives(comment_of(source_line))) {
+    const auto names = names_in(directive.text);
     if (!names)
-      return "the comment \"castscope: " + std::string(directive.substr(0, 60)) +
+      return "the comment \"castscope: " + std::string(directive.text.substr(0, 60)) +
              "\" silences nothing: write ignore, or ignore[RULE]";
     for (const std::string_view name : *names) {
       if (is_any_rule(name)) continue;

@@ -29,6 +29,8 @@ Judgement judgement_of(const store::RunData&, const Settings& = {});
 // Does a comment on this line silence the rule? `# castscope: ignore` silences all, `# castscope: ignore[a, cache-*]`
 // what it names.
 bool silences(std::string_view source_line, std::string_view rule);
+// Of the comment on this line, from the first "# castscope:" on; "" = none. A # in a string begins no comment.
+std::string_view directive_comment(std::string_view source_line);
 // What is wrong with such a comment on this line: it names what is no rule, or does not say "ignore"; "" = nothing.
 std::string wrong_in_comment(std::string_view source_line);
 

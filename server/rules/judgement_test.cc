@@ -25,6 +25,17 @@ TEST(SilencesTest, ACommentNamesRulesOrMeansAll) {
   EXPECT_FALSE(silences("", "cache-grows"));
 }
 
+TEST(SilencesTest, ACommentInAStringSilencesNothing) {
+  EXPECT_FALSE(silences("y = f('# castscope: ignore')", "cache-grows"));
+  EXPECT_FALSE(silences(R"(y = f("it's # castscope: ignore"))", "cache-grows"));
+  EXPECT_FALSE(silences(R"(y = f("a\"# castscope: ignore"))", "cache-grows"));
+  EXPECT_FALSE(silences(R"(y = f("""a" # castscope: ignore"""))", "cache-grows"));
+  EXPECT_EQ(wrong_in_comment("y = f('# castscope: off')"), "");
+  EXPECT_TRUE(silences(R"(y = f("#", '"', "") # castscope: ignore)", "cache-grows"));
+  EXPECT_TRUE(silences("y = f(x)  # it's so: # castscope: ignore, as \"agreed\"", "cache-grows"));
+  EXPECT_TRUE(silences(R"(the end""")  # castscope: ignore)", "cache-grows"));  // of a string from above
+}
+
 TEST(SilencesTest, ACommentThatSilencesNothingIsTold) {
   EXPECT_EQ(wrong_in_comment("y = f(x)  # castscope: ignore[cache-grows, dtype-*]  # castscope: ignore, as agreed"),
             "");
@@ -71,6 +82,8 @@ TEST(SettingsTest, PathsAreSeenFromTheFileOfSettingsToo) {
   EXPECT_TRUE(settings.ignores_in("cache-grows", "/abs/x.py", ""));
   EXPECT_FALSE(settings.ignores_in("dtype-drift", "/abs/x.py", ""));
   EXPECT_FALSE(settings.ignores_in("cache-grows", "", ""));
+  EXPECT_TRUE(settings.ignores_in("any-rule", "/repo/work/../third_party/a.py", "/repo/work"));
+  EXPECT_FALSE(settings.ignores_in("any-rule", "/repo/third_party/../mine/a.py", "/repo/work"));
 }
 
 }  // namespace

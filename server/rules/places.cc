@@ -1,6 +1,7 @@
 #include "server/rules/places.h"
 
 #include <algorithm>
+#include <filesystem>
 
 namespace castscope::rules {
 
@@ -16,6 +17,11 @@ std::string place_text(const RunData& data, const CodeLocation& at) {
   const std::string folder = data.start.cwd + "/";
   const bool inside = !data.start.cwd.empty() && at.file.starts_with(folder);
   return Line{inside ? at.file.substr(folder.size()) : at.file, at.line}.text();
+}
+
+std::string plain_path(std::string_view file) {
+  if (file.empty() || file.front() == '<') return std::string(file);
+  return std::filesystem::path(file).lexically_normal().string();
 }
 
 const std::vector<CodeLocation>& frames_of(const RunData& data, std::uint32_t stack) {

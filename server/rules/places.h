@@ -26,6 +26,10 @@ Line line_of(const store::RunData&, std::uint32_t stack);
 // "train.py:12", "models/net.py:40": relative to the run's folder.
 std::string place_text(const store::RunData&, const store::CodeLocation&);
 
+// Without "." and ".." in it, whose meaning is the folder that a job was started in ("job/../lib/a.py" is "lib/a.py").
+// What is no path ("<string>") stays.
+std::string plain_path(std::string_view file);
+
 // Innermost first; none for stack 0.
 const std::vector<store::CodeLocation>& frames_of(const store::RunData&, std::uint32_t stack);
 // "Product" of "make.<locals>.Product".

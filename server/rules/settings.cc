@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "server/rules/places.h"
+
 namespace castscope::rules {
 namespace {
 
@@ -30,7 +32,8 @@ bool names_rule(std::string_view pattern, std::string_view rule) {
 bool Settings::selects(std::string_view rule) const { return select.empty() || any_names(select, rule); }
 bool Settings::ignores(std::string_view rule) const { return any_names(ignore, rule); }
 
-bool Settings::ignores_in(std::string_view rule, const std::string& finding_file, std::string_view run_folder) const {
+bool Settings::ignores_in(std::string_view rule, const std::string& name, std::string_view run_folder) const {
+  const std::string finding_file = plain_path(name);
   const std::string from_settings = seen_from(folder, finding_file);
   const std::string from_run = seen_from(run_folder, finding_file);
   return std::any_of(per_path.begin(), per_path.end(), [&](const PathIgnore& entry) {
