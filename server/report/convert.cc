@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "server/report/chrome_trace.h"
+#include "server/report/model.h"
 #include "server/report/timeline.h"
 #include "server/store/event_window.h"
 #include "server/store/names.h"

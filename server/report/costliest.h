@@ -17,7 +17,7 @@ struct Cost {
   store::Counts counts;
   std::uint64_t sites = 0;
   std::uint64_t first_ns = 0;  // of the first cast of each site in each process: it may pay for page faults
-  double share = 0;            // of all casts' CPU time
+  double share = 0;            // of the CPU time of all casts, autocast's and others
 };
 std::vector<Cost> costliest(const Model&);  // costliest first; sites that only hit are left out
 

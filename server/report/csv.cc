@@ -22,9 +22,11 @@ void add_line(std::string& text, std::initializer_list<std::string> fields) {
 
 std::string csv_field(std::string_view text) {
   std::string field = as_utf8(text);
-  if (!field.empty() && std::string_view("=+-@\t\r").find(field.front()) != std::string_view::npos) {
-    field.insert(0, "'");
-  }
+  // A spreadsheet runs what looks like a formula to it (OWASP, CSV injection).
+  const std::size_t begin = field.find_first_not_of(" \t\r\n\v\f");
+  const bool like_formula =
+      begin != std::string::npos && std::string_view("=+-@").find(field[begin]) != std::string::npos;
+  if (like_formula || field.starts_with('\t') || field.starts_with('\r')) field.insert(0, "'");
   if (field.find_first_of(",\"\r\n") == std::string::npos) return field;
   std::string quoted = "\"";
   for (const char c : field) quoted += c == '"' ? "\"\"" : std::string(1, c);

@@ -25,7 +25,8 @@ std::string amount(const TotalChange& total, std::uint64_t value) {
 
 std::string total_name(const TotalChange& total) {
   if (total.name == "cache peak bytes") return "cache peak";
-  return total.name == "CPU ns of casts" ? "CPU time of casts" : std::string(total.name);
+  if (total.name == "casts") return "casts by autocast";
+  return total.name == "CPU ns of casts" ? "CPU time of these" : std::string(total.name);
 }
 
 std::string totals_text(const Difference& difference) {

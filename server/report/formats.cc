@@ -7,10 +7,10 @@
 #include "server/report/html.h"
 #include "server/report/json.h"
 #include "server/report/markdown.h"
+#include "server/report/model.h"
 #include "server/report/perfetto.h"
 #include "server/report/sarif.h"
 #include "server/report/speedscope.h"
-#include "server/report/timeline.h"
 #include "server/store/run_store.h"
 
 namespace castscope::report {

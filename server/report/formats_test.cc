@@ -78,11 +78,57 @@ TEST(SarifTest, AFindingWithoutALineStandsAtTheScript) {
   EXPECT_THAT(result["message"]["text"].get<std::string>(), HasSubstr("The line is not known"));
 }
 
+TEST(SarifTest, OfAModuleItsFileStandsInWhenItWasSeenAndNeverTheInterpreter) {
+  store::RunData run = run_in("/job");
+  run.start.command = {"/usr/bin/python3", "-m", "pkg.train", "--config", "settings.py"};
+  const auto unknown = sarif(model(run, {finding("error", "", 0)}))["results"][0];
+  EXPECT_FALSE(unknown.contains("locations"));
+  EXPECT_THAT(unknown["message"]["text"].get<std::string>(), HasSubstr("The line is not known"));
+  run.stacks.push_back({.frames = {{"/job/net.py", "f", 3}, {"/job/pkg/train.py", "<module>", 9}}, .truncated = false});
+  const auto known = sarif(model(run, {finding("error", "", 0)}))["results"][0];
+  EXPECT_EQ(known["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "pkg/train.py");
+  // A launcher is no file of the checkout, the script that it was given is.
+  run.start.command = {"python", "-m", "torch.distributed.run", "net.py"};
+  run.stacks[0].frames.push_back({"/job/.venv/site-packages/torch/distributed/run.py", "main", 1});
+  const auto launched = sarif(model(run, {finding("error", "", 0)}))["results"][0];
+  EXPECT_EQ(launched["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "net.py");
+}
+
+TEST(SarifTest, CodeWithoutAFileStandsAtTheScriptOrNowhere) {
+  store::RunData run = run_in("/job");
+  for (const char* file : {"<string>", "<stdin>", ""}) {
+    rules::Finding one = finding("error", "/job/a.py", 3);
+    one.location->file = file;
+    one.related = {{"<string>", "f", 2}, {"/job/b.py", "g", 4}};
+    run.start.command = {"python", "train.py"};
+    const auto at_script = sarif(model(run, {one}))["results"][0];
+    EXPECT_EQ(at_script["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "train.py");
+    const std::string told = *file == '\0' ? "The line is not known" : std::string(file) + ":3, which is no file";
+    EXPECT_THAT(at_script["message"]["text"].get<std::string>(), HasSubstr(told));
+    ASSERT_EQ(at_script["relatedLocations"].size(), 1u);
+    EXPECT_EQ(at_script["relatedLocations"][0]["physicalLocation"]["artifactLocation"]["uri"], "b.py");
+    run.start.command = {"python", "-c", "import a", "b.py"};
+    EXPECT_FALSE(sarif(model(run, {one}))["results"][0].contains("locations"));
+  }
+}
+
+TEST(SarifTest, AJobThatFailedIsANoteAndNoFailureOfTheAnalysis) {
+  store::RunData run = run_in("/job");
+  run.end->exit_status = 1;
+  const auto invocation = sarif(model(run, {}))["invocations"][0];
+  EXPECT_EQ(invocation["executionSuccessful"], true);
+  EXPECT_EQ(invocation["exitCode"], 1);
+  EXPECT_EQ(invocation["toolExecutionNotifications"][0]["message"]["text"], "the job ended with exit status 1");
+}
+
 TEST(SarifTest, PathsBecomeUris) {
   const store::RunData run = run_in("/job");
   EXPECT_EQ(uri_of(run, "/job/a b/ä.py"), (std::pair<std::string, bool>("a%20b/%C3%A4.py", true)));
   EXPECT_EQ(uri_of(run, "/jobs/a.py"), (std::pair<std::string, bool>("file:///jobs/a.py", false)));
   EXPECT_EQ(uri_of(run, "<string>"), (std::pair<std::string, bool>("%3Cstring%3E", true)));
+  EXPECT_EQ(uri_of(run, "/job/caf\\udce9.py"), (std::pair<std::string, bool>("caf%E9.py", true)));
+  EXPECT_EQ(uri_of(run, "/job/sub/../lib/./mod.py"), (std::pair<std::string, bool>("lib/mod.py", true)));
+  EXPECT_EQ(uri_of(run, "/job/../lib/mod.py"), (std::pair<std::string, bool>("file:///lib/mod.py", false)));
 }
 
 TEST(SarifTest, UrisBeginAtTheCheckout) {
@@ -126,9 +172,11 @@ TEST(CsvTest, FieldsAreQuotedWhereTheyMust) {
 }
 
 TEST(CsvTest, ASpreadsheetTakesNothingForAFormula) {
-  for (const char* text : {"=1+1", "+1", "-1", "@SUM(A1)", "\tx"}) {
+  for (const char* text : {"=1+1", "+1", "-1", "@SUM(A1)", "\tx", "  =1+1", " \t@SUM(A1)"}) {
     EXPECT_THAT(csv_field(text), StartsWith("'")) << text;
   }
+  for (const char* text : {"", "  ", "    y = f(x)", "a=1", "'", "#"}) EXPECT_EQ(csv_field(text), text);
+  for (const char* text : {"\rx", "\n@SUM(A1)"}) EXPECT_THAT(csv_field(text), StartsWith("\"'"));
   EXPECT_EQ(csv_field("=HYPERLINK(\"x\")"), "\"'=HYPERLINK(\"\"x\"\")\"");
 }
 
@@ -146,7 +194,64 @@ TEST(MarkdownTest, IsShortHoweverManyFindings) {
   const std::string text = markdown_text(model(run, std::vector(1000, long_one)));
   EXPECT_LT(text.size(), 65'536u);
   EXPECT_THAT(text, HasSubstr("### castscope: 1,000 findings (1,000 errors)"));
-  EXPECT_THAT(text, HasSubstr(" more are in the report."));
+  EXPECT_THAT(text, HasSubstr(" more findings are in the JSON report."));
+}
+
+TEST(MarkdownTest, InABlockOfHtmlNothingIsEscapedButHtml) {
+  const store::RunData run = run_in("/job");
+  const std::string text = markdown_text(model(run, {finding("error", "/job/a_<b>_@c.py", 1)}));
+  EXPECT_THAT(text, HasSubstr("<summary>cache-grows, a_&lt;b&gt;_@\u200bc.py:1</summary>"));
+}
+
+TEST(MarkdownTest, BarsAreEscapedInTablesOnly) {
+  const store::RunData run = run_in("/job");
+  rules::Finding one = finding("error", "/job/a|b.py", 1);
+  one.related = {{"/job/c|d.py", "f", 2}};
+  const std::string text = markdown_text(model(run, {one}));
+  EXPECT_THAT(text, HasSubstr("| `a\\|b.py:1` |"));
+  EXPECT_THAT(text, HasSubstr("see also `c|d.py:2`\n"));
+}
+
+TEST(MarkdownTest, HowTheJobEndedStandsFirst) {
+  store::RunData run = run_in("/job");
+  EXPECT_THAT(markdown_text(model(run, {})), StartsWith("### castscope: no findings\n"));
+  run.end->exit_status = 3;
+  EXPECT_THAT(markdown_text(model(run, {})),
+              StartsWith("### castscope: no findings; the job ended with exit status 3\n"));
+  run.end->exit_status.reset();
+  run.end->signal = 9;
+  EXPECT_THAT(markdown_text(model(run, {finding("error", "/job/a.py", 1)})),
+              StartsWith("### castscope: 1 finding (1 error); the job was ended by signal 9 (SIGKILL)\n"));
+  run.end.reset();
+  EXPECT_THAT(markdown_text(model(run, {})), StartsWith("### castscope: no findings so far\n"));
+  run.damage = store::Damage{.sentence = "the run file is cut short", .evidence = false};
+  EXPECT_THAT(markdown_text(model(run, {})),
+              StartsWith("### castscope: no findings in what can be read of the run file\n"));
+}
+
+// Names as long as files' can be, at every finding, site and notice: what does not fit is told.
+TEST(MarkdownTest, NoticesStayHoweverLongNamesAre) {
+  store::RunData run = run_in("/job");
+  const std::string name = "/job/" + std::string(4000, '<') + ".py";
+  run.damage = store::Damage{.sentence = "the run file is cut short", .evidence = false};
+  for (int i = 0; i < 20; ++i) run.notices.push_back(std::to_string(i) + " " + name);
+  run.processes.resize(1);
+  run.processes[0].id = 1;
+  for (std::uint32_t i = 1; i <= 10; ++i) {
+    run.stacks.push_back({.frames = {{name, "f", i}}, .truncated = false});
+    store::Site site;
+    site.id = site.stack = i;
+    run.sites.push_back(site);
+    store::SiteUse use;
+    use.site = i, use.process = 1, use.counts.casts = 1, use.counts.cpu_ns = 1000;
+    run.site_uses.push_back(use);
+  }
+  const std::string text = markdown_text(model(run, std::vector(30, finding("error", name, 1))));
+  EXPECT_LT(text.size(), 65'536u);
+  EXPECT_THAT(text, HasSubstr("\n> the run file is cut short\n"));
+  EXPECT_THAT(text, HasSubstr(" more notices are in the JSON report.\n"));
+  EXPECT_THAT(text, HasSubstr(" more findings are in the JSON report.\n"));
+  EXPECT_THAT(text, HasSubstr("The costliest casts are left out here"));
 }
 
 TEST(MarkdownTest, FencesAreLongerThanWhatTheyHold) {
@@ -175,6 +280,30 @@ TEST(HtmlTest, ARunWithoutAnythingIsAPage) {
   const std::string page = html_text(model(store::RunData(), {}));
   EXPECT_THAT(page, StartsWith("<!DOCTYPE html>"));
   EXPECT_THAT(page, HasSubstr("The rules found nothing wrong in what was seen."));
+}
+
+TEST(HtmlTest, AJobThatFailedIsToldAndNotCalledWell) {
+  store::RunData run = run_in("/job");
+  EXPECT_THAT(html_text(model(run, {})), HasSubstr("The rules found nothing wrong.<"));
+  run.end->exit_status = 1;
+  const std::string page = html_text(model(run, {}));
+  EXPECT_THAT(page, HasSubstr("The job ended with exit status 1.<"));
+  EXPECT_THAT(page, HasSubstr("nothing wrong in what was seen, but the job ended with exit status 1"));
+}
+
+TEST(HtmlTest, SourceThatIsNotShownHasAVerb) {
+  store::RunData run = run_in("/job");
+  run.source.add({.file = "/job/a.py", .state = store::SourceState::kGone, .lines = {}});
+  run.source.add({.file = "/job/b.py", .state = store::SourceState::kUnreadable, .lines = {}});
+  const std::string page = html_text(model(run, {}));
+  EXPECT_THAT(page, HasSubstr("</code> is gone"));
+  EXPECT_THAT(page, HasSubstr("</code> cannot be read"));
+}
+
+TEST(HtmlTest, OneMoreIsOne) {
+  const store::RunData run = run_in("/job");
+  const std::string page = html_text(model(run, std::vector(501, finding("error", "/job/a.py", 1))));
+  EXPECT_THAT(page, HasSubstr("1 more is in the JSON report."));
 }
 
 TEST(ChartTest, AxesEndAtRoundNumbers) {
@@ -221,6 +350,11 @@ TEST(WordsTest, WhatIsNoUtf8IsReplaced) {
   for (const char* bad : {"\xff", "\xc0\xaf", "\xed\xa0\x80", "\xf5\x80\x80\x80", "\xe2\x82"}) {
     EXPECT_THAT(as_utf8(bad), StartsWith("\xef\xbf\xbd")) << bad;
   }
+}
+
+TEST(WordsTest, NoControlReachesATerminal) {
+  EXPECT_EQ(without_controls("a\x1b[31m\nb\x7f\xc2\x9b\xff"), "a\\x1b[31m\\nb\\x7f\\x9b\xef\xbf\xbd");
+  EXPECT_EQ(without_controls("ä\nb\tc", "\n"), "ä\nb\\x09c");
 }
 
 TEST(WordsTest, SavingsAreALine) {

@@ -70,8 +70,9 @@ TEST(GateTest, Limits) {
   EXPECT_EQ(examine(account(), gate).outcome, Outcome::kClean);
   gate.max_cast_share = 0.069;
   EXPECT_EQ(examine(account(), gate).outcome, Outcome::kFindings);
-  EXPECT_THAT(text_of(account(), gate), HasSubstr("exceeded: the casts' share of the steps' time: 7 %, more than 6.9 % "
-                                                  "(--max-cast-share)"));
+  EXPECT_THAT(text_of(account(), gate),
+              HasSubstr("exceeded: autocast's casts' share of the steps' time: 7 %, more than 6.9 % "
+                        "(--max-cast-share)"));
   gate.max_cast_share.reset();
   gate.max_cache_bytes = 1999;
   EXPECT_EQ(examine(account(), gate).outcome, Outcome::kFindings);

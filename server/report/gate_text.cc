@@ -40,7 +40,7 @@ std::string in_limit(const Limit& limit, double value) {
 
 std::string limit_text(const Limit& limit) {
   const std::string what =
-      limit.option == "--max-cache" ? "the autocast cache: " : "the casts' share of the steps' time: ";
+      limit.option == "--max-cache" ? "the autocast cache: " : "autocast's casts' share of the steps' time: ";
   const std::string option = absl::StrCat(" (", std::string(limit.option), ")");
   if (!limit.value) return what + "not known" + option;
   return what + in_limit(limit, *limit.value) + (limit.exceeded() ? ", more than " : ", at most ") +

@@ -26,6 +26,7 @@ void write_head(Html& html, const Model& model) {
 }
 
 std::string how_it_ended(const Model& model) {
+  if (model.run.damage && !model.run.end) return "its end cannot be read";
   if (!model.run.end) return "still running, or its end was not seen";
   if (model.run.end->signal) return "ended by signal " + std::to_string(*model.run.end->signal);
   return model.exit ? "exit status " + std::to_string(*model.exit) : "exit status not known";
@@ -56,6 +57,10 @@ void write_header(Html& html, const Model& model) {
 }
 
 void write_alerts(Html& html, const Model& model) {
+  if (std::string failure = failure_text(model); !failure.empty()) {
+    failure[0] = 'T';
+    html.leaf("p", failure + ".", {{"class", "alert"}});
+  }
   if (!model.complete && !model.run.damage) {
     html.leaf("p", "This run is not complete: what had been published until then is counted here.",
               {{"class", "alert"}});
@@ -72,16 +77,16 @@ void write_totals(Html& html, const Model& model) {
     html.leaf("dt", name);
     html.leaf("dd", value);
   };
-  card("casts", grouped(all.casts));
+  card("casts by autocast", grouped(all.casts));
   card("cache hits", grouped(all.hits));
   card("pass-throughs", grouped(all.passes));
   if (all.traced > 0) card("while tracing", grouped(all.traced));
-  card("copied", rules::readable_bytes(all.bytes));
-  card("CPU time of casts", duration(all.cpu_ns));
+  card("copied by autocast", rules::readable_bytes(all.bytes));
+  card("CPU time of its casts", duration(all.cpu_ns));
   card("cache at most", rules::readable_bytes(model.totals.cache.cache_peak_bytes));
   card("steps", grouped(model.steps));
   card("processes", grouped(model.run.processes.size()));
-  if (const std::string others = other_causes(model); !others.empty()) card("not by autocast", others);
+  if (const std::string others = other_causes(model); !others.empty()) card("casts not by autocast", others);
   if (model.totals.dropped_events > 0) card("events dropped", grouped(model.totals.dropped_events));
 }
 
@@ -93,6 +98,8 @@ void write_sources(Html& html, const Model& model) {
     any = true;
     std::string state(store::name(file.state));
     if (file.state == store::SourceState::kChanged) state = "was changed after the run began";
+    if (file.state == store::SourceState::kGone) state = "is gone";
+    if (file.state == store::SourceState::kUnreadable) state = "cannot be read";
     if (file.state == store::SourceState::kNotText) state = "is no text";
     if (file.state == store::SourceState::kTooLarge) state = "is too large";
     const auto line = html.element("p");

@@ -69,7 +69,7 @@ std::vector<Series> step_series(const Model& model) {
     const std::string rank = process.attribute("rank");
     who = rank.empty() ? ", process " + std::to_string(process.info.pid) : ", rank " + rank;
   }
-  Series casts{.title = "Casts per step" + who, .stretches = {}, .label = as_count};
+  Series casts{.title = "Casts per step, autocast's and others" + who, .stretches = {}, .label = as_count};
   Series cache{.title = "Cache bytes per step" + who, .stretches = {}, .label = as_bytes};
   for (const store::StepRun& run : model.run.step_runs) {
     if (run.process != most->first) continue;

@@ -88,6 +88,14 @@ void write_finding(Html& html, const Model& model, const rules::Finding& finding
   write_explanation(html, finding);
 }
 
+std::string nothing_found(const Model& model) {
+  if (const std::string failure = failure_text(model); !failure.empty())
+    return "The rules found nothing wrong in what was seen, but " + failure +
+           ": what it did not come to is not judged.";
+  if (model.run.damage) return "The rules found nothing wrong in what can be read of the run file.";
+  return model.complete ? "The rules found nothing wrong." : "The rules found nothing wrong in what was seen.";
+}
+
 }  // namespace
 
 void write_findings(Html& html, const Model& model) {
@@ -95,13 +103,12 @@ void write_findings(Html& html, const Model& model) {
   if (!model.judged()) {
     html.leaf("p", "Findings cannot be told from what is left of the run file.");
   } else if (model.findings.empty()) {
-    html.leaf("p",
-              model.complete ? "The rules found nothing wrong." : "The rules found nothing wrong in what was seen.");
+    html.leaf("p", nothing_found(model));
   }
   const std::size_t shown = std::min(model.findings.size(), kFindings);
   for (std::size_t i = 0; i < shown; ++i) write_finding(html, model, model.findings[i]);
   if (model.findings.size() > shown) {
-    html.leaf("p", grouped(model.findings.size() - shown) + " more are in the JSON report.");
+    html.leaf("p", counted(model.findings.size() - shown, "more is", "more are") + " in the JSON report.");
   }
   if (const std::string ignored = ignored_text(model); !ignored.empty())
     html.leaf("p", ignored + ".", {{"class", "soft"}});

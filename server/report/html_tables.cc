@@ -39,13 +39,24 @@ class Table {
 };
 
 void write_rest(Html& html, std::size_t all, std::size_t shown, const char* where) {
-  if (all > shown) html.leaf("p", grouped(all - shown) + " more are in the " + where + " report.", {{"class", "soft"}});
+  if (all <= shown) return;
+  html.leaf("p", counted(all - shown, "more is", "more are") + " in the " + where + " report.", {{"class", "soft"}});
+}
+
+// Of all causes: what the table of sites sums up to.
+store::Counts at_sites(const Model& model) {
+  store::Counts all;
+  for (const SiteTotal& total : model.sites) all += total.counts;
+  return all;
 }
 
 void write_costs(Html& html, const Model& model) {
   const std::vector<Cost> costs = costliest(model);
   if (costs.empty()) return;
   html.leaf("h2", "Where the casts' time goes");
+  html.leaf("p",
+            "Shares of " + duration(at_sites(model).cpu_ns) + ": the CPU time of all casts, autocast's and others.",
+            {{"class", "soft"}});
   const auto table = html.element("table");
   for (std::size_t i = 0; i < std::min(costs.size(), kCosts); ++i) {
     const auto row = html.element("tr");
@@ -74,6 +85,12 @@ void write_charts(Html& html, const Model& model) {
 void write_sites(Html& html, const Model& model) {
   if (model.sites.empty()) return;
   html.leaf("h2", "Sites");
+  const store::Counts all = at_sites(model);
+  html.leaf("p",
+            "Casts of every cause: " + counted(all.casts, "cast", "casts") + " in " + duration(all.cpu_ns) +
+                " of CPU time, " + grouped(model.totals.others.casts) + " of them (" +
+                duration(model.totals.others.cpu_ns) + ") not by autocast.",
+            {{"class", "soft"}});
   {
     Table table(html, {{"where"},
                        {"module"},
@@ -112,7 +129,7 @@ void write_regions(Html& html, const Model& model) {
                        {"dtype"},
                        {"state"},
                        {"entered", true},
-                       {"casts", true},
+                       {"casts by autocast", true},
                        {"hits", true},
                        {"cache at most", true}});
     for (std::size_t i = 0; i < std::min(model.run.regions.size(), kRegions); ++i) {
@@ -139,9 +156,9 @@ void write_processes(Html& html, const Model& model) {
                        {"rank", true},
                        {"host"},
                        {"end"},
-                       {"casts", true},
+                       {"casts by autocast", true},
                        {"hits", true},
-                       {"CPU time", true},
+                       {"CPU time of these", true},
                        {"cache at most", true},
                        {"events", true},
                        {"dropped", true}});

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "server/report/costliest.h"
+#include "server/report/html_writer.h"
 #include "server/report/words.h"
 #include "server/rules/finding.h"
 
@@ -14,16 +15,34 @@ namespace {
 constexpr std::size_t kFindings = 25, kCosts = 10;
 // GitHub takes comments of up to 65,536 characters; what frames this text in one needs some of it.
 constexpr std::size_t kMostBytes = 60'000;
+// Of it: names may be as long as files' can, and what stands behind them must have its place too.
+constexpr std::size_t kMostOfFindings = 43'000, kMostOfNotices = 8'000, kMostOfNotice = 1'000;
 
-// As code. A longer fence than any inside it; cells of tables end at a bar even there.
+// As code: a longer fence than any inside it.
 std::string code(std::string_view text) {
-  std::string inside = on_one_line(as_utf8(text));
+  const std::string inside = on_one_line(as_utf8(text));
   std::size_t longest = 0, run = 0;
   for (const char c : inside) longest = std::max(longest, run = c == '`' ? run + 1 : 0);
-  for (std::size_t at = 0; (at = inside.find('|', at)) != std::string::npos; at += 2) inside.insert(at, "\\");
   const std::string fence(longest + 1, '`');
   const bool pad = !inside.empty() && (inside.front() == '`' || inside.back() == '`');
   return inside.empty() ? "" : fence + (pad ? " " : "") + inside + (pad ? " " : "") + fence;
+}
+
+// The same in a table, whose cells end at a bar even there.
+std::string code_cell(std::string_view text) {
+  std::string cell = code(text);
+  for (std::size_t at = 0; (at = cell.find('|', at)) != std::string::npos; at += 2) cell.insert(at, "\\");
+  return cell;
+}
+
+// In a block of HTML, where Markdown's own characters mean themselves.
+std::string in_html(std::string_view text) {
+  std::string escaped;
+  for (const char c : html_escaped(on_one_line(as_utf8(text)))) {
+    escaped += c;
+    if (c == '@') escaped += "\u200b";  // as in markdown_escaped
+  }
+  return escaped;
 }
 
 std::string by_severity(const std::vector<rules::Finding>& findings) {
@@ -42,8 +61,13 @@ std::string by_severity(const std::vector<rules::Finding>& findings) {
 std::string heading(const Model& model) {
   std::string text = "### castscope: ";
   if (!model.judged()) return text + "findings cannot be told";
-  if (model.findings.empty()) return text + (model.complete ? "no findings" : "no findings so far");
-  return text + counted(model.findings.size(), "finding", "findings") + " (" + by_severity(model.findings) + ")";
+  const std::string failure = failure_text(model), end = failure.empty() ? "" : "; " + failure;
+  if (model.findings.empty()) {
+    if (model.run.damage) return text + "no findings in what can be read of the run file" + end;
+    if (!model.complete) return text + (model.run.end ? "no findings in what was seen" : "no findings so far") + end;
+    return text + "no findings" + end;
+  }
+  return text + counted(model.findings.size(), "finding", "findings") + " (" + by_severity(model.findings) + ")" + end;
 }
 
 // The finding's line and those around it that are kept.
@@ -66,9 +90,8 @@ std::string excerpt(const Model& model, const rules::Finding& finding) {
 }
 
 std::string details(const Model& model, const rules::Finding& finding) {
-  std::string text = "<details><summary>" + markdown_escaped(finding.rule) + ", " +
-                     markdown_escaped(place(model.run, finding.location)) + "</summary>\n\n" +
-                     markdown_escaped(finding.title) + ".\n\n";
+  std::string text = "<details><summary>" + in_html(finding.rule) + ", " + in_html(place(model.run, finding.location)) +
+                     "</summary>\n\n" + markdown_escaped(finding.title) + ".\n\n";
   text += excerpt(model, finding);
   text += "\n**Fix:** " + markdown_escaped(finding.fix) + "\n\n";
   if (const std::string saved = savings_text(finding.savings); !saved.empty()) {
@@ -83,23 +106,28 @@ std::string details(const Model& model, const rules::Finding& finding) {
   return text + "\n</details>\n";
 }
 
+std::string others_are(std::size_t count, const std::string& one, const std::string& many) {
+  return counted(count, "more " + one + " is", "more " + many + " are") + " in the JSON report.\n";
+}
+
 std::string findings(const Model& model) {
   if (model.findings.empty()) return "";
   std::string table = "\n| | rule | where | what |\n|---|---|---|---|\n", folded = "\n";
   const std::size_t shown = std::min(model.findings.size(), kFindings);
   for (std::size_t i = 0; i < shown; ++i) {
     const rules::Finding& finding = model.findings[i];
-    const std::string row = "| " + finding.severity + " | " + code(finding.rule) + " | " +
-                            code(place(model.run, finding.location)) + " | " + markdown_escaped(finding.title) + " |\n";
+    const std::string row = "| " + finding.severity + " | " + code_cell(finding.rule) + " | " +
+                            code_cell(place(model.run, finding.location)) + " | " + markdown_escaped(finding.title) +
+                            " |\n";
     const std::string more = details(model, finding);
-    if (table.size() + folded.size() + row.size() + more.size() > kMostBytes * 3 / 4) {
-      return table + "\n" + grouped(model.findings.size() - i) + " more are in the report.\n" + folded;
+    if (table.size() + folded.size() + row.size() + more.size() > kMostOfFindings) {
+      return table + "\n" + others_are(model.findings.size() - i, "finding", "findings") + folded;
     }
     table += row;
     folded += more;
   }
   if (model.findings.size() > shown) {
-    table += "\n" + grouped(model.findings.size() - shown) + " more are in the report.\n";
+    table += "\n" + others_are(model.findings.size() - shown, "finding", "findings");
   }
   return table + folded;
 }
@@ -107,12 +135,29 @@ std::string findings(const Model& model) {
 std::string costs(const Model& model) {
   const std::vector<Cost> all = costliest(model);
   if (all.empty()) return "";
-  std::string text = "\n<details><summary>Costliest casts</summary>\n\n| share | where | what |\n|---:|---|---|\n";
+  std::string text =
+      "\n<details><summary>Costliest casts, autocast's and others</summary>\n\n| share of their CPU time | where | "
+      "what |\n|---:|---|---|\n";
   for (std::size_t i = 0; i < std::min(all.size(), kCosts); ++i) {
-    text += "| " + percent(all[i].share) + " | " + code(place(model.run, all[i].at)) + " | " +
+    text += "| " + percent(all[i].share) + " | " + code_cell(place(model.run, all[i].at)) + " | " +
             markdown_escaped(description(model, all[i])) + " |\n";
   }
   return text + "\n</details>\n";
+}
+
+std::string notices_of(const Model& model) {
+  std::string text;
+  for (std::size_t i = 0; i < model.notices.size(); ++i) {
+    std::string notice = as_utf8(model.notices[i]);
+    std::size_t end = std::min(notice.size(), kMostOfNotice);
+    while (end < notice.size() && (static_cast<unsigned char>(notice[end]) & 0xc0) == 0x80) --end;
+    if (end < notice.size()) notice = notice.substr(0, end) + "…";
+    notice = "\n> " + markdown_escaped(notice) + "\n";
+    if (text.size() + notice.size() > kMostOfNotices)
+      return text + "\n> " + others_are(model.notices.size() - i, "notice", "notices");
+    text += notice;
+  }
+  return text;
 }
 
 }  // namespace
@@ -138,15 +183,19 @@ std::string markdown_escaped(std::string_view text) {
 
 std::string markdown_text(const Model& model) {
   std::string text = heading(model) + "\n\n" + markdown_escaped(totals_line(model)) + ".\n";
+  if (const std::string others = other_causes(model); !others.empty())
+    text += "Casts not by autocast: " + markdown_escaped(others) + ".\n";
   if (const std::string cache = cache_line(model); !cache.empty()) text += "Cache: " + cache + ".\n";
   if (!model.complete && !model.run.damage)
     text += "\n**The run is not complete:** what had been published until then is counted here.\n";
+  text += notices_of(model);
   text += findings(model);
   if (const std::string ignored = ignored_text(model); !ignored.empty())
     text += "\n" + markdown_escaped(ignored) + ".\n";
-  std::string tail = costs(model);
-  for (const std::string& notice : model.notices) tail += "\n> " + markdown_escaped(notice) + "\n";
-  if (text.size() + tail.size() <= kMostBytes) text += tail;
+  const std::string tail = costs(model);
+  text += text.size() + tail.size() <= kMostBytes
+              ? tail
+              : "\nThe costliest casts are left out here: they are in the CSV report.\n";
   return text;
 }
 

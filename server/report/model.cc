@@ -1,7 +1,9 @@
 #include "server/report/model.h"
 
 #include <algorithm>
+#include <cstring>
 
+#include "absl/strings/str_cat.h"
 #include "server/report/fingerprint.h"
 #include "server/report/words.h"
 #include "server/rules/finding.h"
@@ -67,9 +69,24 @@ Model model_of(const store::RunData& run, rules::Judgement judgement) {
 
 Model model_of(const store::RunData& run) { return model_of(run, rules::judgement_of(run)); }
 
+absl::Status damage_status(const std::string& run_file, const store::RunData& run) {
+  return run.damage ? absl::DataLossError(absl::StrCat(run_file, ": ", run.damage->sentence)) : absl::OkStatus();
+}
+
+std::string failure_text(const Model& model) {
+  if (!model.run.end) return "";
+  if (const auto& signal = model.run.end->signal) {
+    const char* const name = sigabbrev_np(*signal);
+    return absl::StrCat("the job was ended by signal ", *signal,
+                        name == nullptr ? "" : absl::StrCat(" (SIG", name, ")"));
+  }
+  return model.exit.value_or(0) == 0 ? "" : absl::StrCat("the job ended with exit status ", *model.exit);
+}
+
 std::string totals_line(const Model& model) {
   const store::Counts& all = model.totals.autocast;
-  std::string text = counted(all.casts, "cast", "casts") + ", " + counted(all.hits, "cache hit", "cache hits") + ", " +
+  std::string text = counted(all.casts, "cast", "casts") + " by autocast, " +
+                     counted(all.hits, "cache hit", "cache hits") + ", " +
                      counted(all.passes, "pass-through", "pass-throughs");
   const std::uint64_t custom = model.totals.by_cause[static_cast<std::size_t>(lanes::Cause::kCustomCast)];
   if (all.casts + all.hits + all.passes + all.traced + custom == 0) {
@@ -96,6 +113,9 @@ std::string other_causes(const Model& model) {
         .append(" ")
         .append(store::cause_names()[cause]);
   }
+  const store::Counts& all = model.totals.others;
+  if (!list.empty())
+    list += "; " + rules::readable_bytes(all.bytes) + " copied in " + duration(all.cpu_ns) + " of CPU time";
   return list;
 }
 

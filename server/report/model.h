@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "server/report/totals.h"
 #include "server/rules/judgement.h"
 #include "server/store/run_data.h"
@@ -51,9 +52,16 @@ struct Model {
 Model model_of(const store::RunData&, rules::Judgement);
 Model model_of(const store::RunData&);  // judged by the rules' defaults
 
-// "24 casts, 6 cache hits, 12 pass-throughs; 21.0 kB copied in 12 µs of CPU time; 3 steps; 2 processes"
+// Data loss when the file was damaged or cut short after it was written.
+absl::Status damage_status(const std::string& run_file, const store::RunData&);
+
+// "24 casts by autocast, 6 cache hits, 12 pass-throughs; 21.0 kB copied in 12 µs of CPU time; 3 steps; 2 processes"
 std::string totals_line(const Model&);
-// "6 user_to, 2 promotion": casts that autocast did not make; "" when there are none.
+// "the job ended with exit status 1", "the job was ended by signal 9 (SIGKILL)"; "" when it ended well, or it is not
+// known how.
+std::string failure_text(const Model&);
+// "6 user_to, 2 promotion; 384 bytes copied in 3 µs of CPU time": casts that autocast did not make; "" when there are
+// none. The tables of sites and of steps count them too.
 std::string other_causes(const Model&);
 // "at most 3 entries, 1.0 MB; cleared 6 times"; "" when nothing was ever kept.
 std::string cache_line(const Model&);

@@ -11,7 +11,9 @@
 #include <sstream>
 
 #include "server/report/convert.h"
+#include "server/report/html.h"
 #include "server/report/json.h"
+#include "server/report/markdown.h"
 #include "server/report/terminal.h"
 #include "server/report/totals.h"
 #include "server/store/run_store.h"
@@ -195,6 +197,7 @@ TEST_F(ReportTest, AKilledJob) {
   EXPECT_EQ(json["totals"]["beyond_sites"]["cache_hits"], 4);
   expect_golden("killed.json", json_text(data));
   EXPECT_THAT(summary(data, {}), HasSubstr("gone without an end mark"));
+  EXPECT_THAT(summary(data, {}), HasSubstr("the job was ended by signal 9 (SIGKILL)."));
 }
 
 TEST_F(ReportTest, ARunWhoseProcessVanishedIsNotComplete) {
@@ -210,6 +213,21 @@ TEST_F(ReportTest, OnlyAutocastAndWhatHasNoSiteMakeTheTotals) {
   EXPECT_EQ(totals["pass_through"], 6);
   EXPECT_EQ(totals["bytes"], 3 * (500 + 1000 + 2000));
   EXPECT_EQ(totals["by_cause"], (nlohmann::ordered_json{{"user_to", 3}}));
+}
+
+// The tables count casts of every cause: people are told what the rest of them is, and what it took.
+TEST_F(ReportTest, PeopleAreToldWhatTheTotalsLeaveOut) {
+  train(100, 0);
+  const store::RunData data = finish();
+  const Model all = model_of(data);
+  store::Counts at_sites;
+  for (const SiteTotal& site : all.sites) at_sites += site.counts;
+  EXPECT_EQ(at_sites.casts, all.totals.autocast.casts + all.totals.others.casts);
+  EXPECT_EQ(at_sites.cpu_ns, all.totals.autocast.cpu_ns + all.totals.others.cpu_ns);
+  EXPECT_EQ(other_causes(all), "3 user_to; 192 bytes copied in 2 µs of CPU time");
+  EXPECT_THAT(totals_line(all), HasSubstr("12 casts by autocast, "));
+  EXPECT_THAT(markdown_text(all), HasSubstr("Casts not by autocast: 3 user\\_to; 192 bytes copied in 2 µs"));
+  EXPECT_THAT(html_text(all), HasSubstr("Casts of every cause: 15 casts in 8 µs of CPU time, 3 of them (2 µs) not by"));
 }
 
 TEST_F(ReportTest, SitesAddUpToTheTotals) {

@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "server/report/words.h"
+#include "server/rules/places.h"
 
 namespace castscope::report {
 namespace {
@@ -58,15 +62,40 @@ Json location(const store::RunData& run, const store::CodeLocation& at) {
   return place;
 }
 
-// Code scanning refuses a result without a place: the script that was run stands in for a line that is not known.
-store::CodeLocation stand_in(const store::RunData& run) {
-  for (const std::string& word : run.start.command) {
-    if (word.ends_with(".py"))
-      return {.file = word.starts_with("/") || run.start.cwd.empty() ? word : run.start.cwd + "/" + word,
-              .function = "",
-              .line = 1};
+// Code that was typed in, or made by Python, has none.
+bool has_file(const std::optional<store::CodeLocation>& at) { return at && !at->file.empty() && at->file[0] != '<'; }
+
+// A file of the checkout that ends like this and of which a line was seen; "" = none.
+std::string seen_file(const store::RunData& run, std::span<const std::string> endings) {
+  for (const store::Stack& stack : run.stacks) {
+    for (const store::CodeLocation& frame : stack.frames) {
+      const bool ends = std::any_of(endings.begin(), endings.end(),
+                                    [&](const std::string& ending) { return frame.file.ends_with(ending); });
+      if (ends && uri_of(run, frame.file).second && frame.file.find("-packages/") == std::string::npos)
+        return frame.file;
+    }
   }
-  return {.file = run.start.command.empty() ? "unknown" : run.start.command.front(), .function = "", .line = 1};
+  return "";
+}
+
+// Code scanning refuses a result without a place: the script that was run stands in for a line that is not known.
+// Nothing where there is no script: the interpreter is no file of the checkout.
+std::optional<store::CodeLocation> stand_in(const store::RunData& run) {
+  const std::vector<std::string>& words = run.start.command;
+  std::string file;
+  bool is_module = false;  // then a word that ends in .py may be an argument of it
+  for (std::size_t i = 0; i < words.size() && file.empty() && words[i] != "-c"; ++i) {
+    if (words[i] == "-m" && !is_module && i + 1 < words.size()) {
+      is_module = true;
+      const std::string path = absl::StrReplaceAll(words[++i], {{".", "/"}});
+      file = seen_file(run, std::vector<std::string>{"/" + path + ".py", "/" + path + "/__main__.py"});
+    } else if (words[i].ends_with(".py")) {
+      file = words[i].starts_with("/") || run.start.cwd.empty() ? words[i] : run.start.cwd + "/" + words[i];
+      if (is_module) file = seen_file(run, std::span(&file, 1));
+    }
+  }
+  if (file.empty()) return std::nullopt;
+  return store::CodeLocation{.file = file, .function = "", .line = 1};
 }
 
 std::string explanation_text(const rules::Explanation& help, bool markdown) {
@@ -110,15 +139,22 @@ Json result_json(const Model& model, std::size_t i, const std::map<std::string_v
   const rules::Finding& finding = model.findings[i];
   std::string message = finding.title + ".";
   if (!finding.fix.empty()) message += " " + finding.fix;
-  if (!finding.location) message += " (The line is not known.)";
+  const bool is_placed = has_file(finding.location);
+  if (!finding.location || finding.location->file.empty()) {
+    message += " (The line is not known.)";
+  } else if (!is_placed) {
+    message += " (It is at " + place(model.run, finding.location) + ", which is no file.)";
+  }
   Json result = {{"ruleId", finding.rule}};
   if (const auto index = rule_index.find(finding.rule); index != rule_index.end()) result["ruleIndex"] = index->second;
   result["level"] = level_of(finding.severity);
   result["message"] = {{"text", message}};
-  result["locations"] = Json::array({location(model.run, finding.location.value_or(stand_in(model.run)))});
+  if (const auto at = is_placed ? finding.location : stand_in(model.run))
+    result["locations"] = Json::array({location(model.run, *at)});
   Json related = Json::array();
   for (const store::CodeLocation& at : finding.related) {
     if (related.size() == kMostSarifRelated) break;
+    if (!has_file(at)) continue;
     Json place = location(model.run, at);
     place["id"] = related.size() + 1;
     place["message"] = {{"text", "belongs to it"}};
@@ -132,6 +168,7 @@ Json result_json(const Model& model, std::size_t i, const std::map<std::string_v
 
 Json invocation(const Model& model, std::size_t left_out) {
   const store::RunData& run = model.run;
+  // Of the analysis: that castscope saw all of the run. How the job itself ended is its exit status, and a note.
   Json json = {{"executionSuccessful", model.complete}};
   if (!run.start.command.empty()) json["commandLine"] = command_line(run);
   json["startTimeUtc"] = utc(run.start.start_ns);
@@ -143,6 +180,7 @@ Json invocation(const Model& model, std::size_t left_out) {
   const auto note = [&](const std::string& text) {
     notes.push_back({{"level", "note"}, {"message", {{"text", text}}}});
   };
+  if (const std::string failure = failure_text(model); !failure.empty()) note(failure);
   for (const std::string& sentence : model.notices) note(sentence);
   if (const std::string ignored = ignored_text(model); !ignored.empty()) note(ignored);
   if (left_out > 0) note(counted(left_out, "finding is", "findings are") + " left out: code scanning takes no more");
@@ -152,7 +190,8 @@ Json invocation(const Model& model, std::size_t left_out) {
 
 }  // namespace
 
-std::pair<std::string, bool> uri_of(const store::RunData& run, const std::string& file) {
+std::pair<std::string, bool> uri_of(const store::RunData& run, const std::string& name) {
+  const std::string file = bytes_of_name(rules::plain_path(name));
   const std::string& project = run.start.project();
   const std::string folder = project.ends_with("/") ? project : project + "/";
   if (file.starts_with(folder)) return {encoded(std::string_view(file).substr(folder.size())), true};

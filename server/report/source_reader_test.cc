@@ -1,11 +1,14 @@
 #include "server/report/source_reader.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
 #include <limits>
+
+#include "server/rules/judgement.h"
 
 namespace castscope::report {
 namespace {
@@ -118,6 +121,45 @@ TEST_F(SourceReaderTest, LongLinesAreCutBetweenCharacters) {
   const store::SourceLines source = read_source(run_, {}, {.line_bytes = 101});
   EXPECT_EQ(*source.line(file, 1), line.substr(0, 100) + "…");
   EXPECT_EQ(*source.line(file, 2), "short");
+}
+
+TEST_F(SourceReaderTest, LinesEndWherePythonEndsThem) {
+  const std::string file = write("train.py", "one\rtwo\r\nthree\n\nfi\fve\xe2\x80\xa8more\r\r\neight");
+  for (int line = 1; line <= 9; ++line) site(file, line);
+  const store::SourceLines source = read_source(run_, {});
+  EXPECT_EQ(source.file(file)->lines,
+            (std::map<std::int64_t, std::string>{
+                {1, "one"}, {2, "two"}, {3, "three"}, {4, ""}, {5, "fi\fve\xe2\x80\xa8more"}, {6, ""}, {7, "eight"}}));
+}
+
+TEST_F(SourceReaderTest, NamesMayHoldBytesThatAreNoUtf8) {
+  write("caf\xe9.py", "one\n");
+  const std::string name = (folder_ / "caf\\udce9.py").string();
+  site(name, 1);
+  EXPECT_EQ(read_source(run_, {}).line(name, 1), "one");
+}
+
+TEST_F(SourceReaderTest, AFileThatWasReplacedByAnOlderOneIsNotKept) {
+  const std::string file = write_lines("train.py", 3);
+  site(file, 2);
+  const timespec long_ago[] = {{.tv_sec = 1, .tv_nsec = 0}, {.tv_sec = 1, .tv_nsec = 0}};
+  ASSERT_EQ(utimensat(AT_FDCWD, file.c_str(), long_ago, 0), 0);
+  run_.start.start_ns = 2'000'000'000;
+  EXPECT_EQ(state(file), SourceState::kChanged);
+}
+
+TEST_F(SourceReaderTest, ACommentThatSilencesIsKeptHoweverLongTheLine) {
+  const std::string x(500, 'x');
+  const std::string file =
+      write("train.py", "f('" + x + "')  # noqa # castscope: ignore[cache-grows], it's so\n" + "f('" + x +
+                            " # castscope: ignore')  # noqa\n" + "f()  # castscope: ignore " + x + "\n");
+  for (int line = 1; line <= 3; ++line) site(file, line);
+  const store::SourceLines source = read_source(run_, {});
+  EXPECT_TRUE(rules::silences(*source.line(file, 1), "cache-grows")) << *source.line(file, 1);
+  EXPECT_FALSE(rules::silences(*source.line(file, 1), "cache-other"));
+  EXPECT_FALSE(rules::silences(*source.line(file, 2), "cache-grows")) << *source.line(file, 2);
+  EXPECT_TRUE(rules::silences(*source.line(file, 3), "cache-grows")) << *source.line(file, 3);
+  for (int line = 1; line <= 3; ++line) EXPECT_LT(source.line(file, line)->size(), 850u);
 }
 
 TEST_F(SourceReaderTest, FindingsComeFirstWhereRoomIsShort) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "server/report/model.h"
 #include "server/report/stream.h"
 #include "server/report/timeline.h"
 #include "server/report/totals.h"
@@ -113,7 +114,7 @@ void write_by_stack(const store::RunData& run, Frames& frames, Stream& out) {
     weights += (weights.empty() ? "" : ",") + std::to_string(total.counts.cpu_ns);
     all += total.counts.cpu_ns;
   }
-  out << "{\"type\":\"sampled\",\"name\":\"CPU time of casts by stack\",\"unit\":\"nanoseconds\",\"startValue\":0,"
+  out << "{\"type\":\"sampled\",\"name\":\"CPU time of all casts by stack\",\"unit\":\"nanoseconds\",\"startValue\":0,"
       << "\"endValue\":" << all << ",\"samples\":[" << samples << "],\"weights\":[" << weights << "]}";
 }
 

@@ -85,6 +85,7 @@ class Page {
   }
 
   void warnings() {
+    if (const std::string failure = failure_text(model_); !failure.empty()) wrapped("  ", "  ", failure + ".");
     for (const std::string& sentence : changed_sources(data_)) wrapped("  ", "  ", sentence + ".");
     for (const std::string& hint : model_.hints) wrapped("  ", "  ", on_one_line(hint) + ".");
     if (model_.totals.autocast.traced > 0) wrapped("  ", "  ", std::string(kTracedNotice) + ".");
@@ -115,7 +116,7 @@ class Page {
     const std::vector<Cost> costs = costliest(model_);
     if (costs.empty()) return;
     line("");
-    line(styled("1", "costliest casts") + ", by share of the casts' CPU time");
+    line(styled("1", "costliest casts") + ", by share of the CPU time of all casts");
     for (std::size_t i = 0; i < std::min(costs.size(), kCostliest); ++i) {
       const std::string share = percent(costs[i].share);
       line("  " + std::string(5 - std::min<std::size_t>(share.size(), 5), ' ') + share + "  " +

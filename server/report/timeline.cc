@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/event_block.h"
+#include "server/report/model.h"
 #include "server/report/words.h"
 #include "server/store/names.h"
 #include "server/store/run_store.h"
@@ -131,10 +132,6 @@ absl::Status Timeline::tell(TimelineSink& sink, const std::function<absl::Status
   teller.end();
   if (absl::Status checked = check(); !checked.ok()) return checked;
   return run_.damage ? damage_status(run_file_, run_) : status;
-}
-
-absl::Status damage_status(const std::string& run_file, const store::RunData& run) {
-  return run.damage ? absl::DataLossError(absl::StrCat(run_file, ": ", run.damage->sentence)) : absl::OkStatus();
 }
 
 absl::Status unpacked(const std::string& run_file, const store::RunData& run, const store::KeptBlock& block,

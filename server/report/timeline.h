@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/report/model.h"
 #include "server/store/event_window.h"
 #include "server/store/run_data.h"
 
@@ -52,9 +53,6 @@ class Timeline {
   store::RunData run_;
   store::LocalNumbers numbers_;
 };
-
-// Data loss when the file was damaged or cut short after it was written.
-absl::Status damage_status(const std::string& run_file, const store::RunData&);
 
 // The events of a block, instead of those before. Errors begin with the file's name.
 absl::Status unpacked(const std::string& run_file, const store::RunData&, const store::KeptBlock&,

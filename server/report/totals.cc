@@ -15,7 +15,7 @@ Totals totals_of(const store::RunData& data) {
   for (const store::SiteUse& use : data.site_uses) {
     const auto cause = static_cast<std::size_t>(data.site(use.site).cause);
     totals.by_cause[cause < totals.by_cause.size() ? cause : 0] += use.counts.casts;
-    if (data.site(use.site).cause == lanes::Cause::kAutocast) totals.autocast += use.counts;
+    (data.site(use.site).cause == lanes::Cause::kAutocast ? totals.autocast : totals.others) += use.counts;
   }
   for (const store::Process& process : data.processes) {
     totals.beyond_sites += process.beyond_sites;
@@ -120,8 +120,8 @@ std::vector<std::string> changed_sources(const store::RunData& data) {
       ++more;
     } else {
       all.push_back(name +
-                    " was written to after the run began: its lines may have moved, and comments in it silence "
-                    "nothing");
+                    " was written to or replaced after the run began: its lines may have moved, and comments in it "
+                    "silence nothing");
     }
   }
   if (more > 0) all.push_back("so were " + counted(more, "other file", "other files"));

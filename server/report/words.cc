@@ -1,6 +1,7 @@
 #include "server/report/words.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <ctime>
 
@@ -72,6 +73,20 @@ std::string as_utf8(std::string_view text) {
   return valid;
 }
 
+std::string bytes_of_name(std::string_view name) {
+  std::string bytes;
+  for (std::size_t at = 0; at < name.size();) {
+    unsigned byte = 0;
+    const std::string_view escaped = name.substr(at, 6);
+    const bool is_escaped =
+        escaped.size() == 6 && escaped.starts_with("\\udc") &&
+        std::from_chars(escaped.data() + 4, escaped.data() + 6, byte, 16).ptr == escaped.data() + 6 && byte >= 0x80;
+    bytes += is_escaped ? static_cast<char>(byte) : name[at];
+    at += is_escaped ? escaped.size() : 1;
+  }
+  return bytes;
+}
+
 std::string shown_source(std::string_view line) {
   std::string text;
   for (const char c : as_utf8(line)) {
@@ -87,6 +102,27 @@ std::string shown_source(std::string_view line) {
 std::string on_one_line(std::string text) {
   for (char& c : text) c = static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? '?' : c;
   return text;
+}
+
+std::string without_controls(std::string_view text, std::string_view kept) {
+  const std::string valid = as_utf8(text);
+  std::string shown;
+  for (std::size_t at = 0; at < valid.size(); ++at) {
+    // Of the C1 controls, which are 0xc2 and a byte below 0xa0, the number is that byte.
+    const bool is_c1 = valid[at] == '\xc2' && static_cast<unsigned char>(valid[at + 1]) < 0xa0;
+    const char c = is_c1 ? valid[++at] : valid[at];
+    const bool is_control = is_c1 || static_cast<unsigned char>(c) < ' ' || c == '\x7f';
+    if (!is_control || kept.find(c) != std::string_view::npos) {
+      shown += c;
+    } else if (c == '\n') {
+      shown += "\\n";
+    } else {
+      char code[5];
+      std::snprintf(code, sizeof code, "\\x%02x", static_cast<unsigned char>(c));
+      shown += code;
+    }
+  }
+  return shown;
 }
 
 std::string short_path(const store::RunData& data, const std::string& file) {

@@ -16,10 +16,14 @@ std::string duration(std::uint64_t ns);                                         
 std::string percent(double share);                                                       // 0.06 → "6 %", "<1 %"
 // The same with what is no UTF-8 replaced: names of files and lines of source are bytes.
 std::string as_utf8(std::string_view text);
+// A file's own name, in which bytes that are no UTF-8 came escaped ("caf\\udce9.py").
+std::string bytes_of_name(std::string_view name);
 // A line of source as it is shown: UTF-8, tabs as spaces, nothing that a terminal or a page would obey.
 std::string shown_source(std::string_view line);
 // Shown in terminals and pages: anything below a space would be obeyed there.
 std::string on_one_line(std::string text);
+// The same where it must be told what there is: "\x1b", "\n". What is in `kept` stays.
+std::string without_controls(std::string_view text, std::string_view kept = "");
 
 // Relative to the run's folder, or to the packages' folder, when it lies in one.
 std::string short_path(const store::RunData&, const std::string& file);
