@@ -13,6 +13,7 @@
 #include "server/cli/settings_file.h"
 #include "server/cli/summary.h"
 #include "server/report/gate.h"
+#include "server/report/words.h"
 
 namespace castscope::cli {
 namespace {
@@ -25,7 +26,7 @@ struct CheckOptions {
 };
 
 int fail(const std::string& sentence, int status) {
-  say(sentence);
+  say(report::without_controls(sentence));
   return status;
 }
 
@@ -88,7 +89,9 @@ void add_check(CommandLine& line) {
       ->capture_default_str();
   command->add_option("--baseline", options->baseline, "A run file or report: what it has already does not fail")
       ->check(is_given());
-  command->add_option("--max-cast-share", options->max_cast_share, "Most of the steps' time that casts may take: 5%")
+  command
+      ->add_option("--max-cast-share", options->max_cast_share,
+                   "Most of the steps' time that autocast's casts may take: 5%")
       ->check(is_given());
   command->add_option("--max-cache", options->max_cache, "Most that the autocast cache may hold: 2GiB")
       ->check(is_given());

@@ -9,6 +9,7 @@
 #include "server/cli/settings_file.h"
 #include "server/cli/summary.h"
 #include "server/report/difference.h"
+#include "server/report/words.h"
 
 namespace castscope::cli {
 namespace {
@@ -19,7 +20,7 @@ struct DiffOptions {
 };
 
 int fail(const absl::Status& status, int exit_status) {
-  say(std::string(status.message()));
+  say(report::without_controls(std::string(status.message())));
   return exit_status;
 }
 
@@ -40,7 +41,7 @@ int diff(const DiffOptions& options) {
   bool whole = true;
   for (const report::Account* account : {&*before, &*after}) {
     if (account->damage.empty()) continue;
-    say(account->name + ": " + account->damage);
+    say(report::without_controls(account->name + ": " + account->damage));
     whole = false;
   }
   if (!whole) return kIncompleteData;

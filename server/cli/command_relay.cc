@@ -209,7 +209,7 @@ int recover(const RunDirectory& directory, const RecoverOptions& options) {
   directory.discard();
   say(absl::StrCat("recovered ", result.output.run_file()));
   if (!result.missing.empty()) say(result.missing);
-  print_summary(*result.data, result.output);
+  print_summary(*result.data, {result.output.run_file(), result.output.report_file()});
   return expected && !expected->empty() && result.relay.processes.empty() ? kOwnFailure : 0;
 }
 

@@ -1,9 +1,7 @@
 // castscope report, convert, version: questions to a finished run.
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -11,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands.h"
+#include "server/cli/fresh_file.h"
 #include "server/cli/output_file.h"
 #include "server/cli/recording.h"
 #include "server/cli/settings_file.h"
@@ -18,18 +17,19 @@
 #include "server/cli/version.h"
 #include "server/report/convert.h"
 #include "server/report/formats.h"
-#include "server/report/timeline.h"
+#include "server/report/model.h"
+#include "server/report/words.h"
 
 namespace castscope::cli {
 namespace {
 
 struct ReportOptions {
   std::string run_file, output, config, format = "json";
-  bool force = false, summary = false;
+  bool force = false, summary = false, other_form = false;  // --format or --output was given
 };
 
 int fail(const absl::Status& status, int exit_status) {
-  say(std::string(status.message()));
+  say(report::without_controls(std::string(status.message())));
   return exit_status;
 }
 
@@ -41,41 +41,45 @@ int into_output(const std::string& output, const std::function<absl::Status(std:
     if (!std::cout) return fail(absl::UnavailableError("standard output cannot be written"), kUsage);
     return status.ok() ? 0 : fail(status, kIncompleteData);
   }
-  std::error_code error;
-  const bool in_place = std::filesystem::exists(output, error) && !std::filesystem::is_regular_file(output, error);
-  const std::string fresh = in_place ? output : absl::StrCat(output, ".new");
-  std::ofstream file(fresh, std::ios::binary | std::ios::trunc);
-  const auto cannot = [&](int why) {
-    return fail(absl::UnavailableError(
-                    absl::StrCat(output, " cannot be written: ", std::strerror(why), "; choose another -o FILE")),
+  FreshFile file(output);
+  const auto cannot = [&] {
+    return fail(absl::UnavailableError(absl::StrCat(output, " cannot be written: ", std::strerror(file.error()),
+                                                    "; choose another -o FILE")),
                 kUsage);
   };
-  if (!file) return cannot(errno);
-  const absl::Status status = write(file);
-  const bool all_readable = absl::IsDataLoss(status) && file.tellp() > 0;  // of a file that is damaged or cut short
-  file.close();
-  const int why = errno;
-  const bool written = static_cast<bool>(file);
-  if (written && (status.ok() || all_readable) && (in_place || std::rename(fresh.c_str(), output.c_str()) == 0))
-    return status.ok() ? 0 : fail(status, kIncompleteData);
-  const int of_rename = errno;
-  if (!in_place) std::remove(fresh.c_str());
-  if (!written) return cannot(why == 0 ? ENOSPC : why);
-  return status.ok() ? cannot(of_rename) : fail(status, kIncompleteData);
+  if (!file.is_open()) return cannot();
+  const absl::Status status = write(file.stream());
+  const bool all_readable = absl::IsDataLoss(status) && !file.is_empty();  // of a file that is damaged or cut short
+  if (!file.stream() || status.ok() || all_readable) {
+    if (!file.keep()) return cannot();
+  }
+  return status.ok() ? 0 : fail(status, kIncompleteData);
+}
+
+// What the run left beside its file, when it is still there.
+std::string report_beside(const std::string& run_file) {
+  std::error_code error;
+  const std::string name = std::filesystem::path(run_file).replace_extension(".json").string();
+  return name != run_file && std::filesystem::is_regular_file(name, error) ? name : "";
+}
+
+int print_summary_of(const ReportOptions& options, const rules::Settings& settings) {
+  const auto data = store::read_as_it_is(options.run_file);
+  if (!data.ok()) return fail(data.status(), kIncompleteData);
+  print_summary(*data, {options.run_file, report_beside(options.run_file)}, settings);
+  const absl::Status damage = report::damage_status(options.run_file, *data);
+  return damage.ok() ? 0 : fail(damage, kIncompleteData);
 }
 
 int report(const ReportOptions& options) {
+  if (options.summary && options.other_form)
+    return fail(absl::InvalidArgumentError("--summary is on stderr and has no other form: leave it or -f and -o out"),
+                kUsage);
   if (absl::Status status = refuse_output(options.output, {options.run_file}, options.force); !status.ok())
     return fail(status, kUsage);
   const auto settings = settings_here(options.config);
   if (!settings.ok()) return fail(settings.status(), kUsage);
-  if (options.summary) {
-    const auto data = store::read_as_it_is(options.run_file);
-    if (!data.ok()) return fail(data.status(), kIncompleteData);
-    print_summary(*data, {std::filesystem::path(options.run_file).replace_extension().string()}, *settings);
-    const absl::Status damage = report::damage_status(options.run_file, *data);
-    return damage.ok() ? 0 : fail(damage, kIncompleteData);
-  }
+  if (options.summary) return print_summary_of(options, *settings);
   return into_output(options.output, [&](std::ostream& out) {
     return report::write_report(options.run_file, *report::format_of(options.format), *settings, out);
   });
@@ -125,7 +129,10 @@ void add_report(CommandLine& line) {
       "  castscope report --summary train.castscope\n\n"
       "Exit status: 0, 2 for a wrong command line or an output that cannot be written, 3 for a run file that cannot\n"
       "be read, or is damaged or cut short: what can be read of it is reported.");
-  command->callback([&line, options] { line.run = [options] { return report(*options); }; });
+  command->callback([&line, command, options] {
+    options->other_form = command->count("--format") + command->count("--output") > 0;
+    line.run = [options] { return report(*options); };
+  });
 }
 
 void add_convert(CommandLine& line) {

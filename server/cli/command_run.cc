@@ -130,7 +130,8 @@ void report_end(const RunOptions& options, const RunDirectory& directory, const 
     directory.discard();
     if (!collector.empty()) say(absl::StrCat("the run is kept by the collector at ", collector));
   }
-  if (result.data) print_summary(*result.data, result.output, options.settings);
+  const Output& output = result.output;
+  if (result.data) print_summary(*result.data, {output.run_file(), output.report_file()}, options.settings);
 }
 
 // A castscope.json that lies about and is wrong keeps no job from running; one that was asked for does.

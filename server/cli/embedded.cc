@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "server/cli/fresh_file.h"
 #include "server/cli/recipe.h"
 
 // From the assembler file that cmake/EmbedSources.cmake writes: name, begin and end of each file, ended by a null.
@@ -66,13 +67,9 @@ absl::Status extract_sources(const std::string& folder) {
     if (holds(path, file.content)) continue;
     std::error_code error;
     fs::create_directories(path.parent_path(), error);
-    fs::path fresh = path;
-    fresh += ".new";
-    std::ofstream out(fresh, std::ios::binary | std::ios::trunc);
-    out.write(file.content.data(), static_cast<std::streamsize>(file.content.size()));
-    out.close();
-    if (out) fs::rename(fresh, path, error);
-    if (!out || error) return absl::UnavailableError(absl::StrCat(path.string(), " cannot be written"));
+    FreshFile fresh(path.string());
+    fresh.stream().write(file.content.data(), static_cast<std::streamsize>(file.content.size()));
+    if (!fresh.keep()) return absl::UnavailableError(absl::StrCat(path.string(), " cannot be written"));
   }
   return absl::OkStatus();
 }

@@ -8,11 +8,13 @@
 #include "server/cli/commands.h"
 #include "server/cli/job.h"
 #include "server/cli/version.h"
+#include "server/report/words.h"
 
 namespace castscope::cli {
 
 void say(const std::string& sentence) {
-  std::fprintf(stderr, "castscope: %s\n", sentence.c_str());
+  // Names of files are in many of them. A compiler's lines stay lines.
+  std::fprintf(stderr, "castscope: %s\n", report::without_controls(sentence, "\n").c_str());
   std::fflush(stderr);
 }
 
@@ -24,9 +26,12 @@ bool put(const std::string& text) {
 
 namespace {
 
-// What follows the first "--" is the job's and none of our business; CLI11 sees what stands before.
+// What follows the first "--" is the job's and none of our business; CLI11 sees what stands before. In commands that
+// take no job it means what it means everywhere: no options from here on.
 std::vector<std::string> split_off_job(int argc, char** argv, CommandLine& line) {
   std::vector<std::string> words(argv + 1, argv + argc);
+  const bool takes_job = !words.empty() && (words[0] == "run" || words[0] == "env" || words[0] == "doctor");
+  if (!takes_job) return words;
   auto mark = std::find(words.begin(), words.end(), "--");
   if (mark == words.end()) return words;
   line.job.assign(mark + 1, words.end());

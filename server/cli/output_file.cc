@@ -39,7 +39,7 @@ absl::Status refuse_output(const std::string& output, const std::vector<std::str
     if (input.empty()) continue;
     const std::filesystem::path real = std::filesystem::canonical(input, error);  // SQLite's files lie beside that
     const std::string file = error ? input : real.string();
-    if (is_part_of(file, output) || is_same_file(file, output + ".new"))  // where it is written at first
+    if (is_part_of(file, output))
       return absl::InvalidArgumentError(absl::StrCat(
           output, " is ", input == inputs.front() ? "the run" : "the baseline", " itself: choose another file"));
   }

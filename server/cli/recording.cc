@@ -1,6 +1,5 @@
 #include "server/cli/recording.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/cli/fresh_file.h"
 #include "server/cli/proc.h"
 #include "server/cli/version.h"
 #include "server/report/json.h"
@@ -88,17 +88,10 @@ std::string host_name() {
 }
 
 absl::Status write_text_file(const std::string& path, const std::string& text) {
-  struct stat info {};
-  const bool is_special = stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);  // such as /dev/null
-  std::string fresh = is_special ? path : absl::StrCat(path, ".new");
-  std::FILE* file = std::fopen(fresh.c_str(), "w");
-  bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  int error = errno;
-  if (file != nullptr && std::fclose(file) != 0 && written) written = false, error = errno;
-  if (written && (is_special || std::rename(fresh.c_str(), path.c_str()) == 0)) return absl::OkStatus();
-  if (written) error = errno;
-  if (!is_special) std::remove(fresh.c_str());
-  return absl::UnavailableError(absl::StrCat(path, " cannot be written: ", std::strerror(error)));
+  FreshFile file(path);
+  file.stream() << text;
+  if (file.keep()) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(path, " cannot be written: ", std::strerror(file.error())));
 }
 
 absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd& end, const Output& output,

@@ -19,14 +19,14 @@ int terminal_width(int file) {
   return known ? std::clamp<int>(size.ws_col, 20, 160) : 80;
 }
 
-void print_summary(const store::RunData& data, const Output& output, const rules::Settings& settings) {
+void print_summary(const store::RunData& data, const SummaryFiles& files, const rules::Settings& settings) {
   report::TerminalOptions options;
   const bool terminal = isatty(STDERR_FILENO) != 0;
   options.width = terminal_width(STDERR_FILENO);
   const char* kind = getenv("TERM");
   options.colour = terminal && getenv("NO_COLOR") == nullptr && kind != nullptr && std::strcmp(kind, "dumb") != 0;
-  options.run_file = output.run_file();
-  options.report_file = output.report_file();
+  options.run_file = files.run_file;
+  options.report_file = files.report_file;
   std::string text = report::summary(report::model_of(data, rules::judgement_of(data, settings)), options);
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
