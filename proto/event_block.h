@@ -29,8 +29,8 @@
 namespace castscope::wire {
 
 // Any change of what pack writes raises it, and kProtocol with it: an older block is then refused by its number.
-// 3: the events of deep steps, whose `tensor` is no address.
-inline constexpr std::uint8_t kEventBlockFormat = 3;
+// 3: the events of deep steps, whose `tensor` is no address. 4: operators, which are told at their end.
+inline constexpr std::uint8_t kEventBlockFormat = 4;
 // A block larger than this is refused by unpack whatever its caller allows: 64 MB of events.
 inline constexpr std::size_t kMostEventsInBlock = 1u << 20;
 

@@ -115,7 +115,7 @@ class Unpacker {
     if (code != kNewSlot) return code - 2 < model_.slot_count() ? static_cast<std::uint32_t>(code - 2) : kNoSlot;
     const std::uint8_t kind = columns_[kKeys].byte();
     const std::uint64_t site = columns_[kKeys].varint();
-    if (kind == 0 || kind > static_cast<std::uint8_t>(EventKind::kBackward) || site > 0xffffffff) return kNoSlot;
+    if (kind == 0 || kind > static_cast<std::uint8_t>(lanes::kLastEventKind) || site > 0xffffffff) return kNoSlot;
     return model_.add_slot(static_cast<EventKind>(kind), static_cast<std::uint32_t>(site));
   }
 
