@@ -6,6 +6,7 @@
 // block, so that every block can be read alone.
 //
 //   byte     format, kEventBlockFormat
+//   4 bytes  CRC-32 of all that follows, lowest byte first
 //   varint   events n
 //   varint   bytes of all columns before compression
 //   varint   bytes of the bit stream
@@ -29,10 +30,17 @@
 namespace castscope::wire {
 
 // Any change of what pack writes raises it, and kProtocol with it: an older block is then refused by its number.
-// 3: the events of deep steps, whose `tensor` is no address.
-inline constexpr std::uint8_t kEventBlockFormat = 3;
+// 3: the events of deep steps, whose `tensor` is no address. 4: operators, which are told at their end.
+inline constexpr std::uint8_t kEventBlockFormat = 4;
 // A block larger than this is refused by unpack whatever its caller allows: 64 MB of events.
 inline constexpr std::size_t kMostEventsInBlock = 1u << 20;
+
+// What the checksum covers begins here.
+inline constexpr std::size_t kBodyBegin = 5;
+// Of a block of at least kBodyBegin bytes.
+std::uint32_t body_checksum(std::string_view packed);
+// Writes it where it belongs. (Tests damage what is below it.)
+void seal(std::string& packed);
 
 // Never fails for up to kMostEventsInBlock events of a known kind.
 std::string pack(std::span<const lanes::Event> events);

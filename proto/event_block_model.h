@@ -67,6 +67,9 @@ inline bool has_number(lanes::EventKind kind) {
   return kind == lanes::EventKind::kValues || kind == lanes::EventKind::kScaler;
 }
 
+// It is told when it ends, after what it called: others say nothing of when it began, the end of the one before does.
+inline bool is_told_late(lanes::EventKind kind) { return kind == lanes::EventKind::kOperator; }
+
 // What both ends know after the events so far.
 class Model {
  public:
@@ -86,7 +89,7 @@ class Model {
     return static_cast<std::uint32_t>(slots_.size() - 1);
   }
   const Slot& slot(std::uint32_t i) const { return slots_[i]; }
-  std::uint64_t predicted_time(std::uint32_t i) const { return free_at_ + slots_[i].delay; }
+  std::uint64_t predicted_time(std::uint32_t i) const { return free_at(slots_[i].last.kind) + slots_[i].delay; }
   std::uint32_t predicted_entries(std::uint32_t i) const { return slots_[i].last.entries + slots_[i].entries_step; }
   std::uint32_t step() const { return step_; }
   std::uint32_t region() const { return region_; }
@@ -99,23 +102,26 @@ class Model {
     Slot& slot = slots_[i];
     if (slot_ != kNoSlot) slots_[slot_].successor = i;
     slot_ = i;
-    slot.delay += half(event.time - free_at_ - slot.delay);
+    slot.delay += half(event.time - free_at(event.kind) - slot.delay);
     slot.duration += half(event.duration - slot.duration);
     slot.entries_step = event.entries - slot.last.entries;
     slot.last = event;
     free_at_ = event.time + event.duration;
+    if (is_told_late(event.kind)) late_free_at_ = free_at_;
     step_ = event.step;
     region_ = event.region;
   }
 
  private:
+  std::uint64_t free_at(lanes::EventKind kind) const { return is_told_late(kind) ? late_free_at_ : free_at_; }
   static std::uint64_t half(std::uint64_t difference) {
     return static_cast<std::uint64_t>(static_cast<std::int64_t>(difference) / 2);
   }
 
   std::vector<Slot> slots_;
-  std::uint32_t slot_ = kNoSlot;  // of the last event
-  std::uint64_t free_at_ = 0;     // end of the last event: how long it took says nothing of the time until the next
+  std::uint32_t slot_ = kNoSlot;    // of the last event
+  std::uint64_t free_at_ = 0;       // end of the last event: how long it took says nothing of the time until the next
+  std::uint64_t late_free_at_ = 0;  // of the last one that was told late
   std::uint32_t step_ = 0, region_ = 0;
   std::uint64_t last_address_ = 0, last_number_ = 0;  // new ones
 };

@@ -157,7 +157,7 @@ std::string Packer::finish(std::size_t count) {
     joined += column;
   }
   bits_.finish();
-  std::string packed(1, static_cast<char>(kEventBlockFormat));
+  std::string packed(kBodyBegin, static_cast<char>(kEventBlockFormat));
   put_varint(packed, count);
   put_varint(packed, joined.size());
   put_varint(packed, bits_.bytes.size());
@@ -169,10 +169,16 @@ std::string Packer::finish(std::size_t count) {
                                              joined.size(), kLevel);
   packed.resize(begin + used);  // cannot fail: the room is ZSTD_compressBound
   packed += bits_.bytes;
+  seal(packed);
   return packed;
 }
 
 }  // namespace
+
+void seal(std::string& packed) {
+  const std::uint32_t checksum = body_checksum(packed);
+  for (unsigned i = 0; i < sizeof checksum; ++i) packed[1 + i] = static_cast<char>(checksum >> (8 * i));
+}
 
 std::string pack(std::span<const Event> events) {
   Packer packer(events.size());

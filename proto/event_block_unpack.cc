@@ -1,3 +1,4 @@
+#include <zlib.h>
 #include <zstd.h>
 
 #include <array>
@@ -115,7 +116,7 @@ class Unpacker {
     if (code != kNewSlot) return code - 2 < model_.slot_count() ? static_cast<std::uint32_t>(code - 2) : kNoSlot;
     const std::uint8_t kind = columns_[kKeys].byte();
     const std::uint64_t site = columns_[kKeys].varint();
-    if (kind == 0 || kind > static_cast<std::uint8_t>(EventKind::kBackward) || site > 0xffffffff) return kNoSlot;
+    if (kind == 0 || kind > static_cast<std::uint8_t>(lanes::kLastEventKind) || site > 0xffffffff) return kNoSlot;
     return model_.add_slot(static_cast<EventKind>(kind), static_cast<std::uint32_t>(site));
   }
 
@@ -167,6 +168,7 @@ class Unpacker {
 };
 
 struct Envelope {
+  std::uint32_t checksum = 0;
   std::uint64_t count = 0, column_bytes = 0;
   std::string_view compressed, bits;
 };
@@ -182,6 +184,7 @@ absl::Status open_envelope(std::string_view packed, Envelope* out) {
   if (format != kEventBlockFormat)
     return absl::UnimplementedError(
         absl::StrCat("events packed in format ", format, ", this castscope reads format ", kEventBlockFormat));
+  for (unsigned i = 0; i < sizeof out->checksum; ++i) out->checksum |= std::uint32_t{reader.byte()} << (8 * i);
   out->count = reader.varint();
   out->column_bytes = reader.varint();
   const std::uint64_t bit_bytes = reader.varint();
@@ -205,12 +208,19 @@ absl::Status split_columns(const std::string& joined, std::array<ColumnReader, k
 
 }  // namespace
 
+std::uint32_t body_checksum(std::string_view packed) {
+  packed.remove_prefix(kBodyBegin);
+  return static_cast<std::uint32_t>(
+      crc32_z(crc32_z(0, nullptr, 0), reinterpret_cast<const Bytef*>(packed.data()), packed.size()));
+}
+
 absl::Status unpack(std::string_view packed, std::size_t limit, std::vector<Event>* events,
                     std::vector<EventKey>* keys) {
   Envelope envelope;
   if (absl::Status status = open_envelope(packed, &envelope); !status.ok()) return status;
   if (envelope.count > limit)
     return damaged(absl::StrCat("it holds ", envelope.count, " events where at most ", limit, " may come"));
+  if (body_checksum(packed) != envelope.checksum) return damaged("its checksum is not that of its bytes");
   std::string joined(envelope.column_bytes, '\0');
   thread_local const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(), &ZSTD_freeDCtx);
   const std::size_t got = ZSTD_decompressDCtx(context.get(), joined.data(), joined.size(), envelope.compressed.data(),

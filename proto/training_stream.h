@@ -11,7 +11,8 @@
 
 namespace castscope::wire {
 
-inline std::vector<lanes::Event> training_stream(std::size_t count, std::uint64_t seed = 42) {
+// `deep`: every step is a deep one, in which each linear is told too, when it ends, and what it was given as it is.
+inline std::vector<lanes::Event> training_stream(std::size_t count, std::uint64_t seed = 42, bool deep = false) {
   constexpr std::uint32_t kLinears = 12;  // each casts its input and its weight, and hits its bias
   std::mt19937_64 random(seed);
   std::lognormal_distribution<double> delay(9.5, 0.6), duration(7.3, 0.4);
@@ -26,7 +27,15 @@ inline std::vector<lanes::Event> training_stream(std::size_t count, std::uint64_
     event.step = event.region = step;
     return event;
   };
+  auto end_operator = [&](std::uint32_t site, std::uint32_t step, std::uint64_t begin) {
+    emit(lanes::EventKind::kPass, 100 + site, step).ndim = 2;
+    lanes::Event& event = emit(lanes::EventKind::kOperator, 200 + site, step);
+    event.duration = static_cast<std::uint32_t>(event.time - begin);
+    event.time = begin;
+    event.bytes = 64 * 64 * 2;
+  };
   for (std::uint32_t step = 1; events.size() < count; ++step) {
+    std::uint64_t begin = 0;
     emit(lanes::EventKind::kRegionEnter, 1, step);
     for (std::uint32_t i = 0; i < kLinears * 3; ++i) {
       const bool hit = i % 3 == 2, activation = i % 3 == 0;
@@ -40,6 +49,8 @@ inline std::vector<lanes::Event> training_stream(std::size_t count, std::uint64_
       event.bytes = hit ? 0 : 64 * (64 + i) * 2;
       event.duration = hit ? 0 : static_cast<std::uint32_t>(duration(random));
       event.flags = !hit && !activation ? lanes::kFlagKept : 0;
+      if (activation) begin = event.time - 2000;
+      if (deep && hit) end_operator(i, step, begin);
     }
     emit(lanes::EventKind::kRegionExit, 1, step);
     emit(lanes::EventKind::kCacheClear, 0, step).bytes = 123'456;

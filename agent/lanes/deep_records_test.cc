@@ -74,7 +74,13 @@ class DeepRecordsTest : public testing::Test {
     scale.kind = EventKind::kScaler;
     scale.tensor = std::bit_cast<std::uint64_t>(65536.0);
     scale.bytes = std::bit_cast<std::uint64_t>(32768.0);
-    for (const Event& event : {values, scale}) {
+    Event mm{};
+    mm.kind = EventKind::kOperator;
+    mm.site = 7;
+    mm.bytes = 2048;
+    mm.duration = 1500;
+    mm.flags = 1;
+    for (const Event& event : {values, scale, mm}) {
       *to.begin_event() = event;
       to.publish();
     }
@@ -134,7 +140,7 @@ TEST_F(DeepRecordsTest, TheDumpHasThemAll) {
         "flow 9 from 7 to 8 argument 1 cast 15\n", "fact 10 kind 3 detail 1 subject 7 stack 1 expected BFloat16\n",
         "counter site 7 casts 3 hits 0 passes 0 traced 0 bytes 4096 ns 250 kept 0\n",
         "bytes 1000 entries 5 flags 0 most 65536.5 sampled 256 not_finite 1 zeros 2 integers 200\n",
-        "flags 0 scale 65536 -> 32768\n"})
+        "flags 0 scale 65536 -> 32768\n", "kind 13 site 7 ", " took 1500 bytes 2048 entries 0 flags 1\n"})
     EXPECT_NE(text.find(line), std::string::npos) << line << "in\n" << text;
 }
 

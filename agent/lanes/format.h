@@ -25,7 +25,7 @@
 namespace castscope::lanes {
 
 inline constexpr std::uint64_t kMagic = 0x454e414c54534143;  // "CASTLANE" in little-endian order
-inline constexpr std::uint32_t kVersion = 5;
+inline constexpr std::uint32_t kVersion = 6;
 inline constexpr std::uint64_t kPage = 4096;
 inline constexpr std::uint64_t kAlignment = 64;
 
@@ -48,6 +48,12 @@ inline constexpr std::uint32_t kMostLanes = 1u << 15;
 
 template <typename T>
 using Shared = std::atomic<T>;  // lock-free and of T's size: asserted below
+
+// Events that only serve the picture, whose counts are kept elsewhere (kOperator, kPass), are left out, and counted
+// nowhere, while the ring holds as many events as this: three eighths of it are for those that steps are made of. More
+// than the half that waits in the ring for acknowledgements (agent/relay/segment_source.cc), so that a reader who keeps
+// up makes room for both.
+constexpr std::uint64_t most_with_picture(std::uint64_t ring_events) { return ring_events * 5 / 8; }
 
 // What a counter counts is a site, or what deep steps see (an operator use, a flow, a fact): all four take their
 // numbers from one series. Of the latter `casts` is how often it was seen in deep steps; of an operator use also
@@ -85,7 +91,13 @@ enum class EventKind : std::uint8_t {
                    // entries = finite ones beyond the largest finite number of the dtype cast to (casts only);
                    // flags = kFlagDiffer
   kBackward = 12,  // backward was called; site = fact kBackward
+  // An operator was looked at; site = its use, which counts it too; duration, bytes of its results; flags = so many
+  // other uses were open around it in this thread. Written when it ends: `time`, its begin, lies before that of events
+  // already written (its casts, operators within).
+  kOperator = 13,
+  kPass = 14,  // cached_cast returned its argument while operators are looked at; site = pass-through site
 };
+inline constexpr EventKind kLastEventKind = EventKind::kPass;
 
 enum class StepReason : std::uint8_t { kOptimizer = 1, kRegionEnd = 2, kExplicit = 3 };
 
@@ -101,17 +113,17 @@ inline constexpr std::uint8_t kFlagInherited = 4;
 inline constexpr std::uint8_t kFlagDiffer = 8;
 
 struct alignas(64) Event {
-  std::uint64_t time;      // segment clock at the begin of the call
+  std::uint64_t time;      // segment clock at the begin of the call; kPass: at its end
   std::uint64_t tensor;    // identity of the source (its TensorImpl, or kFlagData): only good for comparing
-  std::uint64_t bytes;     // kCast: of the copy; kCacheClear: freed
-  std::uint32_t duration;  // kCast: segment clock, saturating
+  std::uint64_t bytes;     // kCast: of the copy; kOperator: of its results; kCacheClear: freed
+  std::uint32_t duration;  // kCast, kOperator: segment clock, saturating
   std::uint32_t site;
   std::uint32_t step;
   std::uint32_t region;   // serial number of the open region in this process; 0 = none
   std::uint32_t dims[4];  // sizes of the source, outermost first, saturating; more than 4: the first is the product
-  std::uint32_t entries;  // kCast, kHit: version counter of the source (of a weight whose copy is not kept also what
-                          // some of its values are, mixed into it: another number says that it is not the same weight);
-                          // kCacheClear: entries dropped
+  std::uint32_t entries;  // kCast, kHit, kPass: version counter of the source (of a weight whose copy is not kept also
+                          // what some of its values are, mixed into it: another number says that it is not the same
+                          // weight); kCacheClear: entries dropped
   EventKind kind;
   std::uint8_t flags;
   std::uint8_t ndim;

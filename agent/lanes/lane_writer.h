@@ -39,6 +39,16 @@ class LaneWriter {
     }
     return &ring_[head_ & mask_];
   }
+  // The same for an event that only serves the picture: nullptr, and nothing is counted, where those that steps are
+  // made of may soon need the room (most_with_picture).
+  Event* begin_picture_event() {
+    const std::uint64_t most = most_with_picture(mask_ + 1);
+    if (head_ - tail_ >= most) [[unlikely]] {
+      tail_ = lane_->tail.load(std::memory_order_acquire);
+      if (head_ - tail_ >= most) return nullptr;
+    }
+    return &ring_[head_ & mask_];
+  }
   void publish() { lane_->head.store(++head_, std::memory_order_release); }
 
   // One writer: a plain add, no lock prefix; the reader sees each word whole.

@@ -59,6 +59,27 @@ void note_in_cache(lanes::SegmentHeader& h, std::uint64_t bytes) {
   return result;
 }
 
+// cached_cast returns such a tensor as it is, unless PyTorch thinks otherwise than autocast_mode.cpp does today.
+bool passes(const TensorImpl* source, ScalarType to) {
+  const ScalarType from = dtype_of(source);
+  return from == to || !may_autocast(from);
+}
+
+// As the hot path below has it, and told.
+[[gnu::cold, gnu::noinline]] at::Tensor pass_looked_at(ThreadState& t, ScalarType to, const at::Tensor& arg,
+                                                       c10::DeviceType device, std::uint64_t call_site,
+                                                       const void* caller) {
+  const auto dev = static_cast<std::uint8_t>(device);
+  const TensorImpl* source = arg.unsafeGetTensorImpl();
+  const std::uint32_t region = region_in_force(t, dev, static_cast<std::uint8_t>(to));
+  at::Tensor result = original<CachedCast>(CASTSCOPE_HOOK_CACHED_CAST)(to, arg, device);
+  lanes::Counter* counter = find_pass(t, call_site, region, false, dev, caller, source);
+  const bool passed = result.unsafeGetTensorImpl() == source;
+  lanes::LaneWriter::add(passed ? counter->passes : counter->casts, 1);
+  if (passed) operators::pass_made(t, source, counter->site.load(std::memory_order_relaxed));
+  return result;
+}
+
 // The site of a call that returned another dtype than was asked for.
 [[gnu::cold, gnu::noinline]] Counted find_as(ThreadState& t, CallKey key, CallFacts facts, ScalarType got,
                                              const void* caller, const TensorImpl* source) {
@@ -77,16 +98,18 @@ at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType dev
   const void* caller = __builtin_return_address(0);
   const TensorImpl* source = arg.unsafeGetTensorImpl();
   const std::uint64_t call_site = r.call_sites.key(t, caller, __builtin_dwarf_cfa());
-  if (operator_recording()) [[unlikely]]
-    learn(r, call_site, source);
+  if (attention() != 0) [[unlikely]] {
+    if (operator_recording()) learn(r, call_site, source);
+    if (operators::deep() && passes(source, to) && !is_traced(source))
+      return pass_looked_at(t, to, arg, device, call_site, caller);
+  }
   if (is_traced(source)) [[unlikely]]
     return traced(t, to, arg, device, call_site, caller);
 
   const auto dev = static_cast<std::uint8_t>(device);
   const std::uint32_t region = region_in_force(t, dev, static_cast<std::uint8_t>(to));
   const ScalarType from = dtype_of(source);
-  if (from == to || !may_autocast(from)) {
-    // Returned as it is, unless PyTorch thinks otherwise than autocast_mode.cpp does today: checked below.
+  if (passes(source, to)) {
     at::Tensor result = original<CachedCast>(CASTSCOPE_HOOK_CACHED_CAST)(to, arg, device);
     lanes::Counter* counter = find_pass(t, call_site, region, false, dev, caller, source);
     lanes::LaneWriter::add(result.unsafeGetTensorImpl() == source ? counter->passes : counter->casts, 1);
@@ -138,7 +161,9 @@ at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType dev
       operators::cast_made(t, source, static_cast<std::uint8_t>(to), counted.site);
   } else if (result.unsafeGetTensorImpl() == source) {
     // Not eligible for a reason that was not foreseen (another device): a pass-through.
-    lanes::LaneWriter::add(find_pass(t, call_site, region, false, dev, caller, source)->passes, 1);
+    lanes::Counter* counter = find_pass(t, call_site, region, false, dev, caller, source);
+    lanes::LaneWriter::add(counter->passes, 1);
+    if (operators::deep()) operators::pass_made(t, source, counter->site.load(std::memory_order_relaxed));
   } else {
     Counted hit = counted;
     // The cache does not look at the dtype: a copy made for a bfloat16 region may come back in a float16 one.

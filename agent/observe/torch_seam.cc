@@ -139,7 +139,7 @@ bool sets_dtype_argument(std::string_view op) {
 // ---------------------------------------------------------------------------------------------------------------
 // RecordFunction
 
-std::atomic<bool> g_operator_recording{false};
+std::atomic<std::uint8_t> g_attention{0};
 
 namespace {
 
@@ -181,7 +181,7 @@ std::mutex* g_switch = new std::mutex;
 bool g_stopped = false;
 
 void switch_locked(bool on) {
-  if (g_operator_recording.exchange(on) == on) return;
+  if (ask_for(kLearning, on) == on) return;
   if (on)
     at::reenableCallback(g_operator_callback);
   else
@@ -270,7 +270,7 @@ bool add_record_callbacks(UserScope user_scope_begin, UserScope user_scope_end) 
   g_user_scope_end = user_scope_end;
   g_operator_callback = at::addGlobalCallback(
       at::RecordFunctionCallback(operator_begins, operator_ends).needsInputs(true).scopes({at::RecordScope::FUNCTION}));
-  g_operator_recording = true;
+  ask_for(kLearning, true);
   at::addGlobalCallback(
       at::RecordFunctionCallback(user_scope_begins, user_scope_ends).scopes({at::RecordScope::USER_SCOPE}));
   return true;

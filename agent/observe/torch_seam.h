@@ -5,11 +5,12 @@
 // record_function.h of the PyTorch that the agent is built against.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "agent/observe/attention.h"
 
 namespace castscope::observe {
 
@@ -52,10 +53,9 @@ bool add_record_callbacks(UserScope user_scope_begin, UserScope user_scope_end);
 // time, in a callback too.)
 inline constexpr std::uint64_t kIdleOperators = 20'000;
 void watch_operators();
-void stop_watching_operators();                 // for good
-void watch_operators_in_child();                // in a forked child, before anything else here
-extern std::atomic<bool> g_operator_recording;  // read on the hot path
-inline bool operator_recording() { return g_operator_recording.load(std::memory_order_relaxed); }
+void stop_watching_operators();   // for good
+void watch_operators_in_child();  // in a forked child, before anything else here
+inline bool operator_recording() { return (attention() & kLearning) != 0; }
 
 // TORCH_VERSION of the headers that the agent was built with, for the report's attributes.
 const char* compiled_torch_version();

@@ -16,7 +16,6 @@
 
 namespace castscope::operators {
 
-std::atomic<bool> g_deep{false};
 std::atomic<bool> g_waits{false};
 
 namespace {
@@ -50,12 +49,12 @@ void switch_callbacks(bool on) {
 
 void look(observe::ThreadState& t, Watch& watch) {
   watch.operators_before = recording()->segment.header().deep_operators.load(std::memory_order_relaxed);
-  const bool was_on = g_deep.load();
+  const bool was_on = deep();
   if (!was_on) g_session.fetch_add(1);
   g_stretch.fetch_add(1);
   begin_stretch(operators_of(t));  // it has just called a region's begin, or step(): no operator is open
   if (was_on) return;
-  g_deep = true;
+  observe::ask_for(observe::kLooking, true);
   observe::doubt_all_hits(true);
   switch_callbacks(true);
 }
@@ -75,7 +74,7 @@ void switch_on(observe::ThreadState& t, Watch& watch) {
 }
 
 void switch_off(observe::ThreadState* t, Watch& watch) {
-  if (!g_deep.exchange(false)) return;
+  if (!observe::ask_for(observe::kLooking, false)) return;
   const bool was_told = !leave_tail(watch);
   observe::doubt_all_hits(false);
   switch_callbacks(false);
@@ -126,7 +125,8 @@ void operator_met() {
 }
 
 void child_begins() {
-  g_deep = false;  // the callbacks are left as they are, and do nothing: another thread may have held PyTorch's lock
+  // The callbacks are left as they are, and do nothing: another thread may have held PyTorch's lock.
+  observe::ask_for(observe::kLooking, false);
   g_watch = new Watch(g_mode);
   observe::stale_copies_after_fork();
   operator_info_after_fork();

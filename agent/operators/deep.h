@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "agent/observe/attention.h"
+
 namespace castscope::observe {
 struct ThreadState;
 }
@@ -11,8 +13,7 @@ struct ThreadState;
 namespace castscope::operators {
 
 // Every operator is looked at, in all threads.
-extern std::atomic<bool> g_deep;
-inline bool deep() { return g_deep.load(std::memory_order_relaxed); }
+inline bool deep() { return (observe::attention() & observe::kLooking) != 0; }
 
 // `--deep always` looks at a job without any region, too, so that it can be held against one with autocast: from the
 // first operator after `import torch`, which is waited for.
@@ -34,6 +35,8 @@ void cast_made(observe::ThreadState& t, const void* source, std::uint8_t to, std
 // The same at the first sight of a site whose values alone say what is wrong with it, in a step that is not deep;
 // nothing where no step ever is.
 void first_cast_of(observe::ThreadState& t, const void* source, std::uint8_t to, std::uint32_t site);
+// While deep: cached_cast returned `source` (a TensorImpl*), as this pass-through site has counted.
+void pass_made(observe::ThreadState& t, const void* source, std::uint32_t site);
 // The operator use that this thread is in the midst of, outermost, for a fact about it: defined at need. 0 = none.
 std::uint32_t open_use(observe::ThreadState& t);
 

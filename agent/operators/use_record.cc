@@ -6,6 +6,7 @@
 #include "agent/observe/backward_node.h"
 #include "agent/observe/call_frame.h"
 #include "agent/observe/scaling.h"
+#include "agent/operators/picture.h"
 #include "agent/operators/values.h"
 
 namespace castscope::operators {
@@ -294,6 +295,7 @@ void end_use(ThreadState& t, ThreadOperators& o, OpenUse& use, c10::ArrayRef<c10
   lanes::LaneWriter::add(counted.counter->casts, 1);
   lanes::LaneWriter::add(counted.counter->bytes, r.bytes);
   lanes::LaneWriter::add(counted.counter->ticks, before == 0 ? 0 : before == 1 ? 2 * ticks : ticks);
+  tell_operator(t, o, use, counted.id, r.bytes, ticks);
   count_flows(t, o, use, counted.id);
   note_foreign_region(t, use);
   made_by(o, results, counted.id, use.place->use.phase);

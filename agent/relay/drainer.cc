@@ -110,6 +110,11 @@ void Drainer::open_segment(const std::string& file, std::uint32_t number) {
   watched.end_watch = std::make_unique<EndWatch>(open.pid(), open.start_ticks());
 }
 
+void Drainer::wait_for_company(Clock::duration event_interval) {
+  if (std::exchange(event_interval_, event_interval) == event_interval) return;
+  for (auto& [id, watched] : watched_) watched.source->wait_for_company(event_interval);
+}
+
 SegmentSource::Drained Drainer::drain(Clock::time_point now) {
   SegmentSource::Drained all;
   for (auto& [id, watched] : watched_) {
@@ -127,7 +132,7 @@ void Drainer::flush(bool whole, Clock::time_point now) {
   for (auto& [id, watched] : watched_)
     if (!watched.ended && (whole || watched.source->has_block(now)))
       push(watched.source->make_batches(SegmentSource::End::kNone, now));
-  if (whole) ask_for_flush();
+  if (whole && !ask_for_flush()) outbox_->ask();
 }
 
 void Drainer::push(std::vector<SegmentSource::Made> made) {
@@ -137,13 +142,14 @@ void Drainer::push(std::vector<SegmentSource::Made> made) {
   }
 }
 
-// A batch of nothing but the request.
-void Drainer::ask_for_flush() {
-  if (unflushed_.empty()) return;
+// A batch of nothing but the request. False when there is nothing to flush.
+bool Drainer::ask_for_flush() {
+  if (unflushed_.empty()) return false;
   auto message = std::make_unique<v1::RelayMessage>();
   message->mutable_batch()->set_process(std::exchange(unflushed_, {}));
   message->mutable_batch()->set_flush(true);
   outbox_->push(std::move(message), {});
+  return true;
 }
 
 bool Drainer::tell_ends(Clock::time_point now, bool deliver) {

@@ -38,8 +38,10 @@ class Drainer {
   }
 
   void find_segments();
+  // Events that are few wait so long for more.
+  void wait_for_company(Clock::duration event_interval);
   SegmentSource::Drained drain(Clock::time_point now);
-  // Batches of what was taken. `whole`: of all that is new in every segment, and a request to acknowledge it.
+  // Batches of what was taken. `whole`: of all that is new in every segment, and a request for an answer.
   void flush(bool whole, Clock::time_point now);
   // Tells the end of every process that is gone, after reading the rest. `deliver` false: the collector refuses, its
   // segment keeps what it has. Returns true when none is left running.
@@ -70,13 +72,13 @@ class Drainer {
   void open_segment(const std::string& file, std::uint32_t number);
   void tell_end(Watched& watched, bool still_running, bool deliver);
   void push(std::vector<SegmentSource::Made> made);
-  void ask_for_flush();
+  bool ask_for_flush();
   void introduce_again();
   void remove_finished();
 
   const std::string directory_, host_;
   const bool remove_;
-  const Clock::duration event_interval_;
+  Clock::duration event_interval_;
   const std::int64_t job_pid_;
   const std::uint64_t job_start_ticks_;
   std::atomic<bool> job_ended_ = false;

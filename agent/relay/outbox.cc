@@ -41,6 +41,17 @@ std::map<std::string, std::string> Outbox::take_rejections() {
   return std::exchange(rejections_, {});
 }
 
+bool Outbox::take_watched() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(watched_, false);
+}
+
+void Outbox::ask() {
+  const std::lock_guard lock(mutex_);
+  asked_ = true;
+  changed_.notify_all();
+}
+
 bool Outbox::wait_until_empty(Clock::time_point deadline) {
   std::unique_lock lock(mutex_);
   return changed_.wait_until(lock, deadline, [this] { return entries_.empty(); });
@@ -68,16 +79,19 @@ void Outbox::want_introductions() {
 
 Outbox::Message Outbox::next() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] {
-    return interrupted_ || !introductions_.empty() || (!introductions_wanted_ && sent_ < entries_.size());
-  });
+  const auto has_entry = [this] { return !introductions_wanted_ && sent_ < entries_.size(); };
+  changed_.wait(lock, [&] { return interrupted_ || asked_ || !introductions_.empty() || has_entry(); });
   if (interrupted_) return nullptr;
   if (!introductions_.empty()) {
     Message message = std::move(introductions_.front());
     introductions_.pop_front();
     return message;
   }
-  return entries_[sent_++].message;
+  if (has_entry()) return entries_[sent_++].message;
+  asked_ = false;
+  auto message = std::make_shared<v1::RelayMessage>();
+  message->mutable_ask();
+  return message;
 }
 
 void Outbox::acknowledge(const v1::Ack& ack) {
@@ -91,6 +105,7 @@ void Outbox::acknowledge(const v1::Ack& ack) {
   }
   for (const v1::Rejection& rejection : ack.rejections())
     rejections_.try_emplace(rejection.process(), rejection.sentence());
+  watched_ = watched_ || ack.watched();
   changed_.notify_all();
 }
 

@@ -38,6 +38,8 @@ class Outbox {
   std::uint64_t bytes() const;
   std::vector<Receipt> take_acknowledged();
   std::map<std::string, std::string> take_rejections();  // process → sentence
+  bool take_watched();                                   // an answer since the last call said that somebody watches
+  void ask();                                            // for an answer, where there is nothing to push
   // True when everything pushed was acknowledged before `deadline`.
   bool wait_until_empty(Clock::time_point deadline);
 
@@ -67,6 +69,7 @@ class Outbox {
   std::size_t sent_ = 0;       // of them, over the present connection
   std::deque<Message> introductions_;
   bool introductions_wanted_ = false, interrupted_ = false;
+  bool asked_ = false, watched_ = false;
   std::uint64_t last_sequence_ = 0, bytes_ = 0;
   std::vector<Receipt> acknowledged_;
   std::map<std::string, std::string> rejections_;

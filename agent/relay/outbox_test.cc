@@ -41,6 +41,29 @@ TEST_F(OutboxTest, NumbersMessagesAndKeepsThemUntilAcknowledged) {
   EXPECT_EQ(outbox_.bytes(), 0u);
 }
 
+TEST_F(OutboxTest, AsksOnceAfterWhatThereIsToSend) {
+  push();
+  outbox_.ask();
+  outbox_.ask();
+  EXPECT_EQ(next(), 1u);
+  EXPECT_TRUE(outbox_.next()->has_ask());
+  push();
+  EXPECT_EQ(next(), 2u);
+  acknowledge(2);
+  EXPECT_TRUE(empty()) << "a question waits for no acknowledgement";
+}
+
+TEST_F(OutboxTest, TellsOnceThatAnAnswerSpokeOfSomebodyWatching) {
+  acknowledge(0);
+  EXPECT_FALSE(outbox_.take_watched());
+  v1::Ack ack;
+  ack.set_watched(true);
+  outbox_.acknowledge(ack);
+  acknowledge(0);
+  EXPECT_TRUE(outbox_.take_watched());
+  EXPECT_FALSE(outbox_.take_watched());
+}
+
 TEST_F(OutboxTest, AnAcknowledgementCoversAllBefore) {
   for (std::uint64_t end : {10, 20, 30}) push("p", end);
   acknowledge(2);

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "agent/relay/audience.h"
 #include "agent/relay/drainer.h"
 #include "agent/relay/outbox.h"
 #include "agent/relay/uplink.h"
@@ -95,7 +96,8 @@ class Relay::Impl {
   const std::string host_;
   Outbox outbox_;
   Uplink uplink_;
-  Drainer drainer_;  // the drain thread's, until that has ended
+  Drainer drainer_;    // the drain thread's, until that has ended
+  Audience audience_;  // the drain thread's too
   Clock::time_point next_flush_{};
   std::thread thread_;
 
@@ -147,13 +149,16 @@ bool Relay::Impl::nap_or_stop(milliseconds time) {
 milliseconds Relay::Impl::look(Clock::time_point now, milliseconds last_nap) {
   drainer_.find_segments();
   drainer_.handle_answers();
+  audience_.told(outbox_.take_watched(), now);
+  const bool watched = audience_.is_there(now);
+  drainer_.wait_for_company(watched ? options_.watched_event_interval : options_.event_interval);
   const bool refused = uplink_.refused();
   SegmentSource::Drained drained;
   // A full outbox, or a collector that refuses: nothing is taken, the rings fill, the process drops and counts.
   if (!refused && !outbox_.full()) {
     drained = drainer_.drain(now);
     const bool due = now >= next_flush_ || outbox_.bytes() > options_.max_unacknowledged_bytes / 2;
-    if (due || drained.batch_full) drainer_.flush(due, now);
+    if (due || drained.batch_full || watched) drainer_.flush(due, now);
     if (due) next_flush_ = now + options_.flush_interval;
   }
   const bool quiet = drainer_.tell_ends(now, !refused);

@@ -45,6 +45,8 @@ struct Options {
   // Events wait this long for company, since a block of 75 takes twice the bytes an event of one of 4096. They wait in
   // the ring as well, where they outlive this process.
   std::chrono::milliseconds event_interval{1000};
+  // … and so long while somebody watches the run, as the collector's answers tell; then they are sent at once.
+  std::chrono::milliseconds watched_event_interval{25};
   // Of the time that stop() has: until a collector must have answered at all, and until it must have answered again.
   std::chrono::milliseconds patience_for_first_answer = std::chrono::hours(1);
   std::chrono::milliseconds patience_for_next_answer = std::chrono::hours(1);

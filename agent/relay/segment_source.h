@@ -32,6 +32,7 @@ class SegmentSource {
   };
   Drained drain(Clock::time_point now);
   bool has_block(Clock::time_point now) const;  // make_batches would send events
+  void wait_for_company(Clock::duration event_interval) { event_interval_ = event_interval; }
 
   // Batches of all that is new, and of the end when that is to be told (see set_end). Events that are few and young
   // wait for more, unless it is the end.
@@ -84,7 +85,7 @@ class SegmentSource {
 
   const std::uint64_t id_;
   const std::string key_, host_;
-  const Clock::duration event_interval_;
+  Clock::duration event_interval_;
   const std::unique_ptr<lanes::SegmentReader> reader_;
   std::vector<Lane> lanes_;
   bool introduced_ = false;

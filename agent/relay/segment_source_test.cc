@@ -69,6 +69,18 @@ TEST_F(SegmentSourceTest, IntroducesItselfOnceAndSaysNothingWhenNothingIsNew) {
   EXPECT_THAT(flush(), SizeIs(0));
 }
 
+TEST_F(SegmentSourceTest, FewEventsWaitForCompanyAsLongAsTheyAreToldTo) {
+  open();
+  emit(new_lane(), 3);
+  source_->drain(now_);
+  EXPECT_FALSE(source_->has_block(now_ + 25ms));
+  source_->wait_for_company(25ms);
+  EXPECT_FALSE(source_->has_block(now_ + 24ms));
+  EXPECT_TRUE(source_->has_block(now_ + 25ms));
+  source_->wait_for_company(1s);
+  EXPECT_FALSE(source_->has_block(now_ + 999ms));
+}
+
 TEST_F(SegmentSourceTest, PacksEventsWithTheirNumbersInTheLane) {
   open();
   lanes::Lane& lane = new_lane();

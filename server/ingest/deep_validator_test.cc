@@ -148,9 +148,16 @@ TEST_F(DeepValidatorTest, AnEventNamesWhatItsKindSays) {
   const struct {
     EventKind kind;
     std::vector<std::uint32_t> may;
-  } cases[] = {{EventKind::kCast, {kSite}},      {EventKind::kHit, {kSite}},    {EventKind::kValues, {kSite, kUse}},
-               {EventKind::kOptimizer, {kFact}}, {EventKind::kScaler, {kFact}}, {EventKind::kBackward, {kFact}},
-               {EventKind::kDeep, {}},           {EventKind::kStep, {}}};
+  } cases[] = {{EventKind::kCast, {kSite}},
+               {EventKind::kHit, {kSite}},
+               {EventKind::kValues, {kSite, kUse}},
+               {EventKind::kOptimizer, {kFact}},
+               {EventKind::kScaler, {kFact}},
+               {EventKind::kBackward, {kFact}},
+               {EventKind::kOperator, {kUse}},
+               {EventKind::kPass, {kSite}},
+               {EventKind::kDeep, {}},
+               {EventKind::kStep, {}}};
   std::vector<lanes::Event> events;
   for (const auto& c : cases)
     for (std::uint32_t number = 0; number <= 5; ++number) events.push_back(event(c.kind, number));

@@ -54,8 +54,9 @@ absl::Status Run::commit() {
   return absl::OkStatus();
 }
 
-void Run::answer(Relay& relay, Reply* reply) {
+void Run::answer(Relay& relay, Reply* reply) const {
   reply->send = true;
+  reply->watched = keeper_->watched && keeper_->watched(opening_.id);
   reply->durable = relay.durable;
   reply->rejections.assign(relay.rejections.begin() + static_cast<std::ptrdiff_t>(relay.rejections_told),
                            relay.rejections.end());
@@ -135,6 +136,11 @@ absl::Status Run::goodbye(const std::string& id, const v1::Goodbye& goodbye, Rep
   }
   answer(relay, reply);
   return absl::OkStatus();
+}
+
+void Run::ask(const std::string& id, Reply* reply) {
+  std::lock_guard lock(mutex_);
+  answer(relays_[id], reply);
 }
 
 void Run::close(bool farewell) {

@@ -27,6 +27,7 @@ class Run {
   struct Reply {
     std::uint64_t durable = 0;  // of this relay
     bool send = false;          // there is something to say
+    bool watched = false;       // somebody looks at the run as it goes on
     std::vector<v1::Rejection> rejections;
   };
 
@@ -37,6 +38,7 @@ class Run {
   void detach(const std::string& relay, Clock::time_point now);
   absl::Status apply(const std::string& relay, const v1::Batch& batch, Reply* reply);
   absl::Status goodbye(const std::string& relay, const v1::Goodbye& goodbye, Reply* reply);
+  void ask(const std::string& relay, Reply* reply);  // a relay that has nothing to say
   // Closes the run when nobody is left to wait for: every relay is done, or has been away for `patience` (killed, or
   // its machine is gone). One that comes back all the same opens it again.
   void close_abandoned(Clock::time_point now, Clock::duration patience);
@@ -54,7 +56,7 @@ class Run {
   absl::Status ensure_open();
   absl::Status commit();
   void close(bool farewell);
-  static void answer(Relay& relay, Reply* reply);
+  void answer(Relay& relay, Reply* reply) const;
 
   const RunOpening opening_;
   const RunKeeper* const keeper_;

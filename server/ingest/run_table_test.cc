@@ -21,7 +21,8 @@ class RunTableTest : public testing::Test {
               if (!can_open_.ok()) return can_open_;
               return sink_;
             },
-            .close = [this](const std::string&, const RunClosing& closing) { closings_.push_back(closing); }};
+            .close = [this](const std::string&, const RunClosing& closing) { closings_.push_back(closing); },
+            .watched = [this](const std::string& run) { return run == watched_; }};
   }
   ingest::Run& run() { return *table_.find_or_add({.id = "run"}); }
   void attach(const std::string& relay) {
@@ -46,8 +47,31 @@ class RunTableTest : public testing::Test {
   absl::Status can_open_;
   int opened_ = 0;
   std::vector<RunClosing> closings_;
+  std::string watched_;  // run
   RunTable table_{keeper()};
 };
+
+TEST_F(RunTableTest, EachAnswerSaysWhetherSomebodyWatches) {
+  attach("a");
+  EXPECT_FALSE(apply("a", Batch().begin().sequence(1).flush()).watched);
+  watched_ = "run";
+  EXPECT_TRUE(apply("a", Batch().sequence(2).flush()).watched);
+  watched_ = "another";
+  EXPECT_FALSE(apply("a", Batch().sequence(3).flush()).watched);
+}
+
+TEST_F(RunTableTest, ARelayThatAsksIsAnsweredAndNothingIsCommitted) {
+  attach("a");
+  apply("a", Batch().begin().sequence(1).flush());
+  apply("a", Batch().sequence(2));
+  watched_ = "run";
+  ingest::Run::Reply reply;
+  run().ask("a", &reply);
+  EXPECT_TRUE(reply.send);
+  EXPECT_TRUE(reply.watched);
+  EXPECT_EQ(reply.durable, 1u);
+  EXPECT_EQ(sink_->commits, 1);
+}
 
 TEST_F(RunTableTest, AcknowledgesOnlyWhatIsCommitted) {
   attach("a");

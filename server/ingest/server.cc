@@ -114,6 +114,7 @@ class CollectorService final : public v1::Collector::Service {
     if (!reply->send) return true;
     v1::CollectorMessage message;
     message.mutable_ack()->set_sequence(reply->durable);
+    message.mutable_ack()->set_watched(reply->watched);
     for (v1::Rejection& rejection : reply->rejections) *message.mutable_ack()->add_rejections() = std::move(rejection);
     return stream->Write(message);
   }
@@ -125,6 +126,8 @@ class CollectorService final : public v1::Collector::Service {
         status = run.apply(relay, message.batch(), &reply);
       else if (message.has_goodbye())
         status = run.goodbye(relay, message.goodbye(), &reply);
+      else if (message.has_ask())
+        run.ask(relay, &reply);
       if (!status.ok()) return refuse(stream, because(v1::REFUSAL_REASON_STORE, status));
       if (!acknowledge(stream, &reply)) break;
     }

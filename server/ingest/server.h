@@ -47,6 +47,9 @@ struct RunKeeper {
   std::function<absl::StatusOr<std::shared_ptr<store::RunSink>>(const RunOpening&)> open;
   // Everything is committed; the sink is not called any more.
   std::function<void(const std::string& run_id, const RunClosing&)> close;
+  // Whether somebody looks at the run as it goes on: its relays then send events soon. Asked with each answer to a
+  // relay, several times a second, so it should be quick, and must not wait for a call of this run. None: nobody does.
+  std::function<bool(const std::string& run_id)> watched = {};
 };
 
 struct Options {

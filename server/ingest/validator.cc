@@ -144,10 +144,13 @@ bool ProcessValidator::forget_unknown_keys(const std::vector<wire::EventKey>& ke
     switch (kind) {
       case lanes::EventKind::kCast:
       case lanes::EventKind::kHit:
+      case lanes::EventKind::kPass:
         return id == 0 || definitions_.knows_site(id);
       case lanes::EventKind::kRegionEnter:
       case lanes::EventKind::kRegionExit:
         return id == 0 || definitions_.knows_region(id);
+      case lanes::EventKind::kOperator:
+        return id == 0 || definitions_.knows_operator_use(id);
       case lanes::EventKind::kThread:
         return id == 0 || definitions_.knows_thread(id);
       case lanes::EventKind::kValues:

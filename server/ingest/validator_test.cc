@@ -206,7 +206,10 @@ Batch wrong_count() {
 }
 Batch damaged_events() {
   Batch batch;
-  batch.casts(1, 0, 5, 1).batch().mutable_events(0)->set_packed("\3garbage");
+  batch.casts(1, 0, 5, 1)
+      .batch()
+      .mutable_events(0)
+      ->set_packed(std::string(1, static_cast<char>(wire::kEventBlockFormat)) + "garbage");
   return batch;
 }
 Batch older_events() {
@@ -250,7 +253,7 @@ INSTANTIATE_TEST_SUITE_P(
         Nonsense{"EmptyBlock", Batch().casts(1, 0, 0, 1), "a block of 0 events"},
         Nonsense{"WrongCount", wrong_count(), "a block of 5 events called 6"},
         Nonsense{"DamagedEvents", damaged_events(), "damaged event block"},
-        Nonsense{"OlderEvents", older_events(), "sent events packed in format 2, this castscope reads format 3"},
+        Nonsense{"OlderEvents", older_events(), "sent events packed in format 2, this castscope reads format 4"},
         Nonsense{"ImpossibleNumbers", Batch().casts(1, ~0ull - 1, 5, 1), "impossible numbers"},
         Nonsense{"UnevenCounters", uneven_counters(), "differ in length"},
         Nonsense{"EventsWrittenToLaneZero", Batch().lane(0, 1), "lane 0"},

@@ -45,13 +45,20 @@ std::string_view kind_name(EventKind kind) {
       return "values";
     case EventKind::kBackward:
       return "backward";
+    case EventKind::kOperator:
+      return "operator";
+    case EventKind::kPass:
+      return "pass";
     case EventKind::kNone:
       break;
   }
   return "unknown";
 }
 
-bool has_site(EventKind kind) { return kind == EventKind::kCast || kind == EventKind::kHit; }
+bool has_site(EventKind kind) {
+  return kind == EventKind::kCast || kind == EventKind::kHit || kind == EventKind::kPass;
+}
+bool has_duration(EventKind kind) { return kind == EventKind::kCast || kind == EventKind::kOperator; }
 bool has_region(EventKind kind) { return kind == EventKind::kRegionEnter || kind == EventKind::kRegionExit; }
 
 bool has_fact(EventKind kind) {
@@ -96,8 +103,10 @@ Json site_words(const store::RunData& data, std::uint32_t id) {
   if (site.call_site != 0 && !data.call_sites[site.call_site - 1].argument_name.empty()) {
     words["argument"] = data.call_sites[site.call_site - 1].argument_name;
   }
-  words["from"] = store::dtype_name(site.from);
-  words["to"] = store::dtype_name(site.to);
+  if ((site.flags & lanes::kSiteNoCast) == 0) {
+    words["from"] = store::dtype_name(site.from);
+    words["to"] = store::dtype_name(site.to);
+  }
   words["cause"] = store::name(site.cause);
   return words;
 }
@@ -113,10 +122,10 @@ class Context {
     if (has_region(event.kind)) return region(process, event.site);
     if (has_fact(event.kind)) return fact(process, event.site);
     if (has_site(event.kind)) return site(process, event.site);
-    if (event.kind != EventKind::kValues) return Json::object();
+    if (event.kind != EventKind::kValues && event.kind != EventKind::kOperator) return Json::object();
     const std::uint32_t use = numbers_.operator_use(process, event.site);
-    if (use == 0 || use > data_.operator_uses.size()) return site(process, event.site);
-    return use_words(data_, use);
+    if (use != 0 && use <= data_.operator_uses.size()) return use_words(data_, use);
+    return event.kind == EventKind::kValues ? site(process, event.site) : Json::object();
   }
 
  private:
@@ -153,8 +162,9 @@ Json event_words(const lanes::Event& event) {
   Json words = Json::object();
   words["step"] = event.step;
   if (event.region != 0) words["open_region"] = event.region;  // serial number within the process
-  if (event.kind == EventKind::kCast || event.kind == EventKind::kCacheClear) words["bytes"] = event.bytes;
+  if (has_duration(event.kind) || event.kind == EventKind::kCacheClear) words["bytes"] = event.bytes;
   if (event.kind == EventKind::kCast) words["kept"] = (event.flags & lanes::kFlagKept) != 0;
+  if (event.kind == EventKind::kOperator) words["depth"] = event.flags;
   if (event.kind == EventKind::kCacheClear) words["entries"] = event.entries;
   if (event.kind == EventKind::kDeep) words["on"] = (event.flags & 1) != 0;
   if (event.kind == EventKind::kValues) {
@@ -185,7 +195,7 @@ void write_line(Context& context, const store::KeptBlock& block, const lanes::Ev
                {"pid", process.info.pid},
                {"lane", block.lane},
                {"time_ns", process.info.begin_realtime_ns + static_cast<std::int64_t>(event.time)}};
-  if (event.kind == EventKind::kCast) json["duration_ns"] = event.duration;
+  if (has_duration(event.kind)) json["duration_ns"] = event.duration;
   json.update(event_words(event));
   json.update(context.named(block.process, event));
   out << text_of(json) << '\n';

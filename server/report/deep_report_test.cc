@@ -138,6 +138,29 @@ TEST_F(DeepReportTest, EventsOfDeepStepsBecomeLines) {
   EXPECT_THAT(events(), testing::ElementsAre(on, of_input, of_mm, off));
 }
 
+TEST_F(DeepReportTest, OperatorsAndWhatPassesThroughBecomeLines) {
+  TestRun run(*store_);
+  const auto input = run.input("train.py", 8, "fc");
+  const auto linear = run.use({.op = "aten::linear", .line = 8, .operands = {operand(kBFloat16)}});
+  run.told_pass(input).told(linear, 700, 2, 4096);
+  run.end();
+  const auto told = events();
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[0]["event"], "pass");
+  EXPECT_EQ(told[0]["operator"], "aten::linear");
+  EXPECT_EQ(told[0]["argument"], "input");
+  EXPECT_EQ(told[1], (nlohmann::json{{"event", "operator"},
+                                     {"duration_ns", 700},
+                                     {"bytes", 4096},
+                                     {"depth", 2},
+                                     {"operator_use", 1},
+                                     {"file", "train.py"},
+                                     {"line", 8},
+                                     {"operator", "aten::linear"},
+                                     {"phase", told[1]["phase"]},
+                                     {"result", told[1]["result"]}}));
+}
+
 TEST_F(DeepReportTest, EventsOfScalingBecomeLines) {
   TestRun run(*store_);
   run.backward(run.fact(FactKind::kBackward, 10));

@@ -351,7 +351,7 @@ TEST_F(ReportTest, EventsOfAnotherFormatAreNoDamage) {
   ASSERT_TRUE(database->exec("UPDATE event_blocks SET data = CAST(x'01' || substr(data, 2) AS BLOB)").ok());
   std::ostringstream out;
   EXPECT_THAT(std::string(convert(path(), EventFormat::kJsonLines, out).message()),
-              testing::EndsWith(": the run file has events packed in format 1, this castscope reads format 3; "
+              testing::EndsWith(": the run file has events packed in format 1, this castscope reads format 4; "
                                 "convert it with the castscope that wrote it"));
 }
 

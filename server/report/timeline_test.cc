@@ -91,6 +91,13 @@ TEST_F(TimelineTest, RegionsHoldTheirCasts) {
   EXPECT_EQ(told(), "I B1 C1 B2 H1 E E I");
 }
 
+// Told at its end, it would have to begin before what it holds.
+TEST_F(TimelineTest, OperatorsAreLeftOutAndWhatPassesThroughIsAnInstant) {
+  const auto linear = run_->use({.op = "aten::linear", .line = 8});
+  run_->enter(region_).told_pass(weight_).cast(weight_, 1, true).told(linear, 1500).hit(weight_, 1).exit(false);
+  EXPECT_EQ(told(), "B1 I C1 H1 E");
+}
+
 TEST_F(TimelineTest, WhatIsOpenAtTheEndIsEnded) {
   run_->enter(region_).enter(inner_).cast(weight_, 1);
   EXPECT_EQ(told(), "B1 B2 C1 E E");

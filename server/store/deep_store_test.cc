@@ -365,5 +365,28 @@ TEST_F(DeepStoreTest, RowsThatDoNotFitTogetherAreDamage) {
   }
 }
 
+// Operators and what passes through are told in deep steps alone, and not always: a step is the same with them and
+// without, however late it is when they end.
+TEST_F(DeepStoreTest, WhatOnlyServesThePictureMakesNoStepDiffer) {
+  auto store = create();
+  TestRun run(*store);
+  const std::uint32_t region = run.region("train.py", 5), weight = run.weight("train.py", 8, "fc");
+  const std::uint32_t mm = run.use({.op = "aten::mm", .line = 8});
+  for (int i = 1; i <= 20; ++i) {
+    run.step().enter(region).cast(weight, kTensor, true);
+    if (i % 2 == 0) run.told_pass(weight).told(mm, 900).told(mm, 1'000'000'000);
+    run.exit().flush();
+    if (i % 2 == 0) run.lane(2).told(mm).flush().lane(1);
+  }
+  run.end();
+  ASSERT_TRUE(store->close().ok());
+  const RunData data = read();
+  ASSERT_EQ(data.step_runs.size(), 1u);
+  EXPECT_FALSE(data.step_runs[0].incomplete);
+  EXPECT_EQ(data.step_runs[0].last - data.step_runs[0].first + 1, 20u);
+  EXPECT_EQ(data.step_runs[0].casts, 20u);
+  EXPECT_EQ(data.use_counts.at(0).times, 30u);
+}
+
 }  // namespace
 }  // namespace castscope::store

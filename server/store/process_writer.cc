@@ -9,6 +9,11 @@ namespace {
 
 constexpr std::uint32_t kMostLanes = 1u << 16;
 
+// Left out where the ring has little room, so that no step is made of them; and in the order of their ends.
+bool is_picture_only(lanes::EventKind kind) {
+  return kind == lanes::EventKind::kOperator || kind == lanes::EventKind::kPass;
+}
+
 bool watch_repeats(const SiteInfo& site) {
   const bool is_weight = site.role == lanes::Role::kWeight || site.role == lanes::Role::kBuffer;
   const bool by_autocast = site.cause == lanes::Cause::kAutocast || site.cause == lanes::Cause::kCustomCast;
@@ -128,11 +133,14 @@ absl::Status ProcessWriter::events(const EventBlock& block) {
   }
   has_events_ = true;
   LaneGaps& gaps = gaps_[block.lane];
+  std::uint64_t seen = 0;
   for (const lanes::Event& event : block.events) {
-    LaneSteps& step = steps_.at(block.lane, event);
     if (gaps.before_next()) [[unlikely]] {
       break_off(block.lane);
     }
+    if (is_picture_only(event.kind)) continue;
+    seen = event.time;
+    LaneSteps& step = steps_.at(block.lane, event);
     switch (event.kind) {
       case lanes::EventKind::kCast:
       case lanes::EventKind::kHit:
@@ -169,7 +177,7 @@ absl::Status ProcessWriter::events(const EventBlock& block) {
         step.other(event);
     }
   }
-  if (!block.events.empty()) evidence_.seen(block.lane, block.events.back().time);
+  if (seen > 0) evidence_.seen(block.lane, seen);
   return tables_->window.add(id_, block);
 }
 

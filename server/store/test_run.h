@@ -98,6 +98,10 @@ class TestRun : public TestDefinitions {
     counter(site).passes += times;
     return *this;
   }
+  TestRun& told_pass(std::uint32_t site) {  // as in a deep step
+    emit(lanes::EventKind::kPass, site);
+    return pass(site);
+  }
   TestRun& step() {
     ++gauges.steps;
     emit(lanes::EventKind::kStep, 0);
@@ -129,6 +133,15 @@ class TestRun : public TestDefinitions {
     gauges.deep_operators += times;
     gauges.deep_ns += times * 100;
     return *this;
+  }
+  // And told, when it ends: it began `ns` before, within so many others.
+  TestRun& told(std::uint32_t use, std::uint32_t ns = 500, std::uint8_t depth = 0, std::uint64_t bytes = 1000) {
+    lanes::Event& event = emit(lanes::EventKind::kOperator, use);
+    event.time -= ns;
+    event.duration = ns;
+    event.bytes = bytes;
+    event.flags = depth;
+    return called(use, 1, bytes, ns);
   }
   TestRun& flowed(std::uint32_t flow, std::uint64_t times = 1) { return seen(flow, times); }
   TestRun& seen(std::uint32_t fact, std::uint64_t times = 1) {

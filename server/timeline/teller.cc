@@ -11,11 +11,6 @@ using lanes::EventKind;
 
 constexpr std::uint64_t kMostBytes = (std::uint64_t{1} << 62) - 1;
 
-// An operator of a deep step: site = operator use, flags = how many it was called by. Told when it ends.
-constexpr auto kOperator = static_cast<EventKind>(13);
-// In deep steps: cached_cast gave its argument back; site = the pass-through site.
-constexpr auto kPass = static_cast<EventKind>(14);
-
 Item instant(std::int64_t time, std::uint32_t subject, std::uint64_t bytes = 0) {
   return {time, time, with_flags(std::min(bytes, kMostBytes), 0), subject};
 }
@@ -113,11 +108,11 @@ void Teller::saw(Lane& lane, std::int64_t begin, std::int64_t end) {
 }
 
 void Teller::tell(Place& place, const lanes::Event& event) {
-  if (event.kind == kOperator) return operate(place, event);
+  if (event.kind == EventKind::kOperator) return operate(place, event);
   const std::int64_t time = std::max(since_run_began(place, event.time), place.lane.last);
   place.lane.last = time;
   saw(place.lane, time, time);
-  if (event.kind == kPass) return served(place, time, event, Shown::kPass);
+  if (event.kind == EventKind::kPass) return served(place, time, event, Shown::kPass);
   switch (event.kind) {
     case EventKind::kCast:
       return cast(place, time, event);

@@ -66,9 +66,6 @@ class TestNumbers final : public Numbers {
   std::map<std::uint32_t, store::OperatorUse> uses_;
 };
 
-inline constexpr auto kOperatorEvent = static_cast<lanes::EventKind>(13);
-inline constexpr auto kPassEvent = static_cast<lanes::EventKind>(14);
-
 inline lanes::Event event(lanes::EventKind kind, std::int64_t time, std::uint32_t number = 0) {
   lanes::Event made{};
   made.kind = kind;
@@ -94,7 +91,9 @@ class Telling {
     return tell(made);
   }
   Telling& hit(std::int64_t time, std::uint32_t site) { return tell(event(lanes::EventKind::kHit, time, local(site))); }
-  Telling& pass(std::int64_t time, std::uint32_t site) { return tell(event(kPassEvent, time, local(site))); }
+  Telling& pass(std::int64_t time, std::uint32_t site) {
+    return tell(event(lanes::EventKind::kPass, time, local(site)));
+  }
   Telling& enter(std::int64_t time, std::uint32_t region) {
     return tell(event(lanes::EventKind::kRegionEnter, time, local(region)));
   }
@@ -120,7 +119,7 @@ class Telling {
     return tell(event(kind, time, fact == 0 ? 0 : local(fact)));
   }
   Telling& operate(std::int64_t begin, std::int64_t end, std::uint32_t use, std::uint8_t depth = 0) {
-    lanes::Event made = event(kOperatorEvent, begin, local(use));
+    lanes::Event made = event(lanes::EventKind::kOperator, begin, local(use));
     made.duration = static_cast<std::uint32_t>(end - begin);
     made.flags = depth;
     return tell(made);

@@ -42,7 +42,7 @@ class Chance {
     std::vector<lanes::Event> events;
     pace_ = std::array{20, 300, 5'000, 2'000'000}[below(4)];
     while (events.size() < n) happen(lane_id, lane, events);
-    if (events.back().kind != kOperatorEvent) lane.told_to = std::max(lane.told_to, lane.now);
+    if (events.back().kind != lanes::EventKind::kOperator) lane.told_to = std::max(lane.told_to, lane.now);
     timeline_.feed(numbers_, process_, lane_id, events);
   }
   void gap() {
@@ -106,7 +106,7 @@ class Chance {
   void happen(std::uint32_t id, Lane& lane, std::vector<lanes::Event>& events) {
     const std::uint32_t what = below(100);
     if (what < 45) return cast(id, lane, events);
-    if (what < 70) return served(id, lane, events, what < 60 ? lanes::EventKind::kHit : kPassEvent);
+    if (what < 70) return served(id, lane, events, what < 60 ? lanes::EventKind::kHit : lanes::EventKind::kPass);
     if (what < 78 && lane.open.size() < 5) return enter(id, lane, events);
     if (what < 86 && !lane.open.empty()) return exit(id, lane, events);
     if (what < 88) return step(lane, events);
@@ -152,7 +152,8 @@ class Chance {
         {1, begin + 1, length / 3}, {1, begin + 1 + length / 3, length / 3}, {0, begin, length}};
     for (const auto& [depth, from, ns] : parts) {
       const std::uint32_t use = below(3) + 1;
-      lanes::Event made = event(kOperatorEvent, std::max(from, begin_) - begin_, TestNumbers::local(process_, use));
+      lanes::Event made =
+          event(lanes::EventKind::kOperator, std::max(from, begin_) - begin_, TestNumbers::local(process_, use));
       made.duration = static_cast<std::uint32_t>(ns);
       made.flags = static_cast<std::uint8_t>(depth);
       events.push_back(made);

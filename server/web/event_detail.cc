@@ -11,7 +11,7 @@ namespace {
 using lanes::EventKind;
 using timeline::ShadeKind;
 
-constexpr EventKind kOperatorEvent{13}, kPassEvent{14};  // of deep steps
+constexpr EventKind lanes::EventKind::kOperator{13}, lanes::EventKind::kPass{14};  // of deep steps
 
 std::optional<EventKind> kind_of(ShadeKind kind) {
   switch (kind) {
@@ -22,9 +22,9 @@ std::optional<EventKind> kind_of(ShadeKind kind) {
     case ShadeKind::kHit:
       return EventKind::kHit;
     case ShadeKind::kPass:
-      return kPassEvent;
+      return lanes::EventKind::kPass;
     case ShadeKind::kOperator:
-      return kOperatorEvent;
+      return lanes::EventKind::kOperator;
     case ShadeKind::kClear:
       return EventKind::kCacheClear;
     case ShadeKind::kOptimizer:

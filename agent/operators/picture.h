@@ -1,0 +1,15 @@
+// Events of deep steps that only serve the picture: what they tell is counted exactly elsewhere, so they are left out
+// where the ring has little room (lanes::most_with_picture). See deep.h for the one of cached_cast.
+#pragma once
+
+#include <cstdint>
+
+#include "agent/operators/thread_operators.h"
+
+namespace castscope::operators {
+
+// The operator of `use`, which is no more among those open, ends, and was counted as use `id`.
+void tell_operator(observe::ThreadState& t, const ThreadOperators& o, const OpenUse& use, std::uint32_t id,
+                   std::uint64_t bytes, std::uint64_t ticks);
+
+}  // namespace castscope::operators

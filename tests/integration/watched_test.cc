@@ -1,0 +1,94 @@
+// While somebody watches a run, its events come soon: collector and relay together.
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "agent/relay/relay.h"
+#include "server/ingest/recording_sink.h"
+#include "server/ingest/server.h"
+#include "tests/integration/wire_job.h"
+
+namespace castscope {
+namespace {
+
+using namespace std::chrono_literals;
+
+// May be asked while it is told.
+class EventCounter : public ingest::RecordingSink {
+ public:
+  std::atomic<std::uint64_t> received = 0;
+  absl::Status events(const std::string& key, const store::EventBlock& block) override {
+    received += block.events.size();
+    return RecordingSink::events(key, block);
+  }
+};
+
+// A job that casts seldom, and a relay whose events wait for company: for an hour.
+class WatchedTest : public testing::TestWithParam<bool> {
+ protected:
+  WatchedTest() {
+    auto server =
+        ingest::Server::start({.address = "127.0.0.1:0"}, {.open = [this](const ingest::RunOpening&) { return sink_; },
+                                                           .close = {},
+                                                           .watched =
+                                                               [this](auto& run) {
+                                                                 ++asked_;
+                                                                 return run == "run" && watched_;
+                                                               }});
+    EXPECT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    const auto channel = GetParam() ? server_->in_process_channel() : *relay::connect(server_->address());
+    relay_ = std::make_unique<relay::Relay>(relay::Options{.run_directory = run_.path(),
+                                                           .run = {.id = "run", .host = "host"},
+                                                           .channel = channel,
+                                                           .flush_interval = 20ms,
+                                                           .event_interval = 1h});
+    EXPECT_TRUE(relay_->start().ok());
+  }
+  // Lets time pass until it is so; a test that waits for ever is ended by ctest.
+  template <typename Condition>
+  void wait_until(Condition condition) {
+    while (!condition()) (void)relay_->wait_until_quiet(1ms);
+  }
+  void wait_for_answers(int more) {
+    wait_until([this, enough = asked_ + more] { return asked_ >= enough; });
+  }
+
+  TemporaryDirectory run_;
+  const std::shared_ptr<EventCounter> sink_ = std::make_shared<EventCounter>();
+  std::atomic<bool> watched_ = false;
+  std::atomic<int> asked_ = 0;
+  std::unique_ptr<ingest::Server> server_;
+  std::unique_ptr<relay::Relay> relay_;
+};
+
+// That somebody watches is asked for though there is nothing to send.
+TEST_P(WatchedTest, EventsWaitForCompanyUntilSomebodyWatches) {
+  WireJob job(run_.path());
+  WireJob::Thread thread(job);
+  thread.cast();
+  wait_for_answers(10);
+  EXPECT_EQ(sink_->received, 0u);
+  watched_ = true;
+  wait_until([this] { return sink_->received == 1; });
+  thread.cast();
+  wait_until([this] { return sink_->received == 2; });
+  EXPECT_TRUE(relay_->stop({}, 10s).delivered);
+}
+
+// Known before there is anything to watch.
+TEST_P(WatchedTest, TheFirstEventOfAJobComesSoon) {
+  watched_ = true;
+  wait_for_answers(3);
+  WireJob job(run_.path());
+  WireJob::Thread(job).cast();
+  wait_until([this] { return sink_->received == 1; });
+  EXPECT_TRUE(relay_->stop({}, 10s).delivered);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, WatchedTest, testing::Bool(),
+                         [](const auto& info) { return info.param ? "InProcess" : "OverTheNetwork"; });
+
+}  // namespace
+}  // namespace castscope
