@@ -35,7 +35,8 @@ std::string read_limits(CheckOptions& options) {
   if (!options.max_cast_share.empty()) {
     options.gate.max_cast_share = report::parse_share(options.max_cast_share);
     if (!options.gate.max_cast_share)
-      return absl::StrCat("--max-cast-share ", options.max_cast_share, ": a share is a number of percent, as in 5%");
+      return absl::StrCat("--max-cast-share ", options.max_cast_share,
+                          ": a share is a percentage, as in 5%, or the same as a part of 1, as in 0.05");
   }
   if (!options.max_cache.empty()) {
     options.gate.max_cache_bytes = report::parse_bytes(options.max_cache);

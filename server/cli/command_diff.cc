@@ -45,7 +45,9 @@ int diff(const DiffOptions& options) {
     whole = false;
   }
   if (!whole) return kIncompleteData;
-  return options.exit_code && difference.any() ? kFound : 0;
+  if (!options.exit_code) return 0;
+  if (!difference.doubts.empty()) return kIncompleteData;
+  return difference.any() ? kFound : 0;
 }
 
 }  // namespace
@@ -55,7 +57,8 @@ void add_diff(CommandLine& line) {
   auto options = std::make_shared<DiffOptions>();
   command->add_option("A", options->before, "The run before: NAME.castscope, or its report NAME.json")->required();
   command->add_option("B", options->after, "The run after")->required();
-  command->add_flag("--exit-code", options->exit_code, "Exit with 1 when anything but times differs");
+  command->add_flag("--exit-code", options->exit_code,
+                    "Exit with 1 when anything but times differs, with 3 when the runs cannot be compared for sure");
   add_config_option(command, options->config);
   command->add_option("-f,--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
@@ -66,7 +69,9 @@ void add_diff(CommandLine& line) {
       "  castscope diff --exit-code main.json branch.json\n"
       "  castscope diff -f json a.castscope b.castscope | jq '.sites[] | select(.change == \"new\")'\n\n"
       "Places are aligned by their code, not by line numbers. Exit status: 0, or 1 with --exit-code when the runs\n"
-      "differ; 2 wrong usage, 3 unreadable data.");
+      "differ; 2 wrong usage; 3 unreadable data, and with --exit-code a run in which no process with PyTorch was "
+      "seen,\n"
+      "that was not seen whole, or whose job failed.");
   command->callback([&line, options] { line.run = [options] { return diff(*options); }; });
 }
 

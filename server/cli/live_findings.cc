@@ -51,7 +51,8 @@ void LiveFindings::judge() {
   if (!data.ok()) return;  // the end of the run has the last word, and the sentence
   std::vector<store::Finding> all = rules::judge(*data, options_.settings);
   if (options_.sources_here && !all.empty()) data->source = report::read_source(*data, all);
-  const rules::Judgement judgement = rules::sort_out(std::move(all), options_.settings, data->source, data->start.cwd);
+  const rules::Judgement judgement =
+      rules::sort_out(std::move(all), options_.settings, data->source, data->start.project());
   if (store_->set_findings(judgement.findings).ok()) (void)store_->commit();
   const std::vector<std::string> prints = report::fingerprints(judgement.findings, data->source, data->start.project());
   const std::lock_guard lock(mutex_);

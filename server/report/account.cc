@@ -6,14 +6,15 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/report/fingerprint.h"
 #include "server/report/json.h"
 #include "server/report/model.h"
+#include "server/report/report_part.h"
 #include "server/rules/judgement.h"
 #include "server/store/run_store.h"
 
@@ -22,128 +23,127 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string text_or_empty(const Json& value) { return value.is_null() ? "" : value.get<std::string>(); }
-
-// What is JSON, and yet no report.
-struct Unknown : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-store::CodeLocation location_of(const Json& json) {
-  const Json& line = json.at("line");
-  return {text_or_empty(json.at("file")), text_or_empty(json.at("function")),
-          line.is_null() ? 0 : line.get<std::int64_t>()};
+store::CodeLocation location_of(const ReportPart& at) {
+  return {at.text_or_empty("file"), at.text_or_empty("function"), static_cast<std::int64_t>(at.number_or_0("line"))};
 }
 
-store::Finding finding_of(const Json& json) {
+store::Finding finding_of(const ReportPart& part) {
   store::Finding finding;
-  finding.rule = json.at("rule");
-  finding.severity = json.at("severity");
-  if (!rules::is_severity(finding.severity)) throw Unknown("\"" + finding.severity + "\" is no severity");
-  finding.title = json.at("title");
-  finding.fix = json.at("fix");
-  if (!json.at("location").at("file").is_null()) finding.location = location_of(json.at("location"));
+  finding.rule = part.text("rule");
+  finding.severity = part.text("severity");
+  if (!rules::is_severity(finding.severity))
+    part.complain("severity", absl::StrCat("cannot be: \"", finding.severity, "\" is no severity"));
+  finding.title = part.text("title");
+  finding.fix = part.text("fix");
+  const ReportPart at = part.part("location");
+  if (const store::CodeLocation location = location_of(at); !at.is_null("file")) finding.location = location;
   return finding;
 }
 
 // Reports of the first castscopes hold no source.
-store::SourceLines source_of(const Json& report) {
+store::SourceLines source_of(const ReportPart& report) {
   store::SourceLines source;
-  if (!report.contains("source")) return source;
-  for (const Json& file : report.at("source")) {
+  if (!report.has("source")) return source;
+  for (const ReportPart& file : report.parts("source")) {
     store::SourceFile kept;
-    kept.file = file.at("file");
-    for (const Json& line : file.at("lines")) kept.lines[line.at("line")] = line.at("text");
+    kept.file = file.text("file");
+    for (const ReportPart& line : file.parts("lines")) kept.lines[line.number("line")] = line.text("text");
     source.add(std::move(kept));
   }
   return source;
 }
 
-AccountSite site_of(const Json& json, const store::SourceLines& source, const std::string& project) {
+AccountSite site_of(const ReportPart& part, const store::SourceLines& source, const std::string& project) {
   AccountSite site;
-  const store::CodeLocation at = location_of(json.at("location"));
+  const store::CodeLocation at = location_of(part.part("location"));
   site.file = portable_path(at.file, project);
   site.function = at.function;
   site.line = at.line;
   const auto text = source.line(at.file, at.line);
   if (at.line > 0) site.text = text ? normalised(*text) : absl::StrCat("line ", at.line);
-  site.op = text_or_empty(json.at("operator"));
-  site.argument = text_or_empty(json.at("argument"));
-  site.phase = json.at("phase");
-  site.cause = json.at("cause");
-  site.from = json.at("from");
-  site.to = json.at("to");
-  site.casts = json.at("casts");
-  site.hits = json.at("cache_hits");
-  site.bytes = json.at("bytes");
-  site.cpu_ns = json.at("cpu_ns");
+  site.op = part.text_or_empty("operator");
+  site.argument = part.text_or_empty("argument");
+  site.phase = part.text("phase");
+  site.cause = part.text("cause");
+  site.from = part.text("from");
+  site.to = part.text("to");
+  site.casts = part.count("casts");
+  site.hits = part.count("cache_hits");
+  site.bytes = part.count("bytes");
+  site.cpu_ns = part.count("cpu_ns");
   return site;
 }
 
-AccountPrecision precision_of(const Json& json, const std::string& project) {
-  const store::CodeLocation at = location_of(json.at("location"));
+AccountPrecision precision_of(const ReportPart& part, const std::string& project) {
+  const store::CodeLocation at = location_of(part.part("location"));
   AccountPrecision one;
   one.file = portable_path(at.file, project);
   one.function = at.function;
   one.line = at.line;
-  one.model = text_or_empty(json.at("model"));
-  one.module = text_or_empty(json.at("module"));
-  one.op = json.at("operator");
-  one.computed = json.at("computed_in");
-  one.grad_mode = json.at("grad_mode");
-  one.calls = json.at("calls");
+  one.model = part.text_or_empty("model");
+  one.module = part.text_or_empty("module");
+  one.op = part.text("operator");
+  one.computed = part.text("computed_in");
+  one.grad_mode = part.flag("grad_mode");
+  one.calls = part.count("calls");
   return one;
 }
 
-void read_numbers(const Json& report, Account& account) {
-  const Json &totals = report.at("totals"), &cache = report.at("cache"), &steps = report.at("steps");
-  account.casts = totals.at("casts");
-  account.hits = totals.at("cache_hits");
-  account.passes = totals.at("pass_through");
-  account.bytes = totals.at("bytes");
-  account.cpu_ns = totals.at("cpu_ns");
-  account.cache_peak_bytes = cache.at("peak_bytes");
-  account.cache_peak_entries = cache.at("peak_entries");
-  account.steps = steps.at("count");
-  for (const Json& run : steps.at("runs")) {
-    const std::int64_t took = run.at("end_ns").get<std::int64_t>() - run.at("begin_ns").get<std::int64_t>();
-    if (took > 0) account.steps_ns += static_cast<std::uint64_t>(took);
+void read_numbers(const ReportPart& report, Account& account) {
+  const ReportPart totals = report.part("totals"), cache = report.part("cache"), steps = report.part("steps");
+  account.casts = totals.count("casts");
+  account.hits = totals.count("cache_hits");
+  account.passes = totals.count("pass_through");
+  account.bytes = totals.count("bytes");
+  account.cpu_ns = totals.count("cpu_ns");
+  account.cache_peak_bytes = cache.count("peak_bytes");
+  account.cache_peak_entries = cache.count("peak_entries");
+  account.steps = steps.count("count");
+  for (const ReportPart& run : steps.parts("runs")) {
+    const std::int64_t begin = run.number("begin_ns"), end = run.number("end_ns");
+    // Unsigned, where no difference is too large.
+    if (end > begin) account.steps_ns += static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(begin);
   }
 }
 
 // What a report's own run was silenced by stays silenced; these settings come on top.
-void read_findings(const Json& report, const rules::Settings& settings, const store::SourceLines& source,
+void read_findings(const ReportPart& report, const rules::Settings& settings, const store::SourceLines& source,
                    Account& account) {
-  if (report.contains("ignored")) {
-    account.ignored_by_settings = report.at("ignored").at("by_settings");
-    account.ignored_in_code = report.at("ignored").at("in_code");
+  if (report.has("ignored")) {
+    account.ignored_by_settings = report.part("ignored").count("by_settings");
+    account.ignored_in_code = report.part("ignored").count("in_code");
   }
   std::vector<store::Finding> all;
-  for (const Json& json : report.at("findings")) {
-    store::Finding finding = finding_of(json);
+  for (const ReportPart& part : report.parts("findings")) {
+    store::Finding finding = finding_of(part);
     if (!settings.selects(finding.rule)) continue;
     const auto set = settings.severity.find(finding.rule);
     if (set != settings.severity.end()) finding.severity = set->second;
     all.push_back(std::move(finding));
   }
-  rules::Judgement judgement = rules::sort_out(std::move(all), settings, source, account.run_folder);
+  rules::Judgement judgement = rules::sort_out(std::move(all), settings, source, account.project);
   account.ignored_by_settings += judgement.ignored_by_settings;
   account.ignored_in_code += judgement.ignored_in_code;
   account.findings = std::move(judgement.findings);
   account.fingerprints = fingerprints(account.findings, source, account.project);
 }
 
-std::string failure_of(const Json& run) {
-  if (run.contains("signal") && !run.at("signal").is_null())
-    return absl::StrCat("signal ", run.at("signal").get<std::int64_t>());
-  if (!run.contains("exit") || run.at("exit").is_null() || run.at("exit") == 0) return "";
-  return absl::StrCat("exit status ", run.at("exit").get<std::int64_t>());
+// null: not known, as of a run that was never closed, which `complete` tells.
+std::string failure_of(const ReportPart& run) {
+  if (run.has("signal") && !run.is_null("signal")) return absl::StrCat("signal ", run.number("signal"));
+  const std::int64_t status = run.number_or_0("exit");
+  return status == 0 ? "" : absl::StrCat("exit status ", status);
 }
 
-std::string command_of(const Json& run) {
-  std::string all;
-  for (const Json& word : run.at("command")) all += (all.empty() ? "" : " ") + word.get<std::string>();
-  return all;
+void read_run(const ReportPart& run, Account& account) {
+  account.command = absl::StrJoin(run.texts("command"), " ");
+  account.run_folder = run.text("cwd");
+  account.project = run.has("checkout") ? run.text_or_empty("checkout") : "";
+  if (account.project.empty()) account.project = account.run_folder;
+  account.complete = run.flag("complete");
+  if (run.has("damage")) account.damage = run.text("damage");
+  account.failure = failure_of(run);
+  account.notices = run.texts("notices");
 }
 
 absl::StatusOr<Account> read_report(const std::string& file, const std::string& text, const rules::Settings& settings) {
@@ -165,34 +165,35 @@ absl::StatusOr<Account> account_of(const Json& report, const std::string& name, 
     return absl::InvalidArgumentError(absl::StrCat(name, " is a report of format ", format.dump(),
                                                    ", and this castscope knows format 1: make it again from its run "
                                                    "file, or use the castscope that made it"));
-  try {
-    Account account;
-    account.name = name;
-    const Json& run = report.at("run");
-    account.command = command_of(run);
-    account.run_folder = run.at("cwd");
-    account.project = run.contains("checkout") ? text_or_empty(run.at("checkout")) : "";
-    if (account.project.empty()) account.project = account.run_folder;
-    account.complete = run.at("complete");
-    if (run.contains("damage")) account.damage = run.at("damage");
-    account.processes = report.at("processes").size();
-    account.failure = failure_of(run);
-    account.notices = run.at("notices").get<std::vector<std::string>>();
-    read_numbers(report, account);
-    const store::SourceLines source = source_of(report);
-    read_findings(report, settings, source, account);
-    for (const Json& json : report.at("sites")) account.sites.push_back(site_of(json, source, account.project));
-    if (report.contains("precision"))
-      for (const Json& json : report.at("precision")) account.precision.push_back(precision_of(json, account.project));
-    return account;
-  } catch (const Json::exception& error) {
-    const std::string what = error.what();  // "[json.exception.out_of_range.403] key 'findings' not found"
-    const std::size_t end = what.find("] ");
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, " is no whole report of castscope: ", end == what.npos ? what : what.substr(end + 2)));
-  } catch (const Unknown& unknown) {
-    return absl::InvalidArgumentError(absl::StrCat(name, " is no report of castscope: ", unknown.what()));
+  std::string wrong;
+  const ReportPart whole(report, "", wrong);
+  Account account;
+  account.name = name;
+  read_run(whole.part("run"), account);
+  account.processes = whole.parts("processes").size();
+  read_numbers(whole, account);
+  const store::SourceLines source = source_of(whole);
+  read_findings(whole, settings, source, account);
+  for (const ReportPart& site : whole.parts("sites")) account.sites.push_back(site_of(site, source, account.project));
+  if (whole.has("precision")) {
+    for (const ReportPart& one : whole.parts("precision"))
+      account.precision.push_back(precision_of(one, account.project));
   }
+  if (wrong.empty()) return account;
+  return absl::InvalidArgumentError(absl::StrCat(name, " is no whole report of castscope: ", wrong));
+}
+
+std::vector<std::string> why_incomplete(const Account& account) {
+  std::vector<std::string> all;
+  if (!account.damage.empty())
+    all.push_back(account.damage);
+  else if (account.processes == 0)
+    all.emplace_back("nothing was observed: no process with PyTorch was seen");
+  else if (!account.complete)
+    all.emplace_back("not all of the run was seen");
+  if (!account.failure.empty())
+    all.push_back(absl::StrCat("the job failed (", account.failure, "): what it did not come to was not seen"));
+  return all;
 }
 
 absl::StatusOr<Account> read_account(const std::string& file, const rules::Settings& settings) {

@@ -59,4 +59,8 @@ absl::StatusOr<Account> read_account(const std::string& file, const rules::Setti
 absl::StatusOr<Account> account_of(const nlohmann::ordered_json& report, const std::string& name,
                                    const rules::Settings& settings);
 
+// Why what this run does not show may be there all the same: sentences; none of a run that was seen whole and ended
+// well.
+std::vector<std::string> why_incomplete(const Account&);
+
 }  // namespace castscope::report

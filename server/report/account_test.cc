@@ -5,6 +5,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -13,7 +15,9 @@
 namespace castscope::report {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using Json = nlohmann::ordered_json;
 
 Json finding(const char* rule, const char* severity, int line) {
@@ -38,7 +42,12 @@ Json report() {
   placeless["operator"] = nullptr;
   return {
       {"format", 1},
-      {"run", {{"command", {"python", "train.py"}}, {"cwd", "/job"}, {"complete", true}, {"notices", {"a notice"}}}},
+      {"run",
+       {{"command", {"python", "train.py"}},
+        {"cwd", "/job"},
+        {"exit", 0},
+        {"complete", true},
+        {"notices", {"a notice"}}}},
       {"totals", {{"casts", 6}, {"cache_hits", 2}, {"pass_through", 4}, {"bytes", 200}, {"cpu_ns", 100}}},
       {"cache", {{"peak_bytes", 10}, {"peak_entries", 1}}},
       {"processes", Json::array({Json::object()})},
@@ -103,6 +112,78 @@ TEST(AccountTest, WhatIsNoReportIsASentence) {
   part = report();
   part["sites"][0]["casts"] = "many";
   EXPECT_THAT(error(part), HasSubstr("run.json is no whole report of castscope"));
+}
+
+// Edited by hand, damaged, or written by a tool that rounds: what cannot be judged must not pass.
+TEST(AccountTest, WhatIsWrongInAReportIsToldWithItsPlace) {
+  const auto error_with = [](const char* pointer, const Json& value) {
+    Json json = report();
+    const Json::json_pointer at(pointer);
+    if (value.is_discarded())
+      json.at(at.parent_pointer()).erase(at.back());
+    else
+      json[at] = value;
+    const std::string message(account_of(json, "run.json", {}).status().message());
+    constexpr std::string_view kBegin = "run.json is no whole report of castscope: ";
+    EXPECT_THAT(message, StartsWith(std::string(kBegin)));
+    return message.substr(std::min(message.size(), kBegin.size()));
+  };
+  const Json missing(Json::value_t::discarded);
+  const std::string no_count = " is no whole number from 0 to 18446744073709551615";
+  EXPECT_EQ(error_with("/run/exit", missing), "\"run.exit\" is missing");
+  EXPECT_EQ(error_with("/run/exit", "0"), "\"run.exit\" is no whole number of 64 bits");
+  EXPECT_EQ(error_with("/run/complete", 1), "\"run.complete\" is neither true nor false");
+  EXPECT_EQ(error_with("/findings", Json::object()), "\"findings\" is no list");
+  EXPECT_EQ(error_with("/findings/1", "x"), "\"findings[1]\" is no object");
+  EXPECT_EQ(error_with("/findings/0/severity", "grave"),
+            "\"findings[0].severity\" cannot be: \"grave\" is no severity");
+  EXPECT_EQ(error_with("/processes", 1), "\"processes\" is no list");
+  EXPECT_EQ(error_with("/processes", "two"), "\"processes\" is no list");
+  EXPECT_EQ(error_with("/run", Json::array()), "\"run\" is no object");
+  EXPECT_EQ(error_with("/run/notices", Json::array({1})), "\"run.notices[0]\" is no text");
+  for (const Json& number : {Json(1e30), Json(-1), Json(0.5), Json("6"), Json()}) {
+    EXPECT_EQ(error_with("/totals/cpu_ns", number), "\"totals.cpu_ns\"" + no_count) << number;
+    EXPECT_EQ(error_with("/sites/1/casts", number), "\"sites[1].casts\"" + no_count) << number;
+    EXPECT_EQ(error_with("/cache/peak_bytes", number), "\"cache.peak_bytes\"" + no_count) << number;
+  }
+  EXPECT_EQ(error_with("/steps/runs/1/end_ns", 1e30), "\"steps.runs[1].end_ns\" is no whole number of 64 bits");
+  EXPECT_EQ(error_with("/sites/0/location/line", true), "\"sites[0].location.line\" is no whole number of 64 bits");
+}
+
+TEST(AccountTest, NumbersThatAToolWroteAnotherWayAreTheSame) {
+  Json json = report();
+  json["totals"]["casts"] = 6.0;
+  json["run"]["exit"] = nullptr;
+  json["steps"]["runs"][0] = {{"begin_ns", INT64_MIN}, {"end_ns", INT64_MAX}};
+  json["steps"]["runs"][1] = {{"begin_ns", 5}, {"end_ns", 4}};
+  const Account account = read(json);
+  EXPECT_EQ(account.casts, 6u);
+  EXPECT_EQ(account.steps_ns, UINT64_MAX);
+  EXPECT_EQ(account.failure, "");
+}
+
+TEST(AccountTest, PathsAreIgnoredAsTheyAreShown) {
+  Json json = report();
+  json["run"]["checkout"] = "/job";
+  rules::Settings settings;
+  settings.per_path = {{"train.py", {"*"}}};
+  for (const char* began : {"/job", "/job/sub", "/elsewhere"}) {
+    json["run"]["cwd"] = began;
+    EXPECT_TRUE(read(json, settings).findings.empty()) << began;
+  }
+}
+
+TEST(AccountTest, WhyARunIsNotWhole) {
+  Account account = read(report());
+  EXPECT_THAT(why_incomplete(account), ElementsAre());
+  account.failure = "signal 9";
+  account.complete = false;
+  EXPECT_THAT(why_incomplete(account), ElementsAre("not all of the run was seen",
+                                                   "the job failed (signal 9): what it did not come to was not seen"));
+  account.processes = 0;
+  EXPECT_THAT(why_incomplete(account)[0], HasSubstr("no process with PyTorch was seen"));
+  account.damage = "the run file is cut short";
+  EXPECT_EQ(why_incomplete(account)[0], "the run file is cut short");
 }
 
 TEST(AccountTest, WhatCannotBeReadIsASentence) {

@@ -38,7 +38,7 @@ class Comparison {
   Comparison(const Account& before, const Account& after)
       : before_steps_(before.steps),
         after_steps_(after.steps),
-        all_ns_per_step_(per_step(before.cpu_ns, before.steps)) {}
+        all_ns_per_step_(std::max(per_step(before.cpu_ns, before.steps), per_step(after.cpu_ns, after.steps))) {}
 
   bool differ_in_length() const { return before_steps_ != after_steps_; }
 
@@ -69,19 +69,23 @@ class Comparison {
   static double per_step(std::uint64_t count, std::uint64_t steps) {
     return static_cast<double>(count) / static_cast<double>(std::max<std::uint64_t>(steps, 1));
   }
+  // Of a pair of runs, the one is costlier by as much as the other is cheaper, whichever comes first.
+  static int compare_by(double ratio, double before, double after) {
+    return after > ratio * before ? 1 : before > ratio * after ? -1 : 0;
+  }
   // Counts of a steady loop differ between runs of different length by what the first and the last step do.
   int compare_counts(std::uint64_t before, std::uint64_t after) const {
     if (!differ_in_length()) return before < after ? 1 : before > after ? -1 : 0;
-    const double a = per_step(before, before_steps_), b = per_step(after, after_steps_);
-    constexpr double kTenth = 0.1;
-    if (b > a * (1 + kTenth)) return 1;
-    return b < a * (1 - kTenth) ? -1 : 0;
+    constexpr double kATenthMore = 1.1;
+    return compare_by(kATenthMore, per_step(before, before_steps_), per_step(after, after_steps_));
   }
-  // Times are noisy: only a site that matters (a hundredth of all) and that changed by half is told.
+  // Times are noisy: only a site that matters (a hundredth of all, in the costlier run) and that changed by half is
+  // told.
   int compare_times(std::uint64_t before, std::uint64_t after) const {
     const double a = per_step(before, before_steps_), b = per_step(after, after_steps_);
     if (std::max(a, b) < all_ns_per_step_ / 100) return 0;
-    return b > 1.5 * a ? 1 : a > 1.5 * b ? -1 : 0;
+    constexpr double kHalfMore = 1.5;
+    return compare_by(kHalfMore, a, b);
   }
   void compare_costs(const AccountSite& before, const AccountSite& after) {
     int way = compare_counts(before.casts, after.casts);
@@ -166,6 +170,9 @@ Difference difference_of(const Account& before, const Account& after) {
   difference.precision = precision_changes(before, after);
   difference.new_findings = only_in(after, before);
   difference.fixed_findings = only_in(before, after);
+  for (const Account* account : {&before, &after}) {
+    for (const std::string& why : why_incomplete(*account)) difference.doubts.push_back(account->name + ": " + why);
+  }
   return difference;
 }
 

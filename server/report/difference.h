@@ -41,6 +41,9 @@ struct Difference {
   std::vector<PrecisionChange> precision;
   std::vector<std::size_t> new_findings;    // of the second account
   std::vector<std::size_t> fixed_findings;  // of the first
+  // Why the two cannot be held against each other for sure: a run in which nothing was observed, that was not seen
+  // whole, or whose job failed. Sentences.
+  std::vector<std::string> doubts;
   // Runs of different length: sites are compared by what one step does.
   bool per_step = false;
   // Whether anything but times differs.

@@ -34,6 +34,7 @@ Account account(std::vector<AccountSite> sites, std::uint64_t steps = 10) {
   Account one;
   one.name = "run.castscope";
   one.complete = true;
+  one.processes = 1;
   one.steps = steps;
   for (const AccountSite& at : sites) one.casts += at.casts, one.bytes += at.bytes, one.cpu_ns += at.cpu_ns;
   one.sites = std::move(sites);
@@ -170,13 +171,55 @@ TEST(DifferenceTest, FindingsNewAndFixed) {
   EXPECT_EQ(json["differ"], true);
 }
 
+// What is costlier from A to B is cheaper from B to A, and nothing else.
+TEST(DifferenceTest, TheOtherWayRoundEverythingIsMirrored) {
+  const auto mirrored = [](const Account& a, const Account& b) {
+    std::vector<std::string> there = changes(difference_of(a, b)), back = changes(difference_of(b, a));
+    for (std::string& change : back) {
+      if (change.starts_with("cheaper"))
+        change = "costlier" + change.substr(7);
+      else if (change.starts_with("costlier"))
+        change = "cheaper" + change.substr(8);
+    }
+    EXPECT_EQ(there, back);
+    return there;
+  };
+  EXPECT_THAT(mirrored(account({site(8, "y = f(x)", 1000)}, 100), account({site(8, "y = f(x)", 109)}, 10)),
+              ElementsAre());
+  EXPECT_THAT(mirrored(account({site(8, "y = f(x)", 1000)}, 100), account({site(8, "y = f(x)", 181)}, 20)),
+              ElementsAre("cheaper y = f(x)"));  // 10 and 9.05 a step
+  // A hundredth of all that the one casts, and more than that of the other.
+  Account slow = account({site(8, "y = f(x)", 1), site(9, "z = g(y)", 1)}), fast = slow;
+  slow.cpu_ns = 1'000'000, slow.sites[0].cpu_ns = 1000;
+  fast.cpu_ns = 10'000, fast.sites[0].cpu_ns = 500;
+  EXPECT_THAT(mirrored(slow, fast), ElementsAre());
+}
+
+TEST(DifferenceTest, RunsThatCannotBeComparedAreTold) {
+  const Account whole = account({site(8, "y = f(x)", 10)});
+  Account failed = whole, killed = whole, empty = account({});
+  failed.failure = "exit status 1";
+  killed.failure = "signal 9";
+  killed.complete = false;
+  empty.processes = 0;
+  EXPECT_THAT(difference_of(whole, whole).doubts, ElementsAre());
+  EXPECT_THAT(difference_of(whole, failed).doubts, ElementsAre(HasSubstr("the job failed (exit status 1)")));
+  EXPECT_EQ(difference_of(killed, whole).doubts.size(), 2u);
+  const Difference nothing = difference_of(empty, empty);
+  EXPECT_THAT(nothing.doubts, ElementsAre(HasSubstr("no process with PyTorch"), HasSubstr("no process with PyTorch")));
+  const std::string text = difference_text(empty, empty, nothing, 120);
+  EXPECT_THAT(text, HasSubstr("incomplete: run.castscope: nothing was observed: no process with PyTorch was seen"));
+  EXPECT_THAT(text, Not(HasSubstr("the same casts at the same places")));
+  EXPECT_EQ(difference_json(empty, empty, nothing)["incomplete"].size(), 2u);
+}
+
 TEST(DifferenceTest, TotalsAndIncompleteRunsAreTold) {
   Account before = account({site(8, "y = f(x)", 10)}), after = account({site(8, "y = f(x)", 15)});
   after.complete = false;
   after.name = "cut.castscope";
   const Difference difference = difference_of(before, after);
   const std::string text = difference_text(before, after, difference, 80);
-  EXPECT_THAT(text, HasSubstr("cut.castscope is incomplete"));
+  EXPECT_THAT(text, HasSubstr("cut.castscope: not all of the run was seen"));
   EXPECT_THAT(text, HasSubstr("  10       15  +50.0 %\n"));
   EXPECT_EQ(difference_json(before, after, difference)["totals"]["casts"]["after"], 15);
 }

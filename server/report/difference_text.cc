@@ -185,14 +185,8 @@ Json findings_json(const Account& account, const std::vector<std::size_t>& which
 std::string difference_text(const Account& before, const Account& after, const Difference& difference, int width) {
   std::string all =
       wrapped("castscope diff: ", "  ", on_one_line(before.name) + " → " + on_one_line(after.name), width);
-  for (const Account* account : {&before, &after}) {
-    if (!account->damage.empty())
-      all += wrapped("  ", "  ", on_one_line(account->name) + ": " + account->damage, width);
-    else if (!account->complete)
-      all += wrapped("  ", "  ",
-                     on_one_line(account->name) + " is incomplete: what is missing there may only not have been seen",
-                     width);
-  }
+  for (const std::string& doubt : difference.doubts)
+    all += wrapped("  incomplete: ", "    ", on_one_line(doubt), width);
   all += "\n" + totals_text(difference);
   all += findings_text(after, difference.new_findings, "new", width);
   all += findings_text(before, difference.fixed_findings, "fixed", width);
@@ -203,7 +197,9 @@ std::string difference_text(const Account& before, const Account& after, const D
   if (difference.per_step && !difference.sites.empty())
     all += "\n" + wrapped("  ", "  ",
                           "The runs have different numbers of steps: sites are compared by what a step does.", width);
-  if (!difference.any()) all += "\n  the same casts at the same places, and the same findings\n";
+  if (!difference.any())
+    all += difference.doubts.empty() ? "\n  the same casts at the same places, and the same findings\n"
+                                     : "\n  nothing that was seen differs; what was not seen cannot be compared\n";
   return all;
 }
 
@@ -229,6 +225,7 @@ Json difference_json(const Account& before, const Account& after, const Differen
           {"before", {{"file", before.name}, {"complete", before.complete}}},
           {"after", {{"file", after.name}, {"complete", after.complete}}},
           {"differ", difference.any()},
+          {"incomplete", difference.doubts},
           {"per_step", difference.per_step},
           {"totals", totals},
           {"findings",

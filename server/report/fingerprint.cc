@@ -6,6 +6,7 @@
 #include <map>
 
 #include "absl/strings/ascii.h"
+#include "server/report/words.h"
 #include "server/rules/places.h"
 
 namespace castscope::report {
@@ -33,23 +34,17 @@ std::string identity(const store::Finding& finding, const store::SourceLines& so
 
 }  // namespace
 
-std::string portable_path(std::string_view name, std::string_view project) {
-  const std::string path = rules::plain_path(name);
-  const std::string_view file = path;
-  while (project.ends_with('/')) project.remove_suffix(1);
-  // First: an environment often lies in the job's own folder.
-  for (const std::string_view folder : {"/site-packages/", "/dist-packages/"}) {
-    if (const std::size_t at = file.rfind(folder); at != std::string_view::npos)
-      return std::string(file.substr(at + 1));
-  }
-  if (!project.empty() && file.size() > project.size() && file.starts_with(project) && file[project.size()] == '/')
-    return std::string(file.substr(project.size() + 1));
-  return std::string(file);
+std::string portable_path(std::string_view file, std::string_view project) {
+  return rules::portable_path(file, project);
 }
 
 std::string normalised(std::string_view source_line) {
-  std::string text(source_line);
+  std::string text = as_utf8(source_line);
   absl::RemoveExtraAsciiWhitespace(&text);
+  // Of bytes that are no UTF-8, who writes JSON may make one sign or several.
+  constexpr std::string_view kReplacement = "\xef\xbf\xbd", kTwo = "\xef\xbf\xbd\xef\xbf\xbd";
+  for (std::size_t at = text.find(kTwo); at != std::string::npos; at = text.find(kTwo, at))
+    text.erase(at, kReplacement.size());
   return text;
 }
 

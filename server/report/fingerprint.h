@@ -16,11 +16,11 @@ namespace castscope::report {
 std::vector<std::string> fingerprints(std::span<const store::Finding> findings, const store::SourceLines& source,
                                       std::string_view project);
 
-// A file as it is called everywhere: relative to the project (RunStart::project()); from "site-packages/" on where
-// it lies in such a folder; else as it is.
+// As in rules/places.h.
 std::string portable_path(std::string_view file, std::string_view project);
 
-// Without blanks at both ends, and with one blank where there are several.
+// Without blanks at both ends, and with one blank where there are several. UTF-8: the same of a run file, which holds
+// the bytes of the line, and of its report, which cannot.
 std::string normalised(std::string_view source_line);
 
 }  // namespace castscope::report

@@ -55,6 +55,16 @@ TEST(FingerprintTest, WithoutTextTheNumberCounts) {
   EXPECT_EQ(one(finding("cache-grows", "/job/train.py", 8), {}), one(finding("cache-grows", "/job/train.py", 8), {}));
 }
 
+// A run file holds the bytes of the line, its report what its writer made of them: one sign for each, or for several.
+TEST(FingerprintTest, OfALineThatIsNoUtf8ItIsTheSameFromTheReport) {
+  const auto of_line = [](const std::string& line) {
+    return one(finding("cache-grows", "/job/train.py", 8), text_of("/job/train.py", {{8, line}}));
+  };
+  EXPECT_EQ(of_line("y = f(x)  # caf\xe9 \xe2\x82!"), of_line("y = f(x)  # caf\ufffd \ufffd!"));
+  EXPECT_EQ(of_line("y = f(x)  # caf\xe9 \xe2\x82!"), of_line("y = f(x)  # caf\ufffd \ufffd\ufffd!"));
+  EXPECT_NE(of_line("y = f(x)  # caf\xe9"), of_line("y = g(x)  # caf\xe9"));
+}
+
 TEST(FingerprintTest, EqualOnesAreNumbered) {
   const auto source = text_of("/job/train.py", {{8, "y = f(x)"}, {20, "y = f(x)"}});
   const std::vector<store::Finding> findings = {finding("cache-grows", "/job/train.py", 8),

@@ -51,15 +51,7 @@ Verdict examine(const Account& account, const Gate& gate, const Account* baselin
   for (std::size_t i = 0; baseline != nullptr && i < baseline->findings.size(); ++i) {
     if (!now.contains(baseline->fingerprints[i])) verdict.gone.push_back(i);
   }
-  if (!account.damage.empty()) {
-    verdict.incomplete.push_back(account.damage);
-  } else if (account.processes == 0) {
-    verdict.incomplete.emplace_back("nothing was observed: no process with PyTorch was seen");
-  } else if (!account.complete) {
-    verdict.incomplete.emplace_back("not all of the run was seen");
-  }
-  if (!account.failure.empty())
-    verdict.incomplete.push_back("the job failed (" + account.failure + "): what it did not come to was not seen");
+  verdict.incomplete = why_incomplete(account);
   examine_limits(account, gate, verdict);
   const bool exceeded =
       std::any_of(verdict.limits.begin(), verdict.limits.end(), [](const Limit& limit) { return limit.exceeded(); });
@@ -76,9 +68,10 @@ Verdict examine(const Account& account, const Gate& gate, const Account* baselin
 std::optional<double> parse_share(std::string_view text) {
   std::string_view unit;
   const std::optional<double> value = leading_number(text, unit);
-  if (!value || (!unit.empty() && unit != "%")) return std::nullopt;
-  const double share = unit == "%" ? *value / 100 : *value;
-  return share <= 1 ? std::optional(share) : std::nullopt;
+  if (!value) return std::nullopt;
+  if (unit == "%") return *value <= 100 ? std::optional(*value / 100) : std::nullopt;
+  // "1" may be meant as one percent, or as all of it.
+  return unit.empty() && *value < 1 ? value : std::nullopt;
 }
 
 std::optional<std::uint64_t> parse_bytes(std::string_view text) {

@@ -138,7 +138,9 @@ TEST(ParseTest, Shares) {
   EXPECT_EQ(parse_share("5 %"), 0.05);
   EXPECT_EQ(parse_share("0.05"), 0.05);
   EXPECT_EQ(parse_share("100%"), 1);
-  for (const char* bad : {"", "%", "5", "101%", "-1%", "x", "5%%", "1e2%", "nan", "inf"})
+  EXPECT_EQ(parse_share("1%"), 0.01);
+  EXPECT_EQ(parse_share("0"), 0);
+  for (const char* bad : {"", "%", "1", "1.0", "5", "101%", "-1%", "x", "5%%", "1e2%", "nan", "inf"})
     EXPECT_EQ(parse_share(bad), std::nullopt) << bad;
 }
 

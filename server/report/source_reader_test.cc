@@ -152,7 +152,7 @@ TEST_F(SourceReaderTest, ACommentThatSilencesIsKeptHoweverLongTheLine) {
   const std::string x(500, 'x');
   const std::string file =
       write("train.py", "f('" + x + "')  # noqa # castscope: ignore[cache-grows], it's so\n" + "f('" + x +
-                            " # castscope: ignore')  # noqa\n" + "f()  # castscope: ignore " + x + "\n");
+                            " # castscope: ignore')  # noqa\n" + "f()  # castscope: ignore -- " + x + "\n");
   for (int line = 1; line <= 3; ++line) site(file, line);
   const store::SourceLines source = read_source(run_, {});
   EXPECT_TRUE(rules::silences(*source.line(file, 1), "cache-grows")) << *source.line(file, 1);

@@ -180,7 +180,7 @@ std::string find_settings(const std::string& folder, const std::string& home) {
   std::error_code ignored;
   for (fs::path at = folder; !at.empty(); at = at.parent_path()) {
     const fs::path file = at / "castscope.json";
-    if (fs::is_regular_file(file, ignored)) return file.string();
+    if (fs::exists(fs::symlink_status(file, ignored))) return file.string();
     const bool is_top = !at.has_relative_path();
     if (is_top || fs::exists(at / ".git", ignored) || at.string() == home) break;
   }

@@ -13,7 +13,8 @@ absl::StatusOr<Settings> parse_settings(const std::string& text, const std::stri
 absl::StatusOr<Settings> read_settings(const std::string& file);
 
 // The castscope.json of this folder or of the next one above that has any: up to the root of the repository (the folder
-// that holds .git), the home folder, or the top. "" when there is none.
+// that holds .git), the home folder, or the top. "" when there is none. What has that name and cannot be read, a folder
+// or a link to nowhere, is found too: read_settings() tells of it.
 std::string find_settings(const std::string& folder, const std::string& home);
 
 }  // namespace castscope::rules

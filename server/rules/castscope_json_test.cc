@@ -109,6 +109,17 @@ TEST(CastscopeJsonTest, WhatIsNoJsonIsSaidWithItsPlace) {
             "castscope.json:2:2: this key stands here for the second time");
 }
 
+TEST(CastscopeJsonTest, AMarkOfTheByteOrderIsNoColumn) {
+  EXPECT_TRUE(parse_settings("\xef\xbb\xbf{}", "castscope.json").ok());
+  EXPECT_THAT(error_of("\xef\xbb\xbf{\"ignores\": []}"), StartsWith("castscope.json:1:2: there is no setting"));
+  EXPECT_THAT(error_of("\xef\xbb\xbf{,"), StartsWith("castscope.json:1:2: this is no JSON: "));
+}
+
+TEST(CastscopeJsonTest, AZeroByteEndsNoSentence) {
+  EXPECT_EQ(error_of(R"({"ignore": ["region\u0000-*"]})"),
+            R"(castscope.json:1:13: no rule's name begins like "region\u0000-*")");
+}
+
 class SettingsFileTest : public ::testing::Test {
  protected:
   SettingsFileTest() {
@@ -131,8 +142,19 @@ TEST_F(SettingsFileTest, IsTheNextOneAboveWithinTheRepository) {
   write("repo/castscope.json", "{}");
   EXPECT_EQ(find_settings(at("repo/src/deep"), "/nowhere"), at("repo/castscope.json"));
   EXPECT_EQ(find_settings(at("repo"), at("repo")), at("repo/castscope.json"));
-  std::filesystem::create_directory(folder_ / "repo/src/castscope.json");  // a folder of that name is none
-  EXPECT_EQ(find_settings(at("repo/src"), "/nowhere"), at("repo/castscope.json"));
+}
+
+// Whoever put it there believes that it counts.
+TEST_F(SettingsFileTest, WhatHasTheNameAndCannotBeReadIsToldNotPassedOver) {
+  write("repo/castscope.json", "{}");
+  std::filesystem::create_directory(folder_ / "repo/src/castscope.json");
+  EXPECT_EQ(find_settings(at("repo/src"), "/nowhere"), at("repo/src/castscope.json"));
+  EXPECT_THAT(std::string(read_settings(at("repo/src/castscope.json")).status().message()),
+              HasSubstr("castscope.json: settings are an ordinary file"));
+  std::filesystem::create_symlink("nowhere.json", folder_ / "repo/src/deep/castscope.json");
+  EXPECT_EQ(find_settings(at("repo/src/deep"), "/nowhere"), at("repo/src/deep/castscope.json"));
+  EXPECT_THAT(std::string(read_settings(at("repo/src/deep/castscope.json")).status().message()),
+              HasSubstr("castscope.json: the settings cannot be read (No such file"));
 }
 
 TEST_F(SettingsFileTest, WhatCannotBeReadIsASentence) {

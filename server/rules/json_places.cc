@@ -116,12 +116,26 @@ std::string without_preamble(const std::string& what) {
   return colon == std::string::npos ? what : what.substr(colon + 2);
 }
 
+// As JSON writes them: a zero byte would end the sentence for many who print it.
+std::string without_controls(std::string_view sentence) {
+  std::string text;
+  for (const char c : sentence) {
+    const auto code = static_cast<unsigned char>(c);
+    if (code >= ' ' && code != 0x7f)
+      text += c;
+    else
+      absl::StrAppend(&text, "\\u", absl::Hex(code, absl::kZeroPad4));
+  }
+  return text;
+}
+
 }  // namespace
 
 absl::StatusOr<PlacedJson> PlacedJson::parse(const std::string& text, const std::string& file) {
   PlacedJson placed;
   placed.file_ = file;
-  placed.text_ = text;
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // which editors do not show, nor count
+  placed.text_ = text.starts_with(kByteOrderMark) ? text.substr(kByteOrderMark.size()) : text;
   const char* const begin = placed.text_.data();
   const char* reached = begin;
   Way way;
@@ -182,7 +196,7 @@ absl::StatusOr<PlacedJson> PlacedJson::parse(const std::string& text, const std:
 absl::Status PlacedJson::complaint(const std::string& pointer, const std::string& sentence) const {
   const auto found = ends_.find(pointer);
   const std::size_t offset = found == ends_.end() ? 0 : begin_of(text_, found->second);
-  return absl::InvalidArgumentError(absl::StrCat(place(file_, text_, offset), ": ", sentence));
+  return absl::InvalidArgumentError(absl::StrCat(place(file_, text_, offset), ": ", without_controls(sentence)));
 }
 
 }  // namespace castscope::rules

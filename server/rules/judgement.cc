@@ -61,25 +61,65 @@ std::vector<Directive> directives(std::string_view comment) {
   return all;
 }
 
-// "ignore[a, b]": what it names; "ignore", "ignore because …": all ("*"). Nothing when it is another word ("ignored",
-// "ignore-file") or something else follows ("ignore: a", "ignore(a)").
+bool is_any_rule(std::string_view pattern) {
+  const auto rules = all_rules();
+  return std::any_of(rules.begin(), rules.end(), [&](const Rule* rule) { return names_rule(pattern, rule->name); });
+}
+
+bool begins_word(std::string_view text) {
+  return !text.empty() && (std::isalnum(static_cast<unsigned char>(text[0])) || text[0] == '_' || text[0] == '-');
+}
+
+// "-- because …", in which the first word is no rule: whoever names one means that one.
+bool is_reason(std::string_view text) {
+  if (!consume(text, "--")) return false;
+  text = without_blanks(text);
+  return !is_any_rule(text.substr(0, text.find_first_of(" \t,;:.)]}")));
+}
+
+// "ignore[a, b]": what it names; "ignore", "ignore -- because …", "ignore  # another comment": all ("*"). Nothing when
+// anything else follows, which may well be meant for a name ("ignore: a", "ignore a", "ignore(a)"), or when no name
+// does.
 std::optional<std::vector<std::string_view>> names_in(std::string_view directive) {
   if (!consume(directive, "ignore")) return std::nullopt;
-  if (!directive.empty() && std::string_view("-_:=(").find(directive[0]) != std::string_view::npos) return std::nullopt;
-  if (!directive.empty() && std::isalnum(static_cast<unsigned char>(directive[0]))) return std::nullopt;
-  if (!consume(directive, "[")) return std::vector<std::string_view>{"*"};
+  const bool is_apart = directive.empty() || std::isspace(static_cast<unsigned char>(directive[0])) ||
+                        directive[0] == '#' || directive[0] == '[';
+  if (!is_apart) return std::nullopt;
+  if (!consume(directive, "[")) {
+    const bool is_all = directive.empty() || directive[0] == '#' || is_reason(directive);
+    return is_all ? std::optional(std::vector<std::string_view>{"*"}) : std::nullopt;
+  }
   std::vector<std::string_view> names;
   for (directive = directive.substr(0, directive.find(']')); !directive.empty();) {
     const std::size_t end = std::min(directive.find(','), directive.size());
     if (const std::string_view name = without_blanks(directive.substr(0, end)); !name.empty()) names.push_back(name);
     directive.remove_prefix(std::min(end + 1, directive.size()));
   }
+  if (names.empty()) return std::nullopt;
   return names;
 }
 
-bool is_any_rule(std::string_view pattern) {
-  const auto rules = all_rules();
-  return std::any_of(rules.begin(), rules.end(), [&](const Rule* rule) { return names_rule(pattern, rule->name); });
+std::string silences_nothing(std::string_view said) {
+  return "the comment \"" + std::string(said.substr(0, 70)) +
+         "\" silences nothing: write # castscope: ignore, or # castscope: ignore[RULE]; a reason stands behind --";
+}
+
+// What looks like a directive and is none: another case, no colon before the names, no # of its own.
+std::string_view near_directive(std::string_view comment) {
+  constexpr std::string_view kName = "castscope";
+  std::string lower(comment);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (std::size_t at = lower.find(kName); at != std::string::npos; at = lower.find(kName, at + 1)) {
+    std::string_view rest = std::string_view(lower).substr(at + kName.size());
+    const bool has_colon = consume(rest, ":");
+    if (!consume(rest, "ignore") || begins_word(rest)) continue;
+    rest = without_blanks(rest);
+    if (!has_colon && !rest.empty() && std::string_view("[({<:=").find(rest[0]) == std::string_view::npos) continue;
+    const std::string_view before = without_blanks(comment.substr(0, at));
+    const bool is_one = has_colon && before.ends_with('#') && comment.substr(at).starts_with(kName);
+    if (!is_one) return comment.substr(at);
+  }
+  return "";
 }
 
 }  // namespace
@@ -100,11 +140,10 @@ std::string_view directive_comment(std::string_view source_line) {
 }
 
 std::string wrong_in_comment(std::string_view source_line) {
-  for (const Directive& directive : directives(comment_of(source_line))) {
+  const std::string_view comment = comment_of(source_line);
+  for (const Directive& directive : directives(comment)) {
     const auto names = names_in(directive.text);
-    if (!names)
-      return "the comment \"castscope: " + std::string(directive.text.substr(0, 60)) +
-             "\" silences nothing: write ignore, or ignore[RULE]";
+    if (!names) return silences_nothing("castscope: " + std::string(directive.text));
     for (const std::string_view name : *names) {
       if (is_any_rule(name)) continue;
       const auto near = nearest_rule(name);
@@ -112,15 +151,16 @@ std::string wrong_in_comment(std::string_view source_line) {
              (near ? "; did you mean \"" + *near + "\"?" : " (`castscope rules` lists them)");
     }
   }
-  return "";
+  const std::string_view near = near_directive(comment);
+  return near.empty() ? "" : silences_nothing(near);
 }
 
 Judgement sort_out(std::vector<Finding> findings, const Settings& settings, const store::SourceLines& source,
-                   std::string_view run_folder) {
+                   std::string_view project) {
   Judgement judgement;
   for (Finding& finding : findings) {
     const store::CodeLocation at = finding.location.value_or(store::CodeLocation());
-    if (settings.ignores(finding.rule) || settings.ignores_in(finding.rule, at.file, run_folder)) {
+    if (settings.ignores(finding.rule) || settings.ignores_in(finding.rule, at.file, project)) {
       ++judgement.ignored_by_settings;
       judgement.silenced.push_back(std::move(finding));
     } else if (silences(source.line(at.file, at.line).value_or(""), finding.rule)) {
@@ -140,7 +180,7 @@ Judgement sort_out(std::vector<Finding> findings, const Settings& settings, cons
 
 Judgement judgement_of(const store::RunData& data, const Settings& settings) {
   if (data.damage && data.damage->evidence) return {};
-  return sort_out(judge(data, settings), settings, data.source, data.start.cwd);
+  return sort_out(judge(data, settings), settings, data.source, data.start.project());
 }
 
 }  // namespace castscope::rules

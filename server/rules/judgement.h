@@ -19,19 +19,19 @@ struct Judgement {
   std::vector<std::string> hints;         // comments on findings' lines that were to silence something, and do not
 };
 
-// `run_folder`: where the job was started. A line whose text is not kept silences nothing.
-Judgement sort_out(std::vector<Finding> findings, const Settings&, const store::SourceLines&,
-                   std::string_view run_folder);
+// `project`: RunStart::project(). A line whose text is not kept silences nothing.
+Judgement sort_out(std::vector<Finding> findings, const Settings&, const store::SourceLines&, std::string_view project);
 
 // judge() and sort_out() in one. Of a damaged file whose evidence is not all there: nothing.
 Judgement judgement_of(const store::RunData&, const Settings& = {});
 
 // Does a comment on this line silence the rule? `# castscope: ignore` silences all, `# castscope: ignore[a, cache-*]`
-// what it names.
+// what it names. What else follows `ignore`, but for ` -- a reason`, makes it silence nothing: it may be a name.
 bool silences(std::string_view source_line, std::string_view rule);
 // Of the comment on this line, from the first "# castscope:" on; "" = none. A # in a string begins no comment.
 std::string_view directive_comment(std::string_view source_line);
-// What is wrong with such a comment on this line: it names what is no rule, or does not say "ignore"; "" = nothing.
+// What is wrong with such a comment on this line: it names what is no rule, or does not say "ignore" as it is said, or
+// only looks like one; "" = nothing.
 std::string wrong_in_comment(std::string_view source_line);
 
 }  // namespace castscope::rules

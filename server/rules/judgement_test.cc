@@ -14,7 +14,9 @@ Finding finding(std::string rule, std::string file, std::int64_t line) {
 
 TEST(SilencesTest, ACommentNamesRulesOrMeansAll) {
   EXPECT_TRUE(silences("y = f(x)  # castscope: ignore", "cache-grows"));
-  EXPECT_TRUE(silences("y = f(x)  #castscope:ignore because it is wanted", "cache-grows"));
+  EXPECT_TRUE(silences("y = f(x)  #castscope:ignore -- because it is wanted", "cache-grows"));
+  EXPECT_TRUE(silences("y = f(x)  # castscope: ignore  # noqa", "cache-grows"));
+  EXPECT_TRUE(silences("y = f(x)  # castscope: ignore[cache-grows] because it is wanted", "cache-grows"));
   EXPECT_TRUE(silences("y = f(x)  # noqa # castscope: ignore[other, cache-*]", "cache-grows"));
   EXPECT_TRUE(silences("y = '#'  # castscope: ignore [cache-grows]", "cache-grows"));
   EXPECT_FALSE(silences("y = f(x)  # castscope: ignore[cache]", "cache-grows"));
@@ -32,21 +34,61 @@ TEST(SilencesTest, ACommentInAStringSilencesNothing) {
   EXPECT_FALSE(silences(R"(y = f("""a" # castscope: ignore"""))", "cache-grows"));
   EXPECT_EQ(wrong_in_comment("y = f('# castscope: off')"), "");
   EXPECT_TRUE(silences(R"(y = f("#", '"', "") # castscope: ignore)", "cache-grows"));
-  EXPECT_TRUE(silences("y = f(x)  # it's so: # castscope: ignore, as \"agreed\"", "cache-grows"));
+  EXPECT_TRUE(silences("y = f(x)  # it's so: # castscope: ignore -- as \"agreed\"", "cache-grows"));
   EXPECT_TRUE(silences(R"(the end""")  # castscope: ignore)", "cache-grows"));  // of a string from above
 }
 
 TEST(SilencesTest, ACommentThatSilencesNothingIsTold) {
-  EXPECT_EQ(wrong_in_comment("y = f(x)  # castscope: ignore[cache-grows, dtype-*]  # castscope: ignore, as agreed"),
+  EXPECT_EQ(wrong_in_comment("y = f(x)  # castscope: ignore[cache-grows, dtype-*]  # castscope: ignore -- as agreed"),
             "");
   EXPECT_EQ(wrong_in_comment("y = f(x)  # like castscope, ignore"), "");
   EXPECT_EQ(wrong_in_comment("y = f(x)  # castscope: ignore[cache-grow]"),
             "the comment names no rule by \"cache-grow\"; did you mean \"cache-grows\"?");
-  for (const char* wrong : {"ignore: cache-grows", "ignore(cache-grows)", "ignored", "off", "ignore=cache-grows"}) {
-    EXPECT_FALSE(silences(std::string("y = f(x)  # castscope: ") + wrong, "cache-grows"));
-    EXPECT_EQ(wrong_in_comment(std::string("y = f(x)  # castscope: ") + wrong),
-              std::string("the comment \"castscope: ") + wrong + "\" silences nothing: write ignore, or ignore[RULE]");
+}
+
+constexpr char kHow[] =
+    "\" silences nothing: write # castscope: ignore, or # castscope: ignore[RULE]; a reason stands behind --";
+
+// Whoever names one rule, in whatever way, does not want all the others silenced.
+TEST(SilencesTest, WhatMayBeANameIsNotAll) {
+  for (const std::string wrong : {"ignore: cache-grows",
+                                  "ignore(cache-grows)",
+                                  "ignored",
+                                  "off",
+                                  "ignore=cache-grows",
+                                  "ignore cache-grows",
+                                  "ignore, cache-grows",
+                                  "ignore{cache-grows}",
+                                  "ignore<cache-grows>",
+                                  "ignore (cache-grows)",
+                                  "ignore.region",
+                                  "ignore;",
+                                  "ignore because",
+                                  "ignore -cache-grows",
+                                  "ignore -- cache-grows",
+                                  "ignore[]",
+                                  "ignore[ , ]",
+                                  "ignore]",
+                                  "Ignore",
+                                  "ignore_file",
+                                  "ignore \xe2\x80\x94 why"}) {
+    EXPECT_FALSE(silences("y = f(x)  # castscope: " + wrong, "cache-grows")) << wrong;
+    EXPECT_FALSE(silences("y = f(x)  # castscope: " + wrong, "region-empty")) << wrong;
+    EXPECT_EQ(wrong_in_comment("y = f(x)  # castscope: " + wrong), "the comment \"castscope: " + wrong + kHow);
   }
+}
+
+TEST(SilencesTest, WhatOnlyLooksLikeADirectiveIsTold) {
+  for (const std::string near : {"castscope ignore[cache-grows]", "castscope ignore", "Castscope: ignore",
+                                 "CASTSCOPE: IGNORE[cache-grows]", "castscope ignore: cache-grows"}) {
+    EXPECT_FALSE(silences("y = f(x)  # " + near, "cache-grows")) << near;
+    EXPECT_EQ(wrong_in_comment("y = f(x)  # " + near), "the comment \"" + near + kHow);
+  }
+  const std::string shared = "y = f(x)  # noqa: E501  castscope: ignore[cache-grows]";
+  EXPECT_FALSE(silences(shared, "cache-grows"));
+  EXPECT_EQ(wrong_in_comment(shared), std::string("the comment \"castscope: ignore[cache-grows]") + kHow);
+  for (const char* prose : {"# castscope ignores it", "# what would castscope ignore here?", "# castscope:ignored"})
+    EXPECT_EQ(wrong_in_comment(std::string("# it is so: ") + (prose + 2)), "") << prose;
 }
 
 TEST(JudgementTest, WhatIsSilencedIsCountedByWhoDidIt) {
@@ -84,6 +126,15 @@ TEST(SettingsTest, PathsAreSeenFromTheFileOfSettingsToo) {
   EXPECT_FALSE(settings.ignores_in("cache-grows", "", ""));
   EXPECT_TRUE(settings.ignores_in("any-rule", "/repo/work/../third_party/a.py", "/repo/work"));
   EXPECT_FALSE(settings.ignores_in("any-rule", "/repo/third_party/../mine/a.py", "/repo/work"));
+}
+
+TEST(SettingsTest, PathsAreSeenAsTheyAreShown) {
+  Settings settings;
+  settings.folder = "/home/me";
+  settings.per_path = {{"src/*", {"*"}}, {"site-packages/lightning/*", {"*"}}};
+  EXPECT_TRUE(settings.ignores_in("any-rule", "/repo/src/a.py", "/repo"));
+  EXPECT_FALSE(settings.ignores_in("any-rule", "/repo/deep/src/a.py", "/repo"));
+  EXPECT_TRUE(settings.ignores_in("any-rule", "/repo/venv/lib/site-packages/lightning/loop.py", "/repo"));
 }
 
 }  // namespace

@@ -24,6 +24,20 @@ std::string plain_path(std::string_view file) {
   return std::filesystem::path(file).lexically_normal().string();
 }
 
+std::string portable_path(std::string_view name, std::string_view project) {
+  const std::string path = plain_path(name);
+  const std::string_view file = path;
+  while (project.ends_with('/')) project.remove_suffix(1);
+  // First: an environment often lies in the job's own folder.
+  for (const std::string_view folder : {"/site-packages/", "/dist-packages/"}) {
+    if (const std::size_t at = file.rfind(folder); at != std::string_view::npos)
+      return std::string(file.substr(at + 1));
+  }
+  if (!project.empty() && file.size() > project.size() && file.starts_with(project) && file[project.size()] == '/')
+    return std::string(file.substr(project.size() + 1));
+  return std::string(file);
+}
+
 const std::vector<CodeLocation>& frames_of(const RunData& data, std::uint32_t stack) {
   static const std::vector<CodeLocation> none;
   return stack == 0 ? none : data.stacks[stack - 1].frames;

@@ -30,6 +30,10 @@ std::string place_text(const store::RunData&, const store::CodeLocation&);
 // What is no path ("<string>") stays.
 std::string plain_path(std::string_view file);
 
+// A file as it is called everywhere: relative to the project (RunStart::project()); from "site-packages/" on where
+// it lies in such a folder; else as it is.
+std::string portable_path(std::string_view file, std::string_view project);
+
 // Innermost first; none for stack 0.
 const std::vector<store::CodeLocation>& frames_of(const store::RunData&, std::uint32_t stack);
 // "Product" of "make.<locals>.Product".

@@ -32,16 +32,15 @@ bool names_rule(std::string_view pattern, std::string_view rule) {
 bool Settings::selects(std::string_view rule) const { return select.empty() || any_names(select, rule); }
 bool Settings::ignores(std::string_view rule) const { return any_names(ignore, rule); }
 
-bool Settings::ignores_in(std::string_view rule, const std::string& name, std::string_view run_folder) const {
-  const std::string finding_file = plain_path(name);
-  const std::string from_settings = seen_from(folder, finding_file);
-  const std::string from_run = seen_from(run_folder, finding_file);
+bool Settings::ignores_in(std::string_view rule, const std::string& name, std::string_view project) const {
+  const std::string file = plain_path(name);
+  const std::string shown = portable_path(name, project), from_settings = seen_from(folder, file);
   return std::any_of(per_path.begin(), per_path.end(), [&](const PathIgnore& entry) {
     // A star goes across folders, as people expect of "tests/*".
     const auto fits = [&](const std::string& path) {
       return !path.empty() && fnmatch(entry.path.c_str(), path.c_str(), 0) == 0;
     };
-    return (fits(finding_file) || fits(from_settings) || fits(from_run)) && any_names(entry.rules, rule);
+    return (fits(file) || fits(shown) || fits(from_settings)) && any_names(entry.rules, rule);
   });
 }
 

@@ -17,7 +17,9 @@ struct Settings {
   std::map<std::string, std::string, std::less<>> severity;                                   // rule → severity
   std::map<std::string, std::map<std::string, double, std::less<>>, std::less<>> thresholds;  // rule → name → value
   struct PathIgnore {
-    std::string path;  // glob against the finding's file: as it is, from the folder of castscope.json or of the run
+    // Glob against the finding's file: from the project on, as it is shown; from the folder of castscope.json; from the
+    // root. The folder that a job was started in is none of these, unless nothing else is known of the project.
+    std::string path;
     std::vector<std::string> rules;  // as in ignore
   };
   std::vector<PathIgnore> per_path;
@@ -25,8 +27,8 @@ struct Settings {
   // Rules that are not selected are not asked; what ignored ones say is counted, and not shown.
   bool selects(std::string_view rule) const;
   bool ignores(std::string_view rule) const;
-  // Of this rule in this file. `run_folder`: where the job was started.
-  bool ignores_in(std::string_view rule, const std::string& file, std::string_view run_folder) const;
+  // Of this rule in this file. `project`: RunStart::project().
+  bool ignores_in(std::string_view rule, const std::string& file, std::string_view project) const;
 };
 
 inline constexpr std::array<std::string_view, 4> kSeverities = {"error", "warning", "performance", "info"};

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from gated import FINDS, RULE, TRAIN, line_of, record
+from program import clean_environment
 
 CLEAN = TRAIN.replace(".requires_grad_(False)", "")
 
@@ -106,6 +107,7 @@ def test_a_baseline_of_another_schema_is_wrong_usage(run):
 
 
 @pytest.mark.parametrize("wrong, sentence", [(["--max-cast-share", "5"], b"as in 5%"),
+                                             (["--max-cast-share", "1"], b"as in 0.05"),
                                              (["--max-cache", "2 Gigs"], b"as in 2GiB"),
                                              (["--fail-on", "fatal"], b"--fail-on"),
                                              (["--bogus"], b"castscope check --help")])
@@ -177,13 +179,20 @@ def test_limits_that_look_alike_are_told_in_full(castscope, python):
 
 @pytest.mark.parametrize("change, sentence", [
     (lambda report: report["findings"][0].update(severity="grave"), b'"grave" is no severity'),
-    (lambda report: report.pop("findings"), b"no whole report of castscope: key 'findings' not found")])
+    (lambda report: report.pop("findings"), b'no whole report of castscope: "findings" is missing'),
+    (lambda report: report.update(findings={}), b'"findings" is no list'),
+    (lambda report: report.update(processes=1), b'"processes" is no list'),
+    (lambda report: report["run"].pop("exit"), b'"run.exit" is missing'),
+    (lambda report: report["totals"].update(cpu_ns=1e30), b'"totals.cpu_ns" is no whole number'),
+    (lambda report: report["cache"].update(peak_bytes=-1), b'"cache.peak_bytes" is no whole number')])
 def test_a_report_that_was_changed_is_no_report(run, change, sentence):
     report = json.loads((run.folder / "run.json").read_text())
     change(report)
     (run.folder / "other.json").write_text(json.dumps(report))
     done = run("check", "other.json")
     assert done.returncode == 3 and sentence in done.stderr and b"exception" not in done.stderr
+    as_baseline = run("check", "--baseline", "other.json", "run.castscope")
+    assert as_baseline.returncode == 2 and sentence in as_baseline.stderr
 
 
 def test_a_source_that_changed_meanwhile_is_told(castscope, python):
@@ -193,3 +202,43 @@ def test_a_source_that_changed_meanwhile_is_told(castscope, python):
     for form in (["check", "--fail-on", "performance"], ["report", "-f", "md"]):
         done = castscope(*form, "run.castscope")
         assert b"train.py was written to after the run began" in b" ".join(done.stdout.split()), form
+
+
+def test_a_line_that_is_no_utf8_is_known_from_a_report_too(castscope, python):
+    text = "# -*- coding: latin-1 -*-\n" + TRAIN.replace(FINDS, f"{FINDS}  # caf\xe9")
+    (castscope.folder / "train.py").write_bytes(text.encode("latin-1"))
+    assert castscope("run", "-o", "run", "--", python, "train.py").returncode == 0
+    gate = ["check", "--fail-on", "info", "--baseline"]
+    assert castscope(*gate, "run.json", "run.castscope").returncode == 0
+    assert castscope(*gate, "run.castscope", "run.json").returncode == 0
+
+
+@pytest.mark.parametrize("folder", [".", "sub"])
+def test_a_path_is_ignored_wherever_in_the_checkout_the_job_began(castscope, python, folder):
+    (castscope.folder / ".git").mkdir()
+    (castscope.folder / "sub").mkdir()
+    (castscope.folder / "elsewhere").mkdir()
+    (castscope.folder / "train.py").write_text(TRAIN)
+    settings = castscope.folder / "elsewhere" / "rules.json"
+    settings.write_text('{"per-path-ignores": {"train.py": ["*"]}}')
+    run_file = castscope.folder / "run"
+    done = castscope("run", "-o", run_file, "--", python, castscope.folder / "train.py", cwd=castscope.folder / folder)
+    assert done.returncode == 0, done.stderr
+    done = castscope("check", "--fail-on", "info", "--config", settings, "run.castscope")
+    assert done.returncode == 0 and b"1 finding ignored by" in done.stdout
+
+
+def test_the_report_of_an_earlier_run_is_gone_while_the_new_one_is_recorded(castscope, python):
+    record(castscope, python, CLEAN)
+    code = "import os; print(os.environ['CASTSCOPE_RUN'], flush=True); input()"
+    job = subprocess.Popen([castscope.program, "run", "--force", "-o", "run", "--", python, "-c", code],
+                           cwd=castscope.folder, env=clean_environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE)
+    directory = job.stdout.readline().decode().strip()
+    assert b"recording into" in job.stderr.readline()
+    job.kill()
+    job.wait()
+    job.communicate(b"\n")
+    assert castscope("check", "run.json").returncode == 3
+    assert castscope("check", "run.castscope").returncode == 3
+    castscope("recover", directory)

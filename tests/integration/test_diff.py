@@ -59,6 +59,25 @@ def test_longer_runs_of_the_same_code_are_no_difference(runs):
     assert status == 0 and told["per_step"]
 
 
+def test_runs_that_cannot_be_compared_are_no_pass(castscope, python):
+    record(castscope, python, name="good")
+    assert castscope("run", "-o", "nothing", "--", "true").returncode == 0
+    for name, end in (("failed", "raise SystemExit(1)"), ("killed", "import os; os.kill(os.getpid(), 9)")):
+        (castscope.folder / "train.py").write_text(f"{TRAIN}\n{end}\n")
+        assert castscope("run", "-o", name, "--", python, "train.py").returncode != 0
+    for pair, sentence in ((("nothing", "nothing"), "no process with PyTorch was seen"),
+                           (("good", "nothing"), "no process with PyTorch was seen"),
+                           (("good", "failed"), "the job failed (exit status 1)"),
+                           (("killed", "good"), "the job failed (signal 9)")):
+        files = [f"{name}.castscope" for name in pair]
+        done = castscope("diff", "--exit-code", *files)
+        assert done.returncode == 3 and sentence in " ".join(done.stdout.decode().split()), pair
+        assert castscope("diff", *files).returncode == 0
+        told = json.loads(castscope("diff", "-f", "json", *files).stdout)
+        assert any(sentence in doubt for doubt in told["incomplete"])
+    assert castscope("diff", "--exit-code", "good.castscope", "good.json").returncode == 0
+
+
 def test_what_cannot_be_read(castscope):
     done = castscope("diff", "gone.castscope", "also-gone.castscope")
     assert done.returncode == 3 and b"gone.castscope cannot be read" in done.stderr

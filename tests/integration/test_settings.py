@@ -67,6 +67,18 @@ def test_wrong_settings_keep_no_job_from_running_unless_they_were_asked_for(cast
     assert (done.returncode, done.stdout) == (125, b"")
 
 
+@pytest.mark.parametrize("kind", ["folder", "link"])
+def test_settings_that_cannot_be_read_are_told(castscope, python, kind):
+    record(castscope, python)
+    name = castscope.folder / "castscope.json"
+    name.mkdir() if kind == "folder" else name.symlink_to("gone.json")
+    for command in (["check", "run.castscope"], ["diff", "run.castscope", "run.json"], ["report", "run.castscope"]):
+        done = castscope(*command)
+        assert done.returncode == 2 and b"castscope.json: " in done.stderr and done.stderr.count(b"\n") == 1, command
+    done = castscope.run("true", output="again")
+    assert done.returncode == 0 and b"the rules' defaults count instead" in done.stderr
+
+
 def test_explain(castscope):
     text = castscope("explain", "cache-grows").stdout.decode()
     for part in ("What happens", "Why it matters", "Example", "Fix", "entries = 16", "https://"):
