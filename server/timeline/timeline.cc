@@ -14,6 +14,9 @@ namespace {
 // So many events are told under one lock: about half a millisecond, which is how long a question may have to wait.
 constexpr std::size_t kAtOnce = 4096;
 
+// Whoever asks may ask of any time; one before and one after all events leave room to count on.
+std::int64_t bounded(std::int64_t time) { return std::clamp<std::int64_t>(time, -1, kLatestTime + 1); }
+
 }  // namespace
 
 struct Timeline::State {
@@ -85,15 +88,20 @@ std::string Timeline::picture(const PictureQuery& query) const {
 
 std::optional<FoundEvent> Timeline::event_at(std::uint32_t track, std::int64_t at, std::int64_t within) const {
   const std::shared_lock lock(state_->mutex);
-  return find_at(state_->told, track, at, within);
+  return find_at(state_->told, track, bounded(at), bounded(within));
 }
 
-std::optional<FoundEvent> Timeline::neighbour(const NeighbourQuery& query) const {
+std::optional<FoundEvent> Timeline::neighbour(const NeighbourQuery& asked) const {
+  NeighbourQuery query = asked;
+  query.at = bounded(asked.at);
   const std::shared_lock lock(state_->mutex);
   return find_neighbour(state_->told, query);
 }
 
-Summary Timeline::summary(const SummaryQuery& query) const {
+Summary Timeline::summary(const SummaryQuery& asked) const {
+  SummaryQuery query = asked;
+  query.from = bounded(asked.from);
+  query.to = bounded(asked.to);
   const std::shared_lock lock(state_->mutex);
   return sum_up(state_->told, query);
 }
