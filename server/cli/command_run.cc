@@ -17,6 +17,7 @@
 #include "server/cli/job.h"
 #include "server/cli/job_environment.h"
 #include "server/cli/last_resort.h"
+#include "server/cli/live_viewer.h"
 #include "server/cli/proc.h"
 #include "server/cli/recording.h"
 #include "server/cli/settings_file.h"
@@ -30,6 +31,7 @@ struct RunOptions {
   std::string output;
   bool force = false, progress = false;
   std::string keep, deep, config;
+  std::string live;  // port of the viewer; "" = none
   CollectorAddress collector;
   rules::Settings settings;
   std::vector<std::string> command;
@@ -169,6 +171,7 @@ int run(RunOptions options) {
 
   if (!options.deep.empty()) prepared.variables.push_back(absl::StrCat("CASTSCOPE_DEEP=", options.deep));
   std::vector<std::string> environment = job_environment(std::move(prepared), *directory, say);
+  LiveViewer viewer(options.live);
   RunRecord record{.command = options.command,
                    .cwd = working_folder(),
                    .stem = output->stem,
@@ -187,6 +190,7 @@ int run(RunOptions options) {
   guard_sentence(
       absl::StrCat("castscope itself has failed; the job goes on, and what was seen of it until now lies in ",
                    directory->path(), ": `castscope recover` makes the run file"));
+  viewer.start();
   // Only now: the job does not wait for gRPC and SQLite, and inherits nothing of them.
   RecordingOptions recorded{.directory = *directory,
                             .record = record,
@@ -195,7 +199,8 @@ int run(RunOptions options) {
                             .resume = false,
                             .child = job,
                             .collector = options.collector,
-                            .settings = options.settings};
+                            .settings = options.settings,
+                            .viewed = viewer.runs()};
   auto recording = Recording::begin(recorded);
   if (!recording.ok() && options.collector.address.empty()) {  // a disk that is full, or has its quota
     const std::string problem(recording.status().message());
@@ -248,6 +253,7 @@ int run(RunOptions options) {
   late.reset();
   std::move(drop_directory).Cancel();
   report_end(options, *directory, result);
+  viewer.stop(result.output.run_file());
   claim.release();
   leave_as(end);
 }
@@ -268,6 +274,8 @@ void add_run(CommandLine& line) {
                    "start, after a change and now and then")
       ->check(deep_problem);
   command->add_flag("--progress", options->progress, "Draw a live line on stderr, and tell findings as they come up");
+  command->add_flag("--live{0}", options->live,
+                    "Serve a page on which the run can be watched; --live=PORT on this port of 127.0.0.1");
   add_config_option(command, options->config);
   command->add_option("--collector", options->collector.address, "Send to a `castscope serve` at HOST:PORT instead");
   command->add_option("--token", options->collector.token, "What the collector asks for")->envname("CASTSCOPE_TOKEN");
@@ -279,7 +287,8 @@ void add_run(CommandLine& line) {
       "Examples:\n"
       "  castscope run -- python train.py --epochs 3\n"
       "  castscope run -o runs/baseline -- torchrun --nproc-per-node 2 train.py\n"
-      "  castscope run --keep all -o deep -- python -m project.train\n\n"
+      "  castscope run --keep all -o deep -- python -m project.train\n"
+      "  castscope run --live -- python train.py\n\n"
       "The exit status, the signals and the standard streams are the command's own; castscope speaks on stderr. After "
       "it, "
       "the collector is waited for, " +
@@ -298,6 +307,10 @@ void add_run(CommandLine& line) {
       }
       if (absl::StartsWith(options->command[0], "-")) {
         say(absl::StrCat("run has no option ", options->command[0], ": castscope run --help lists them"));
+        return kOwnFailure;
+      }
+      if (!options->live.empty() && !options->collector.address.empty()) {
+        say("--live shows a run that is recorded here; with --collector, `castscope serve --web` shows it there");
         return kOwnFailure;
       }
       if (!read_settings_of(*options)) return kOwnFailure;

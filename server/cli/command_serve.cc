@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -15,6 +16,9 @@
 #include "server/cli/commands.h"
 #include "server/cli/output_name.h"
 #include "server/cli/recording.h"
+#include "server/web/file_run.h"
+#include "server/web/live_run.h"
+#include "server/web/viewer.h"
 
 namespace castscope::cli {
 namespace {
@@ -25,11 +29,14 @@ struct ServeOptions {
   ingest::Options listen{.address = "127.0.0.1:7390", .token = "", .certificate_file = "", .key_file = ""};
   std::string folder = ".";
   std::string keep;
+  std::string web;  // address of the viewer; "" = none
 };
 
 class RunShelf {
  public:
-  RunShelf(std::string folder, bool keep_all) : folder_(std::move(folder)), keep_all_(keep_all) {}
+  // `viewed`: runs that somebody may look at; null = there is no viewer.
+  RunShelf(std::string folder, bool keep_all, std::shared_ptr<web::Runs> viewed)
+      : folder_(std::move(folder)), keep_all_(keep_all), viewed_(std::move(viewed)) {}
 
   absl::StatusOr<std::shared_ptr<store::RunSink>> open(const ingest::RunOpening& run) {
     std::lock_guard lock(mutex_);
@@ -45,12 +52,27 @@ class RunShelf {
     }
     spdlog::info("run {} from {}: {} {}", run.id, run.host, known ? "goes on in" : "begins in", output.run_file());
     Open& entry = open_[run.id];
-    entry = {std::shared_ptr<store::RunStore>(*std::move(store)), output};
-    return entry.store;
+    entry = {std::shared_ptr<store::RunStore>(*std::move(store)), nullptr, output};
+    if (viewed_ == nullptr) return entry.store;
+    entry.shown = web::LiveRun::begin(web::id_of_file(output.run_file()), entry.store, start_of(run), known, {});
+    viewed_->put(entry.shown);
+    std::lock_guard live(live_mutex_);
+    live_[run.id] = entry.shown;
+    return entry.shown;
+  }
+
+  bool watched(const std::string& id) {
+    std::lock_guard lock(live_mutex_);
+    const auto found = live_.find(id);
+    return found != live_.end() && found->second->watched(std::chrono::steady_clock::now());
   }
 
   void close(const std::string& id, const ingest::RunClosing& closing) {
     Open entry;
+    {
+      std::lock_guard lock(live_mutex_);
+      live_.erase(id);
+    }
     {
       std::lock_guard lock(mutex_);
       auto found = open_.find(id);
@@ -73,13 +95,29 @@ class RunShelf {
     } else {
       spdlog::error("run {}: {}", id, std::string(concluded.status().message()));
     }
+    if (entry.shown != nullptr)
+      conclude_shown(entry, closing.farewell ? web::RunState::kFinished : web::RunState::kLost);
   }
 
  private:
   struct Open {
     std::shared_ptr<store::RunStore> store;
+    std::shared_ptr<web::LiveRun> shown;  // the sink in front of the store; null without a viewer
     Output output;
   };
+
+  // The newest stay in memory with all of their events; older ones are read from their files when somebody asks.
+  void conclude_shown(const Open& entry, web::RunState state) {
+    constexpr std::size_t kStay = 4;
+    entry.shown->concluded(state);
+    std::lock_guard lock(mutex_);
+    concluded_.push_back(entry.shown);
+    if (concluded_.size() <= kStay) return;
+    const auto oldest = concluded_.front();
+    concluded_.pop_front();
+    if (viewed_->find(oldest->id()) == oldest)
+      viewed_->put(std::make_shared<web::FileRun>(oldest->id(), oldest->file(), web::FileRunOptions()));
+  }
 
   static store::RunStart start_of(const ingest::RunOpening& run) {
     return {.run_id = run.id,
@@ -121,9 +159,25 @@ class RunShelf {
 
   std::string folder_;
   bool keep_all_;
+  const std::shared_ptr<web::Runs> viewed_;
   std::mutex mutex_;
   std::map<std::string, Open> open_;
+  std::deque<std::shared_ptr<web::LiveRun>> concluded_;
+  std::mutex live_mutex_;  // of its own: who asks does not wait for a run that is being opened
+  std::map<std::string, std::shared_ptr<web::LiveRun>> live_;
 };
+
+// The viewer of `castscope serve --web`: runs that are open, and those in the folder.
+absl::StatusOr<std::unique_ptr<web::Viewer>> start_viewer(const ServeOptions& options, const std::string& folder,
+                                                          const std::shared_ptr<web::Runs>& runs) {
+  runs->watch_folder(folder, [](const std::string& id, const std::string& file) -> web::RunPtr {
+    return std::make_shared<web::FileRun>(id, file, web::FileRunOptions());
+  });
+  auto viewer = web::Viewer::on(options.web, runs);
+  if (!viewer.ok()) return viewer.status();
+  if (absl::Status status = (*viewer)->start(); !status.ok()) return status;
+  return viewer;
+}
 
 int serve(const ServeOptions& options) {
   spdlog::set_default_logger(spdlog::stderr_color_mt("castscope"));
@@ -141,22 +195,35 @@ int serve(const ServeOptions& options) {
   sigaddset(&stop, SIGTERM);
   sigprocmask(SIG_BLOCK, &stop, nullptr);
 
-  RunShelf shelf(folder, options.keep == "all");
+  const auto runs = !options.web.empty() ? std::make_shared<web::Runs>() : nullptr;
+  RunShelf shelf(folder, options.keep == "all", runs);
   ingest::RunKeeper keeper;
   keeper.open = [&](const ingest::RunOpening& run) { return shelf.open(run); };
   keeper.close = [&](const std::string& id, const ingest::RunClosing& closing) { shelf.close(id, closing); };
+  keeper.watched = [&](const std::string& id) { return shelf.watched(id); };
   auto server = ingest::Server::start(options.listen, keeper);
   if (!server.ok()) {
     say(std::string(server.status().message()));
     return kOwnFailure;
   }
   spdlog::info("collecting on {} into {}", (*server)->address(), folder);
+  std::unique_ptr<web::Viewer> viewer;
+  if (runs != nullptr) {
+    auto started = start_viewer(options, folder, runs);
+    if (!started.ok()) {
+      say(std::string(started.status().message()));
+      return kOwnFailure;
+    }
+    viewer = *std::move(started);
+    spdlog::info("runs can be watched at {}", viewer->url());
+  }
   // A relay that was killed says no goodbye: its run is closed when nobody has come back for it.
   constexpr timespec kLook{.tv_sec = 10, .tv_nsec = 0};
   constexpr std::chrono::minutes kPatience{2};
   while (sigtimedwait(&stop, nullptr, &kLook) < 0) (*server)->close_abandoned(kPatience);
   spdlog::info("stopping");
   (*server)->shutdown(std::chrono::seconds(5));
+  if (viewer != nullptr && !viewer->stop(std::chrono::seconds(1))) _exit(0);  // a long report is still being made
   return 0;
 }
 
@@ -174,9 +241,12 @@ void add_serve(CommandLine& line) {
   command->add_option("--key", options->listen.key_file, "Its key (PEM)")->check(CLI::ExistingFile);
   command->add_option("--keep", options->keep, "`all` keeps every single event")
       ->check(CLI::IsMember({"all", "window"}));
+  command->add_flag("--web{127.0.0.1:0}", options->web,
+                    "Serve a page on which runs can be watched; --web=ADDRESS on this address of this machine");
   command->footer(
       "Examples:\n"
       "  castscope serve --folder runs\n"
+      "  castscope serve --folder runs --web=127.0.0.1:7391\n"
       "  CASTSCOPE_TOKEN=… castscope serve --listen 0.0.0.0:7390 --cert cert.pem --key key.pem\n\n"
       "An address that others can reach is refused until certificate, key and token are given.");
   command->callback([&line, options] { line.run = [options] { return serve(*options); }; });

@@ -157,7 +157,18 @@ absl::Status Recording::open_store() {
   if (!store.ok()) return store.status();
   store_ = *std::move(store);
   ingest::RunKeeper keeper;
-  keeper.open = [this](const ingest::RunOpening&) -> absl::StatusOr<std::shared_ptr<store::RunSink>> { return store_; };
+  if (options_.viewed != nullptr) {
+    shown_ = web::LiveRun::begin(options_.viewed->free_id(path), store_, start, options_.resume,
+                                 {.settings = options_.settings, .sources_here = true});
+    options_.viewed->put(shown_);
+  }
+  keeper.open = [this](const ingest::RunOpening&) -> absl::StatusOr<std::shared_ptr<store::RunSink>> {
+    if (shown_ != nullptr) return shown_;
+    return store_;
+  };
+  keeper.watched = [this](const std::string&) {
+    return shown_ != nullptr && shown_->watched(std::chrono::steady_clock::now());
+  };
   keeper.close = [](const std::string&, const ingest::RunClosing&) {};  // finish() has the last word
   auto server = ingest::Server::start({}, keeper);
   if (!server.ok()) return server.status();
@@ -260,6 +271,7 @@ void Recording::close_store(const std::optional<JobEnd>& end, const std::vector<
   } else if (result.problem.empty()) {
     result.problem = std::string(concluded.status().message());
   }
+  if (shown_ != nullptr) shown_->concluded(web::RunState::kFinished);
 }
 
 }  // namespace castscope::cli

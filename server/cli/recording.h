@@ -16,6 +16,8 @@
 #include "server/cli/run_directory.h"
 #include "server/ingest/server.h"
 #include "server/store/run_store.h"
+#include "server/web/live_run.h"
+#include "server/web/runs.h"
 
 namespace castscope::cli {
 
@@ -41,6 +43,7 @@ struct RecordingOptions {
   pid_t child = 0;  // the same process where it is ours: relay().job_ended() is going to be called
   CollectorAddress collector;
   rules::Settings settings = {};
+  std::shared_ptr<web::Runs> viewed = {};  // the viewer shows the run among these; null = there is none
 };
 
 struct RecordingResult {
@@ -74,6 +77,7 @@ class Recording {
 
   RecordingOptions options_;
   std::shared_ptr<store::RunStore> store_;
+  std::shared_ptr<web::LiveRun> shown_;  // where somebody may look: the sink in front of the store
   std::unique_ptr<ingest::Server> server_;
   std::unique_ptr<relay::Relay> relay_;
   std::unique_ptr<LiveFindings> live_;  // asks the relay for its progress

@@ -45,7 +45,7 @@ void DeepWriter::adopt(const RunData& data) {
   }
 }
 
-absl::Status DeepWriter::set(std::uint32_t local, const Numbered& what, Statement* put_local) {
+absl::Status DeepWriter::set(std::uint32_t local, const Local& what, Statement* put_local) {
   if (local >= by_local_.size()) by_local_.resize(local + 1);
   by_local_[local] = what;
   return put_local == nullptr ? absl::OkStatus() : put_local->run(process_, local, what.number);
@@ -71,7 +71,7 @@ absl::Status DeepWriter::operator_use(const OperatorUseInfo& info) {
 
 absl::Status DeepWriter::flow(const FlowInfo& info) {
   CASTSCOPE_RETURN_IF_ERROR(numbers_->check("flow", info.id));
-  const Numbered from = at(info.from), to = at(info.to);
+  const Local from = at(info.from), to = at(info.to);
   if (from.kind != Kind::kOperatorUse || to.kind != Kind::kOperatorUse)
     return set(info.id, {.kind = Kind::kFlow, .number = 0}, nullptr);
   const auto number =
@@ -105,7 +105,7 @@ absl::Status DeepWriter::fact(const FactInfo& info) {
   CASTSCOPE_RETURN_IF_ERROR(find_subject(info, &fact.subject));
   const auto number = tables_->deep.fact(fact);
   if (!number.ok()) return number.status();
-  const Numbered what{
+  const Local what{
       .kind = Kind::kFact, .number = *number, .fact = fact.kind, .detail = fact.detail, .stack = fact.stack};
   return set(info.id, what, &tables_->put_local_fact);
 }
@@ -122,7 +122,7 @@ void DeepWriter::event(std::uint32_t lane, const lanes::Event& event) {
 
 void DeepWriter::values(const lanes::Event& event) {
   ValueRange range{.process = process_};
-  const Numbered of = at(event.site);
+  const Local of = at(event.site);
   if (of.kind == Kind::kOperatorUse) {
     range.use = of.number;
   } else {
@@ -137,7 +137,7 @@ void DeepWriter::values(const lanes::Event& event) {
 }
 
 void DeepWriter::scaling(std::uint32_t lane, const lanes::Event& event) {
-  const Numbered fact = at(event.site);
+  const Local fact = at(event.site);
   if (event.kind == lanes::EventKind::kOptimizer) {
     scaler_.optimizer_step(lane, fact.number, /*within_scaler=*/fact.detail == 1 || fact.kind != Kind::kFact);
   } else if (fact.fact == lanes::FactKind::kScale) {
@@ -163,7 +163,7 @@ absl::Status DeepWriter::write() {
 
 absl::Status DeepWriter::write_counters() {
   for (const auto& [key, row] : counters_) {
-    const Numbered what = at(row.site);
+    const Local what = at(row.site);
     if (what.number == 0) continue;
     const std::uint64_t id = std::uint64_t{process_} << 48 | key;
     absl::Status status;

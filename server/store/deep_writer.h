@@ -23,6 +23,12 @@ class DeepWriter {
   absl::Status operator_use(const OperatorUseInfo&);
   absl::Status flow(const FlowInfo&);
   absl::Status fact(const FactInfo&);
+  // Run-wide, 0 = none of that kind.
+  std::uint32_t number(Numbered what, std::uint32_t local) const {
+    const Local known = at(local);
+    const Kind wanted = what == Numbered::kFact ? Kind::kFact : Kind::kOperatorUse;
+    return known.kind == wanted ? known.number : 0;
+  }
   bool counts(std::uint32_t local) const { return at(local).kind != Kind::kNone; }
   void counter(const CounterRow& row) { counters_[std::uint64_t{row.lane} << 32 | row.site] = row; }
   // Of the kinds kValues, kBackward, kOptimizer and kScaler.
@@ -37,7 +43,7 @@ class DeepWriter {
 
  private:
   enum class Kind : std::uint8_t { kNone, kOperatorUse, kFlow, kFact };
-  struct Numbered {
+  struct Local {
     Kind kind = Kind::kNone;
     std::uint32_t number = 0;  // run-wide; 0: a flow one of whose ends is not known
     // of a fact:
@@ -45,8 +51,8 @@ class DeepWriter {
     std::uint16_t detail = 0;
     std::uint32_t stack = 0;
   };
-  Numbered at(std::uint32_t local) const { return local < by_local_.size() ? by_local_[local] : Numbered(); }
-  absl::Status set(std::uint32_t local, const Numbered&, Statement* put_local);
+  Local at(std::uint32_t local) const { return local < by_local_.size() ? by_local_[local] : Local(); }
+  absl::Status set(std::uint32_t local, const Local&, Statement* put_local);
   absl::Status find_subject(const FactInfo&, std::uint32_t* number) const;
   void values(const lanes::Event&);
   void scaling(std::uint32_t lane, const lanes::Event&);
@@ -56,7 +62,7 @@ class DeepWriter {
   RunTables* tables_;
   const ProcessNumbers* numbers_;
   std::uint32_t process_;
-  std::vector<Numbered> by_local_;
+  std::vector<Local> by_local_;
   absl::flat_hash_map<std::uint64_t, CounterRow> counters_;  // that changed since the last write(); lane << 32 | local
   struct Range {
     ValueRange range;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/store/numbered.h"
 #include "server/store/run_tables.h"
 
 namespace castscope::store {
@@ -32,6 +33,7 @@ class ProcessNumbers {
     return find("call site", local, call_sites_, n);
   }
   std::uint32_t site_or_0(std::uint32_t local) const { return local < sites_.size() ? sites_[local] : 0; }
+  std::uint32_t region_or_0(std::uint32_t local) const { return local < regions_.size() ? regions_[local] : 0; }
   bool is_outermost(std::uint32_t local_region) const {
     return outermost_[local_region];
   }  // of a region that was found

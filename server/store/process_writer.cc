@@ -263,6 +263,19 @@ absl::Status ProcessWriter::end(ProcessEnd end, int exit_status) {
   return tables_->put_end.run(id_, end, exit_status);
 }
 
+std::uint32_t ProcessWriter::number(Numbered what, std::uint32_t local) const {
+  switch (what) {
+    case Numbered::kProcess:
+      return id_;
+    case Numbered::kSite:
+      return numbers_.site_or_0(local);
+    case Numbered::kRegion:
+      return numbers_.region_or_0(local);
+    default:
+      return deep_.number(what, local);
+  }
+}
+
 LanePosition ProcessWriter::position(std::uint32_t lane) const {
   const auto it = lanes_.find(lane);
   if (it == lanes_.end()) return {};

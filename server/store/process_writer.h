@@ -36,6 +36,7 @@ class ProcessWriter {
   absl::Status gauges(const Gauges&);
   absl::Status end(ProcessEnd, int exit_status);
   LanePosition position(std::uint32_t lane) const;
+  std::uint32_t number(Numbered what, std::uint32_t local) const;  // run-wide, 0 = not known
   // Writes what has gathered. `last`: nothing more will come.
   absl::Status write(bool last);
 

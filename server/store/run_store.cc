@@ -326,6 +326,13 @@ LanePosition RunStore::position(const std::string& key, std::uint32_t lane) {
   return it == impl_->by_key.end() ? LanePosition() : impl_->processes[it->second].position(lane);
 }
 
+std::uint32_t RunStore::number(const std::string& key, Numbered what, std::uint32_t local) {
+  const std::lock_guard lock(impl_->mutex);
+  const auto it = impl_->by_key.find(key);
+  const bool known = it != impl_->by_key.end() && it->second < impl_->processes.size();  // none is left after close()
+  return known ? impl_->processes[it->second].number(what, local) : 0;
+}
+
 absl::Status RunStore::commit() {
   const std::lock_guard lock(impl_->mutex);
   return impl_->commit(false);

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/store/numbered.h"
 #include "server/store/run_data.h"
 #include "server/store/run_sink.h"
 
@@ -52,6 +53,8 @@ class RunStore final : public RunSink {
   LanePosition position(const std::string& key, std::uint32_t lane) override;
   absl::Status commit() override;
 
+  // What a process, or what it defined, is called in the run; 0 = it was not handed over.
+  std::uint32_t number(const std::string& key, Numbered what, std::uint32_t local = 0);
   // A sentence that was said during the run, for the report.
   absl::Status notice(const std::string& sentence);
   absl::Status finish(const RunEnd&);

@@ -11,8 +11,6 @@ namespace {
 using lanes::EventKind;
 using timeline::ShadeKind;
 
-constexpr EventKind lanes::EventKind::kOperator{13}, lanes::EventKind::kPass{14};  // of deep steps
-
 std::optional<EventKind> kind_of(ShadeKind kind) {
   switch (kind) {
     case ShadeKind::kDown:
@@ -22,9 +20,9 @@ std::optional<EventKind> kind_of(ShadeKind kind) {
     case ShadeKind::kHit:
       return EventKind::kHit;
     case ShadeKind::kPass:
-      return lanes::EventKind::kPass;
+      return EventKind::kPass;
     case ShadeKind::kOperator:
-      return lanes::EventKind::kOperator;
+      return EventKind::kOperator;
     case ShadeKind::kClear:
       return EventKind::kCacheClear;
     case ShadeKind::kOptimizer:

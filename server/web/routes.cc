@@ -78,7 +78,7 @@ Response answer_api(Runs& runs, const Request& request) {
     Answer answer = ask(runs, route, id, request);
     return answer.ok() ? *std::move(answer) : error_answer(answer.status());
   }
-  return error_answer(absl::NotFoundError("there is no such route: docs/openapi.yaml lists them"));
+  return error_answer(absl::NotFoundError("there is no such route: docs/openapi.json lists them"));
 }
 
 }  // namespace castscope::web

@@ -1,4 +1,4 @@
-// The API: what is asked for by which path (docs/openapi.yaml has them all). A group of routes is one file.
+// The API: what is asked for by which path (docs/openapi.json has them all). A group of routes is one file.
 #pragma once
 
 #include <functional>

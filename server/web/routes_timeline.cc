@@ -122,12 +122,16 @@ Json event_json(const store::RunData& run, const timeline::FoundEvent& event) {
           {"why", about(run, event).why}, {"region", region}};
 }
 
+bool has_shape(lanes::EventKind kind) {
+  return kind == lanes::EventKind::kCast || kind == lanes::EventKind::kHit || kind == lanes::EventKind::kPass;
+}
+
 // With what only the file has, and the stack.
 Json detailed(const RunSource& source, const store::RunData& run, const timeline::FoundEvent& event) {
   Json json = event_json(run, event);
   const auto kept = event_in_file(source.file(), run, event);
   Json shape;
-  if (kept && (kept->kind == lanes::EventKind::kCast || kept->kind == lanes::EventKind::kHit)) {
+  if (kept && (has_shape(kept->kind))) {
     shape = Json::array();
     for (int i = 0; i < kept->ndim && i < 4; ++i) shape.push_back(kept->dims[i]);
   }
@@ -151,6 +155,14 @@ Answer event(Call& call) {
   return json_answer({{"event", found ? detailed(*call.run, (*snapshot)->data(), *found) : Json()}});
 }
 
+std::vector<std::uint32_t> tracks_of_kind(const timeline::Timeline& timeline, const std::string& kind) {
+  std::vector<std::uint32_t> ids;
+  for (const timeline::Track& track : timeline.tracks()) {
+    if (timeline::name(track.kind) == kind) ids.push_back(track.id);
+  }
+  return ids;
+}
+
 Answer neighbour(Call& call) {
   timeline::NeighbourQuery query;
   query.at = call.parameters.number("at", -kLatestTime, kLatestTime);
@@ -159,7 +171,10 @@ Answer neighbour(Call& call) {
   query.next = direction == "next";
   if (direction != "next" && direction != "previous") call.parameters.note("direction is neither next nor previous");
   const auto track = static_cast<std::uint32_t>(call.parameters.number("track", 1, kMostTracks, 0));
-  if (query.subject != 0 && track == 0) call.parameters.note("subject needs the track it is of");
+  const std::string kind = call.parameters.text("kind");
+  if (query.subject != 0 && track == 0 && kind.empty())
+    call.parameters.note(
+        "subject needs the track it is of, or the kind of track: numbers of sites and regions overlap");
   if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
   const auto snapshot = call.run->snapshot();
   if (!snapshot.ok()) return snapshot.status();
@@ -167,7 +182,9 @@ Answer neighbour(Call& call) {
   Wanted wanted;
   if (absl::Status wrong = wanted.read(call, **snapshot, *timeline); !wrong.ok()) return wrong;
   query.filter = wanted.filter;
+  if (!kind.empty()) query.filter.tracks = tracks_of_kind(*timeline, kind);
   if (track != 0) query.filter.tracks = {track};
+  if (!kind.empty() && query.filter.tracks.empty()) return json_answer({{"event", nullptr}});
   const auto found = timeline->neighbour(query);
   return json_answer({{"event", found ? event_json((*snapshot)->data(), *found) : Json()}});
 }
@@ -239,7 +256,7 @@ void add_timeline_routes(std::vector<Route>& routes) {
       {"runs/{run}/picture", {"from", "to", "columns", "tracks", "hide", "box", "find", "counters"}, picture});
   routes.push_back({"runs/{run}/event", {"track", "at", "within"}, event});
   routes.push_back(
-      {"runs/{run}/neighbour", {"at", "direction", "track", "subject", "find", "tracks", "hide"}, neighbour});
+      {"runs/{run}/neighbour", {"at", "direction", "track", "kind", "subject", "find", "tracks", "hide"}, neighbour});
   routes.push_back({"runs/{run}/find", {"text"}, find});
   routes.push_back({"runs/{run}/summary", {"from", "to", "tracks", "hide", "find"}, summary});
 }

@@ -20,8 +20,11 @@ struct DefinitionCounts {
 
 class Snapshot {
  public:
-  // `number`: of this judgement, another for each.
-  Snapshot(store::RunData data, const rules::Settings& settings, std::uint64_t number);
+  // `number`: of this judgement, another for each. Of a run that goes on here, whose file has no source lines yet, they
+  // are read from the disk.
+  enum class SourceLines { kAsKept, kRead };
+  Snapshot(store::RunData data, const rules::Settings& settings, std::uint64_t number,
+           SourceLines lines = SourceLines::kAsKept);
   Snapshot(const Snapshot&) = delete;  // the model refers to the data
   Snapshot& operator=(const Snapshot&) = delete;
 
@@ -37,9 +40,10 @@ class Snapshot {
   const std::vector<std::string>& words_of_uses() const { return uses_; }
 
  private:
+  report::Model judged(const rules::Settings& settings, SourceLines lines);
   void gather_words();
 
-  const store::RunData data_;
+  store::RunData data_;  // before the model
   const report::Model model_;
   const std::uint64_t number_;
   std::vector<std::string> sites_, regions_, uses_;

@@ -1,0 +1,8 @@
+// What has a number of its own in a process, and another in the run.
+#pragma once
+
+namespace castscope::store {
+
+enum class Numbered { kProcess, kSite, kRegion, kOperatorUse, kFact };
+
+}  // namespace castscope::store

@@ -1,0 +1,374 @@
+"""The viewer's API on a finished run, and on a training that goes on: what it tells is what the report tells."""
+
+import http.client
+import json
+import re
+import signal
+import socket
+import struct
+import subprocess
+import time
+import urllib.parse
+
+import pytest
+from gated import TRAIN
+from program import clean_environment
+from work import CASTS, HITS, WORK
+
+ENDLESS = WORK + "import select\nwhile not select.select([sys.stdin], [], [], 0)[0]: work(1)\nprint('done')\nsys.exit(7)\n"
+PATIENCE_S = 60
+
+
+class Viewer:
+    """One that serves at an address, as a browser sees it."""
+
+    def __init__(self, url):
+        parts = urllib.parse.urlsplit(url)
+        self.url, self.port, self.base = url, parts.port, parts.path
+
+    def ask(self, path="", method="GET", headers=None, base=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
+        connection.request(method, (self.base if base is None else base) + path, headers=headers or {})
+        response = connection.getresponse()
+        body = response.read()
+        connection.close()
+        return response, body
+
+    def json(self, path, status=200):
+        response, body = self.ask("api/v1/" + path)
+        assert response.status == status, body
+        return json.loads(body)
+
+    def until(self, path, holds):
+        deadline = time.monotonic() + PATIENCE_S
+        while not holds(told := self.json(path)):
+            assert time.monotonic() < deadline, told
+        return told
+
+    def loaded(self, run="run"):
+        return self.until(f"runs/{run}", lambda told: told["state"] != "loading")
+
+    def socket(self):
+        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)
+
+
+@pytest.fixture
+def view(castscope):
+    """Starts `castscope view`; whatever is left of it is ended."""
+    started = []
+
+    def start(*arguments):
+        process = subprocess.Popen([castscope.program, "view", "--no-browser", *arguments], cwd=castscope.folder,
+                                   env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        started.append(process)
+        viewer = Viewer(process.stdout.readline().decode().strip())
+        viewer.process = process
+        return viewer
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def recorded(castscope, python):
+    (castscope.folder / "train.py").write_text(TRAIN)
+    assert castscope.run(python, "train.py").returncode == 0
+    return castscope.report()
+
+
+def ended(viewer, how=signal.SIGINT):
+    viewer.process.send_signal(how)
+    out, err = viewer.process.communicate(timeout=PATIENCE_S)
+    return viewer.process.returncode, out, err
+
+
+def test_the_numbers_are_those_of_the_report(castscope, view, recorded):
+    viewer = view("run.castscope")
+    run = viewer.loaded()
+    totals = recorded["totals"]
+    assert (run["totals"]["casts"], run["totals"]["cache_hits"]) == (totals["casts"], totals["cache_hits"])
+    assert run["totals"]["pass_through"] == totals["pass_through"]
+    assert run["totals"]["steps"] == recorded["steps"]["count"]
+    assert run["command"] == recorded["run"]["command"]
+    assert viewer.json("runs/run/report") == recorded
+
+    sites = {site["id"]: site for site in viewer.json("runs/run/sites")["sites"]}
+    named = {site["id"]: site for site in viewer.json("runs/run/definitions")["sites"]}
+    for site in recorded["sites"]:
+        told, name = sites[site["id"]], named[site["id"]]
+        assert (told["casts"], told["hits"], told["bytes"]) == (site["casts"], site["cache_hits"], site["bytes"])
+        assert (name["file"], name["line"]) == (site["location"]["file"], site["location"]["line"])
+        assert (name["operator"], name["from"], name["to"]) == (site["operator"], site["from"], site["to"])
+
+    extra = {"time", "track", "sites"}
+    findings = viewer.json("runs/run/findings")["findings"]
+    assert [{k: v for k, v in one.items() if k not in extra} for one in findings] == recorded["findings"]
+    assert findings and all(one["time"] is not None and one["sites"] for one in findings)
+
+    steps = [step for process in viewer.json("runs/run/steps")["processes"] for step in process["steps"]]
+    assert sum(step["casts"] for step in steps) == sum(step["casts"] for step in recorded["steps"]["runs"])
+
+
+def test_every_kept_event_is_in_the_timeline(castscope, view, recorded):
+    viewer = view("run.castscope")
+    run = viewer.loaded()
+    events = [json.loads(line) for line in castscope("convert", "run.castscope").stdout.splitlines()]
+    sums = viewer.json(f"runs/run/summary?from=0&to={run['newest'] + 1}")
+    counts = {kind["kind"]: kind["count"] for kind in sums["kinds"]}
+    casts = sum(counts.get(kind, 0) for kind in ("down", "up", "same"))
+    assert casts == sum(event["kind"] == "cast" for event in events) > 0
+    assert counts.get("hit", 0) == sum(event["kind"] == "hit" for event in events)
+
+
+def test_a_picture_and_the_event_in_it(view, recorded):
+    viewer = view("run.castscope")
+    run = viewer.loaded()
+    end = run["newest"] + 1
+    response, body = viewer.ask(f"api/v1/runs/run/picture?from=0&to={end}&columns=800&counters=1")
+    assert response.status == 200 and response.getheader("Content-Type") == "application/octet-stream"
+    magic, version, _, _, columns, tracks = struct.unpack_from("<4sHHqII", body)
+    assert (magic, version) == (b"CSCP", 1) and 800 <= columns <= 1602 and tracks > 0
+    casts = next(track["id"] for track in run["tracks"] if track["track"] == "casts")
+    first = viewer.json(f"runs/run/neighbour?track={casts}&at=-1&direction=next")["event"]
+    event = viewer.json(f"runs/run/event?track={casts}&at={first['begin']}")["event"]
+    assert event["in_file"] and event["shape"] and event["stack"]
+    source = viewer.json("runs/run/source?" + urllib.parse.urlencode({"file": event["stack"][0]["file"]}))
+    assert source["lines"] or source["state"] != "kept"
+
+
+def test_source_is_that_of_the_job(castscope, view, recorded):
+    viewer = view("run.castscope")
+    file = str(castscope.folder / "train.py")
+    source = viewer.json("runs/run/source?" + urllib.parse.urlencode({"file": file}))
+    assert [line["text"] for line in source["lines"]] == TRAIN.rstrip("\n").split("\n")
+    casts = {}
+    for site in recorded["sites"]:
+        line = site["location"]["line"] if site["location"]["file"] == file else None
+        casts[line] = casts.get(line, 0) + site["casts"]
+    casts.pop(None, None)
+    assert {int(line): of["casts"] for line, of in source["casts"].items() if of["casts"]} == \
+        {line: count for line, count in casts.items() if count}
+    assert viewer.json("runs/run/source?file=/etc/passwd", status=404)["error"]
+
+
+def test_without_the_token_nothing_is_answered(view, recorded):
+    viewer = view("run.castscope")
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/t/[A-Za-z0-9_-]{22}/", viewer.url)
+    for base in ("/", "/api/v1/runs", "/t/", "/t/" + "A" * 22 + "/api/v1/runs", viewer.base.upper()):
+        response, body = viewer.ask(base=base)
+        assert (response.status, body) == (404, b""), base
+    for host in ("example.com", f"example.com:{viewer.port}", "127.0.0.1.example.com"):
+        assert viewer.ask("api/v1/runs", headers={"Host": host})[0].status == 421
+    assert viewer.ask("api/v1/runs", headers={"Host": f"localhost:{viewer.port}"})[0].status == 200
+
+
+def test_every_answer_is_closed_to_others(view, recorded):
+    viewer = view("run.castscope")
+    for path in ("", "api/v1/runs", "nothing"):
+        response, _ = viewer.ask(path)
+        assert "default-src 'none'; script-src 'self'" in response.getheader("Content-Security-Policy"), path
+        assert response.getheader("Referrer-Policy") == "no-referrer"
+        assert response.getheader("X-Content-Type-Options") == "nosniff"
+        assert response.getheader("Set-Cookie") is None and response.getheader("Access-Control-Allow-Origin") is None
+        assert response.getheader("Cache-Control") == "no-store"
+    response, body = viewer.ask("api/v1/runs", method="HEAD")
+    assert (response.status, body) == (200, b"") and int(response.getheader("Content-Length")) > 0
+    assert viewer.ask("api/v1/runs", method="POST")[0].status == 405
+
+
+def test_bad_requests_are_sentences(view, recorded):
+    viewer = view("run.castscope")
+    for path, status in (("runs/none", 404), ("runs/run/none", 404), ("runs/run/picture", 400),
+                         ("runs/run/picture?from=0&to=9e9&columns=5", 400), ("runs/run?x=1", 400),
+                         ("runs/run/report?format=pdf", 400), ("runs/run/event?track=0&at=0", 400)):
+        assert viewer.json(path, status=status)["error"], path
+    assert viewer.ask("api/v2/runs")[0].status == 404
+    with viewer.socket() as peer:
+        peer.sendall(b"what is this\r\n\r\n")
+        assert peer.recv(100).startswith(b"HTTP/1.1 400")
+    with viewer.socket() as peer:
+        peer.sendall(b"GET / HTTP/1.1\r\nX: " + b"a" * 60_000 + b"\r\n\r\n")
+        assert peer.recv(100).startswith(b"HTTP/1.1 431")
+
+
+def test_half_open_connections_harm_nobody(view, recorded):
+    viewer = view("run.castscope")
+    silent = [viewer.socket() for _ in range(30)]
+    half = [viewer.socket() for _ in range(20)]
+    for peer in half:
+        peer.sendall(b"GET /t/ HTTP/1.1\r\nHost:")
+    assert viewer.json("runs")["runs"]
+    for peer in (*silent, *half):  # let go after ten seconds
+        assert peer.recv(1) == b""
+        peer.close()
+
+
+def test_a_connection_too_many_is_told_so(view, recorded):
+    viewer = view("run.castscope")
+    request = f"GET {viewer.base}api/v1/runs HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    held = []
+    for _ in range(64):
+        held.append(viewer.socket())
+        held[-1].sendall(request)
+        assert held[-1].recv(12) == b"HTTP/1.1 200"
+    with viewer.socket() as one_more:
+        one_more.sendall(request)
+        assert one_more.recv(12) == b"HTTP/1.1 503"
+    for peer in held:
+        peer.close()
+    assert viewer.until("runs", lambda told: True)["runs"]
+
+
+def test_it_ends_at_once_whoever_is_connected(view, recorded):
+    viewer = view("run.castscope")
+    peers = [viewer.socket() for _ in range(5)]
+    peers[0].sendall(b"GET ")
+    status, out, err = ended(viewer)
+    assert (status, out) == (0, b"")
+    assert b"Ctrl-C" in err
+    for peer in peers:
+        peer.close()
+
+
+def test_a_deleted_run_is_still_told(castscope, view, recorded):
+    viewer = view("run.castscope")
+    viewer.loaded()
+    (castscope.folder / "run.castscope").unlink()
+    assert viewer.json("runs/run")["state"] == "gone"
+    assert viewer.json("runs/run/sites")["totals"]["casts"] == recorded["totals"]["casts"]
+
+
+def test_several_runs_and_folders(castscope, view, recorded):
+    (castscope.folder / "more").mkdir()
+    data = (castscope.folder / "run.castscope").read_bytes()
+    for name in ("run", "other"):
+        (castscope.folder / "more" / f"{name}.castscope").write_bytes(data)
+    (castscope.folder / "more" / "no run.castscope").write_text("nothing")
+    viewer = view("run.castscope", "more")
+    runs = {run["id"]: run for run in viewer.json("runs")["runs"]}
+    assert set(runs) == {"run", "run-2", "other", "no_run"}
+    assert "not a castscope run file" in runs["no_run"]["trouble"]
+    compared = viewer.json("runs/run/compare?with=run-2")
+    assert compared["sites"] == []
+
+
+@pytest.mark.parametrize(("content", "sentence"), [(None, b"No such file"), (b"no run", b"not a castscope run file"),
+                                                   (b"", b"the file is empty")])
+def test_what_is_no_run_is_refused_as_report_does(castscope, content, sentence):
+    if content is not None:
+        (castscope.folder / "x.castscope").write_bytes(content)
+    report, seen = castscope("report", "x.castscope"), castscope("view", "--no-browser", "x.castscope")
+    assert seen.returncode == report.returncode == 3
+    assert seen.stderr == report.stderr and sentence in seen.stderr
+    assert seen.stdout == b""
+
+
+def test_a_run_file_cut_short_is_shown_as_far_as_it_goes(castscope, view, recorded):
+    whole = (castscope.folder / "run.castscope").read_bytes()
+    (castscope.folder / "cut.castscope").write_bytes(whole[: len(whole) * 9 // 10])
+    report = castscope("report", "cut.castscope")
+    if not report.stdout:
+        pytest.skip("nothing of it can be read")
+    viewer = view("cut.castscope")
+    assert "cut short" in viewer.loaded("cut")["damage"]
+    status, _, err = ended(viewer)
+    assert status == report.returncode == 3 and b"cut short" in err
+
+
+def test_wrong_usage(castscope):
+    assert castscope("view").returncode == 2
+    assert castscope("view", "--port", "70000", "x").returncode == 2
+    (castscope.folder / "empty").mkdir()
+    done = castscope("view", "empty")
+    assert done.returncode == 3 and b"no run file" in done.stderr
+
+
+def live_url(stderr):
+    told = b""
+    while b"can be watched at " not in told or not told.endswith(b"\n"):
+        read = stderr.read1()
+        assert read, told
+        told += read
+    return Viewer(re.search(rb"can be watched at (\S+)", told)[1].decode())
+
+
+def test_a_training_is_seen_as_it_goes_on(castscope, python):
+    command = [castscope.program, "run", "--live", "-o", "run", "--", python, "-c", ENDLESS]
+    with subprocess.Popen(command, cwd=castscope.folder, env=clean_environment(), stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as job:
+        viewer = live_url(job.stderr)
+        first = viewer.until("runs", lambda told: told["runs"] and told["runs"][0]["events"])["runs"][0]
+        assert first["state"] == "live"
+        some = viewer.until("runs/run", lambda told: told["totals"]["casts"] > 0)
+        viewer.until("runs/run", lambda told: told["totals"]["casts"] > some["totals"]["casts"])
+        run = viewer.until("runs/run", lambda told: told["newest"] > some["newest"])
+        body = viewer.ask(f"api/v1/runs/run/picture?from=0&to={run['newest']}&columns=100")[1]
+        flags, = struct.unpack_from("<I", body, 64)
+        assert flags & 1
+        casts = next(track["id"] for track in run["tracks"] if track["track"] == "casts")
+        event = viewer.json(f"runs/run/neighbour?track={casts}&at={run['newest']}&direction=previous")["event"]
+        assert event["kind"] in ("down", "hit")
+        names = viewer.until("runs/run/definitions", lambda told: len(told["sites"]) >= event["subject"])["sites"]
+        assert names[event["subject"] - 1]["operator"] == "aten::linear"
+        out, err = job.communicate(timeout=300)
+    assert (job.returncode, out) == (7, b"done\n")
+    assert b"castscope view " in err
+    report = castscope.report()
+    rounds, rest = divmod(report["totals"]["casts"], CASTS)
+    assert (rest, report["totals"]["cache_hits"]) == (0, rounds * HITS) and report["run"]["complete"]
+    with pytest.raises(ConnectionRefusedError):
+        viewer.ask("api/v1/runs")
+
+
+def test_the_job_notices_nothing_of_live(castscope, python):
+    code = WORK + "work(3)\nprint('out')\nprint('err', file=sys.stderr)\nos.kill(os.getpid(), 15)\n"
+    plain = subprocess.run([python, "-c", code], capture_output=True, check=False)
+    live = castscope("run", "--live", "-o", "run", "--", python, "-c", code)
+    ours = [line for line in live.stderr.splitlines() if not line.startswith(b"castscope: ")]
+    assert (live.returncode, live.stdout) == (plain.returncode, plain.stdout)
+    assert b"err" in ours
+    assert castscope.report()["totals"]["casts"] == 3 * CASTS
+
+
+def test_a_port_that_is_taken_costs_the_page_and_not_the_job(castscope, python):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = castscope("run", f"--live={taken.getsockname()[1]}", "-o", "run", "--", python, "-c", WORK + "work(1)")
+    assert done.returncode == 0 and b"the job runs without the viewer" in done.stderr
+    assert castscope.report()["totals"]["casts"] == CASTS
+    assert castscope("run", "--live=no", "--", "true").returncode == 0
+
+
+def test_nothing_of_the_viewer_reaches_the_job(castscope, python):
+    code = "import os; print(sorted(os.readlink(f'/proc/self/fd/{fd}') for fd in os.listdir('/proc/self/fd')[3:-1]))"
+    assert b"socket" not in castscope("run", "--live", "-o", "run", "--", python, "-c", code).stdout
+
+
+def test_serve_shows_what_it_records_and_what_it_has(castscope, python):
+    (castscope.folder / "runs").mkdir()
+    command = [castscope.program, "serve", "--listen", "127.0.0.1:0", "--folder", "runs", "--web"]
+    with subprocess.Popen(command, cwd=castscope.folder, env=clean_environment(), stderr=subprocess.PIPE) as collector:
+        told = b""
+        while b"can be watched at " not in told:
+            told += collector.stderr.read1()
+        viewer = Viewer(re.search(rb"can be watched at (\S+)", told)[1].decode())
+        address = re.search(rb"collecting on (\S+)", told)[1].decode()
+        assert viewer.json("runs")["runs"] == []
+        done = castscope("run", "-o", "net", "--collector", address, "--", python, "-c", WORK + "work(2)")
+        assert done.returncode == 0
+        run = viewer.until("runs/net", lambda told: told["totals"]["casts"] == 2 * CASTS)
+        assert viewer.until("runs/net", lambda told: told["state"] == "finished")["exit_status"] == 0
+        assert run["totals"]["events"] > 0
+        collector.send_signal(signal.SIGTERM)
+        collector.communicate(timeout=PATIENCE_S)
+    assert collector.returncode == 0
+
+
+def test_serve_refuses_an_address_that_others_reach(castscope):
+    done = castscope("serve", "--listen", "127.0.0.1:0", "--web=0.0.0.0:0")
+    assert done.returncode == 125 and b"ssh -L" in done.stderr
+
+
