@@ -1,5 +1,7 @@
 // The development server: the built page and a made-up run that speaks the collector's API.
 //   node dev/server.ts [--port N] [--ranks N] [--lanes N] [--seconds N] [--live] [--layers N] [--state STATE]
+//                      [--slow MS]    each answer takes so long
+// --seconds 0 makes an empty run, --layers 0 one with steps and marks alone.
 
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -21,6 +23,7 @@ const { values: options } = parseArgs({
     seconds: { type: 'string', default: '20' },
     live: { type: 'boolean', default: false },
     state: { type: 'string' },
+    slow: { type: 'string', default: '0' },
   },
 });
 const run = new SynthRun(
@@ -120,6 +123,8 @@ createServer((request, response) => {
   const answer = api(path.slice('api/v1/'.length), address.searchParams);
   if (answer === null) return void response.writeHead(404, kHeaders).end('{"error":"no such route"}');
   const binary = Buffer.isBuffer(answer);
-  response.writeHead(200, { ...kHeaders, 'Content-Type': binary ? 'application/octet-stream' : 'application/json' });
-  response.end(binary ? answer : JSON.stringify(answer));
+  setTimeout(() => {
+    response.writeHead(200, { ...kHeaders, 'Content-Type': binary ? 'application/octet-stream' : 'application/json' });
+    response.end(binary ? answer : JSON.stringify(answer));
+  }, Number(options.slow));
 }).listen(Number(options.port), '127.0.0.1', () => console.log(`http://127.0.0.1:${options.port}/t/dev/`));

@@ -106,6 +106,7 @@ function remember(): void {
 
 state.on(['window', 'lanes', 'look', 'selection', 'event', 'find', 'tab'], remember);
 state.on('window', countSoon);
+state.on('window', () => tip.show(null, 0, 0));
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => viewer.applyTheme());
 document.body.append(
   el(

@@ -157,16 +157,18 @@ export class LaneDrawing {
       const right = scale.px(nsOfColumn(picture, box.end));
       if (right < 0 || left > surface.width || right - left < 5) continue;
       if (!box.endsAfter && !box.open) context.fillRect(right - 1, strip.y, 1, strip.height);
-      if (right - left >= 26 && strip.height >= 11) wide.push(i, left, right);
+      if (right - left >= 12 && strip.height >= 11) wide.push(i, left, right);
     }
     for (let i = 0; i < wide.length; i += 3) {
       const box = boxes[wide[i]];
       const left = Math.max(wide[i + 1], 0);
       const right = Math.min(wide[i + 2], surface.width);
-      const letters = Math.floor((right - left - 7) / kLetterPx);
-      if (letters < 2) continue;
+      const letters = Math.floor((right - left - 5) / kLetterPx);
+      if (letters < 1) continue;
       const text = state.definitions.labelOf(strip.track, box.subject);
-      if (text === '') continue;
+      // A number that is cut would be another number.
+      const least = strip.track.track === 'steps' ? text.length : Math.min(text.length, 4);
+      if (text === '' || letters < least) continue;
       const ink = strip.track.track === 'steps' ? 'soft' : (this.inks[box.shade] ?? 'soft');
       const list = labels.get(ink) ?? [];
       if (list.length >= kMostLabels) continue;

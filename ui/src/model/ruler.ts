@@ -47,11 +47,11 @@ export function timeLabel(ns: number, stepNs: number): string {
   return `${sign}${clock(seconds)}${rest}${seconds < 60 ? ' s' : ''}`;
 }
 
-function offsetLabel(ns: number, stepNs: number): string {
+function microsLabel(ns: number, stepNs: number): string {
   const decimals = decimalsOf(stepNs, 1e3);
-  const micros = ns / 1e3;
+  const micros = Math.abs(ns) / 1e3;
   const text = decimals === 0 ? grouped(Math.round(micros)) : micros.toFixed(decimals);
-  return `+${text} µs`;
+  return `${ns < 0 ? '−' : ''}${text} µs`;
 }
 
 export function rulerOf(window: TimeWindow, widthPx: number, labelPx = 96): Ruler {
@@ -59,11 +59,14 @@ export function rulerOf(window: TimeWindow, widthPx: number, labelPx = 96): Rule
   const stepNs = pleasantStep((length * labelPx) / Math.max(widthPx, 1));
   const first = Math.ceil(window.begin / stepNs);
   const last = Math.floor(window.end / stepNs);
-  const anchorNs = stepNs < 1e6 ? Math.floor(window.begin / 1e6) * 1e6 : null;
+  const fine = stepNs < 1e6;
+  // Near the run's begin nothing needs to be named: what is told is the time itself.
+  const anchorNs = fine ? Math.max(Math.floor(window.begin / 1e6) * 1e6, 0) : 0;
+  const named = anchorNs > 0;
   const ticks: Tick[] = [];
   for (let at = first; at <= last && ticks.length < 200; at += 1) {
     const ns = at * stepNs;
-    ticks.push({ ns, label: anchorNs === null ? timeLabel(ns, stepNs) : offsetLabel(ns - anchorNs, stepNs) });
+    ticks.push({ ns, label: fine ? `${named ? '+' : ''}${microsLabel(ns - anchorNs, stepNs)}` : timeLabel(ns, stepNs) });
   }
-  return { stepNs, anchor: anchorNs === null ? null : { ns: anchorNs, label: timeLabel(anchorNs, 1e6) }, ticks };
+  return { stepNs, anchor: named ? { ns: anchorNs, label: timeLabel(anchorNs, 1e6) } : null, ticks };
 }

@@ -26,7 +26,7 @@ export function openHelp(): void {
   const dialog = el(
     'dialog',
     { class: 'help', 'aria-label': 'Keys' },
-    el('h2', {}, 'Keys and mouse'),
+    el('div', { class: 'help-head' }, el('h2', {}, 'Keys and mouse'), el('button', { class: 'icon-button', 'aria-label': 'Close', click: () => dialog.close() }, '×')),
     el(
       'div',
       { class: 'columns' },
