@@ -119,8 +119,9 @@ void Chunk::add_levels(std::span<const Item> items) {
       from = until;
     }
   }
-  buckets_.reserve(2 * filled.size());
-  add_level(k, filled);
+  std::vector<Bucket> buckets;
+  buckets.reserve(2 * filled.size());
+  add_level(k, filled, buckets);
   while (filled.size() > 2) {
     ++k;
     std::size_t n = 0;
@@ -132,39 +133,44 @@ void Chunk::add_levels(std::span<const Item> items) {
         filled[n++] = {number, bucket.ns};
     }
     filled.resize(n);
-    if (n * 2 <= buckets_of(n_levels_ - std::size_t{1}).size()) add_level(k, filled);
+    if (n * 2 <= buckets.size() - level_begins_[n_levels_ - std::size_t{1}]) add_level(k, filled, buckets);
   }
-  buckets_.shrink_to_fit();
+  keep(buckets);
 }
 
-void Chunk::add_level(unsigned k, std::span<const Filled> filled) {
+void Chunk::add_level(unsigned k, std::span<const Filled> filled, std::vector<Bucket>& buckets) {
   const unsigned shift = shift_of(k);
   const std::int64_t first = begin_ >> k;
   // Several instants may lie in the same ns: no bucket is more than full.
   const std::uint64_t full = std::uint64_t{1} << (k - shift), round_up = (std::uint64_t{1} << shift) - 1;
   for (const Filled& bucket : filled) {
     const std::uint64_t busy = std::min((bucket.ns + round_up) >> shift, full);
-    buckets_.push_back({static_cast<std::uint16_t>(bucket.number - first), static_cast<std::uint16_t>(busy)});
+    buckets.push_back({static_cast<std::uint16_t>(bucket.number - first), static_cast<std::uint16_t>(busy)});
   }
-  levels_[n_levels_++].k = static_cast<std::uint8_t>(k);
-  levels_[n_levels_].begin = static_cast<std::uint16_t>(buckets_.size());
+  level_k_[n_levels_++] = static_cast<std::uint8_t>(k);
+  level_begins_[n_levels_] = static_cast<std::uint16_t>(buckets.size());
+}
+
+void Chunk::keep(std::span<const Bucket> buckets) {
+  auto kept = std::make_unique_for_overwrite<Bucket[]>(buckets.size());
+  std::copy(buckets.begin(), buckets.end(), kept.get());
+  buckets_ = std::move(kept);
 }
 
 std::span<const Bucket> Chunk::buckets_of(std::size_t level) const {
-  return std::span(buckets_).subspan(levels_[level].begin,
-                                     levels_[level + 1].begin - std::size_t{levels_[level].begin});
+  return {&buckets_[level_begins_[level]], &buckets_[level_begins_[level + 1]]};
 }
 
 std::size_t Chunk::level_for(unsigned k) const {
   for (std::size_t level = n_levels_; level-- > 0;) {
-    if (levels_[level].k <= k) return level;
+    if (level_k_[level] <= k) return level;
   }
   return n_levels_;
 }
 
 void Chunk::prefetch(unsigned k) const {
   const std::size_t level = level_for(k);
-  if (level < n_levels_) __builtin_prefetch(&buckets_[levels_[level].begin]);
+  if (level < n_levels_) __builtin_prefetch(&buckets_[level_begins_[level]]);
 }
 
 void Chunk::add_subjects(std::span<const Item> items) {
@@ -196,18 +202,19 @@ void Chunk::drop_items() {
 void Chunk::drop_fine_levels() {
   std::size_t dropped = 0;
   while (dropped + 1 < n_levels_ && buckets_of(dropped).size() > kCoarse) ++dropped;
-  const std::uint16_t begin = levels_[dropped].begin;
-  buckets_ = std::vector<Bucket>(buckets_.begin() + begin, buckets_.end());
+  const std::uint16_t begin = level_begins_[dropped];
+  keep({&buckets_[begin], &buckets_[level_begins_[n_levels_]]});
   n_levels_ = static_cast<std::uint8_t>(n_levels_ - dropped);
   for (std::size_t i = 0; i <= n_levels_; ++i) {
-    levels_[i] = levels_[i + dropped];
-    levels_[i].begin = static_cast<std::uint16_t>(levels_[i].begin - begin);
+    level_begins_[i] = static_cast<std::uint16_t>(level_begins_[i + dropped] - begin);
+    if (i < n_levels_) level_k_[i] = level_k_[i + dropped];
   }
 }
 
 void Chunk::drop_levels() {
   n_levels_ = 0;
-  buckets_ = {};
+  level_begins_[0] = 0;
+  buckets_.reset();
   n_subjects_ = 0;
   for (Column* column : {&subjects_, &subject_counts_, &subject_ns_, &subject_bytes_}) *column = Column();
 }
@@ -218,7 +225,7 @@ std::size_t Chunk::items_memory() const {
 }
 
 std::size_t Chunk::memory() const {
-  return sizeof(Chunk) + items_memory() + buckets_.capacity() * sizeof(Bucket) + subjects_.memory() +
+  return sizeof(Chunk) + items_memory() + level_begins_[n_levels_] * sizeof(Bucket) + subjects_.memory() +
          subject_counts_.memory() + subject_ns_.memory() + subject_bytes_.memory();
 }
 
@@ -272,7 +279,7 @@ void Chunk::paint_items(Painter& painter) const {
 
 void Chunk::paint_level(std::size_t level, Painter& painter) const {
   const Grid& grid = painter.grid();
-  const unsigned k = levels_[level].k;
+  const unsigned k = level_k_[level];
   // In buckets of this level, counted from the window's begin.
   const std::int64_t first = (begin_ >> k) - (grid.first >> k);
   const std::int64_t end = static_cast<std::int64_t>(grid.columns) << (grid.k - k);
@@ -289,7 +296,7 @@ void Chunk::paint_level(std::size_t level, Painter& painter) const {
 
 void Chunk::paint_coarse(Painter& painter) const {
   if (n_levels_ == 0) return painter.spread(begin_, covered_to_, busy_);
-  const unsigned k = levels_[0].k;
+  const unsigned k = level_k_[0];
   for (const Bucket& bucket : buckets_of(0)) {
     const std::int64_t begin = ((begin_ >> k) + bucket.index) << k;
     const std::int64_t end = begin + (std::int64_t{1} << k);

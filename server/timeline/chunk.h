@@ -37,7 +37,7 @@ struct Sum {
   void add(const Item& item, std::int64_t from, std::int64_t to);  // the part of its time in [from, to)
   Sum& operator+=(const Sum& other);
 };
-class Chunk {
+class alignas(64) Chunk {
  public:
   explicit Chunk(std::span<const Item> items);  // sorted, none overlaps another
 
@@ -69,18 +69,15 @@ class Chunk {
   void paint_some(Painter& painter, const Wanted& wanted) const;
 
  private:
-  struct Level {
-    std::uint8_t k;
-    std::uint16_t begin;  // in buckets_, until that of the next one
-  };
-  // Each has at most half as many buckets as the one before: 1024, 512, … 1.
+  // Of levels; each has at most half as many buckets as the one before: 1024, 512, … 1.
   static constexpr std::size_t kMostLevels = 11;
   struct Filled {  // a bucket that is being made
     std::int64_t number;
     std::uint64_t ns;
   };
   void add_levels(std::span<const Item> items);
-  void add_level(unsigned k, std::span<const Filled> filled);
+  void add_level(unsigned k, std::span<const Filled> filled, std::vector<Bucket>& buckets);
+  void keep(std::span<const Bucket> buckets);
   void add_subjects(std::span<const Item> items);
   void paint_items(Painter&) const;
   std::size_t level_for(unsigned k) const;  // the coarsest that is fine enough; n_levels_ = none
@@ -88,13 +85,13 @@ class Chunk {
   void paint_level(std::size_t level, Painter&) const;
   void paint_coarse(Painter&) const;
 
-  // What most pictures need comes first: it is fetched from all over the memory.
-  const std::int64_t begin_;
+  // What most pictures need is one line of the cache: chunks lie all over the memory.
+  const std::int64_t begin_, covered_to_;
+  std::unique_ptr<Bucket[]> buckets_;
+  std::array<std::uint16_t, kMostLevels + 1> level_begins_ = {};  // in buckets_; behind the last one its end
+  std::array<std::uint8_t, kMostLevels> level_k_ = {};            // finest first
   std::uint8_t n_levels_ = 0;
   bool has_items_ = true;
-  std::array<Level, kMostLevels + 1> levels_ = {};  // finest first; behind the last one where it ends
-  std::vector<Bucket> buckets_;
-  const std::int64_t covered_to_;
   const std::size_t count_;
   std::uint64_t busy_ = 0;
   Sum sum_;

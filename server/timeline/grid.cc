@@ -34,6 +34,12 @@ void Painter::cover(std::int64_t begin, std::int64_t end) {
 }
 
 void Painter::add_buckets(std::span<const Bucket> buckets, std::int64_t first, unsigned to_column, unsigned shift) {
+  if (to_column == 0) {
+    for (const Bucket& bucket : buckets) {
+      add(static_cast<std::size_t>(first + bucket.index), static_cast<std::uint64_t>(bucket.busy) << shift);
+    }
+    return;
+  }
   for (auto bucket = buckets.begin(); bucket != buckets.end();) {
     const auto column = static_cast<std::size_t>((first + bucket->index) >> to_column);
     std::uint64_t units = 0;

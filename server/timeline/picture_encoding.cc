@@ -12,19 +12,17 @@ namespace {
 constexpr std::uint16_t kDense = 0, kRuns = 1;
 constexpr std::size_t kRunNumbers = 3;
 
-// What is not empty, as runs of one value; false: the values themselves take no more room.
+// What is not empty, as runs of one value; false: they are so many that runs would hardly take less room.
 bool as_runs(std::span<const std::uint16_t> values, std::vector<std::uint16_t>* runs) {
   runs->clear();
   std::size_t changes = 0;
   for (std::size_t i = 1; i < values.size(); ++i) changes += values[i] != values[i - 1] ? 1 : 0;
-  // Every second one at least begins a run that is not empty.
-  if (changes / 2 * kRunNumbers >= values.size()) return false;
+  if (changes * 2 >= values.size()) return false;
   for (std::size_t i = 0; i < values.size();) {
     const std::uint16_t value = values[i];
     std::size_t end = i + 1;
     while (end < values.size() && values[end] == value) ++end;
     if (value != 0) {
-      if (runs->size() + kRunNumbers >= values.size()) return false;
       runs->push_back(static_cast<std::uint16_t>(i));
       runs->push_back(static_cast<std::uint16_t>(end - i));
       runs->push_back(value);

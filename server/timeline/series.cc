@@ -135,7 +135,7 @@ void Series::paint(Painter& painter, const Wanted& wanted) const {
 
 // Chunks lie all over the memory, and a picture of a long run reads a little of each.
 void Series::fetch_ahead(std::size_t part, unsigned k) const {
-  constexpr std::size_t kFar = 6, kNear = 3;
+  constexpr std::size_t kFar = 8, kNear = 4;
   if (part + kFar < heads_.size()) __builtin_prefetch(heads_[part + kFar].chunk.get());
   if (part + kNear < heads_.size()) heads_[part + kNear].chunk->prefetch(k);
 }
@@ -159,11 +159,11 @@ void Series::paint_tail(Painter& painter) const {
       ++i;
       continue;
     }
-    std::size_t step = 1, last = i;  // the last one known to lie in this column
-    while (last + step < n && inside(last + step)) last += step, step *= 2;
-    for (; step > 0; step /= 2) {
-      if (last + step < n && inside(last + step)) last += step;
-    }
+    // Far apart where a column holds many; else one after another, as memory likes it.
+    constexpr std::size_t kStride = 64;
+    std::size_t last = i;  // the last one known to lie in this column
+    while (last + kStride < n && inside(last + kStride)) last += kStride;
+    while (last + 1 < n && inside(last + 1)) ++last;
     const auto of_last = static_cast<std::uint64_t>(tail_[last].covered_to() - tail_[last].begin);
     painter.add(grid.column(begin), busy_before_[last] + of_last - busy_before_[i]);
     i = last + 1;
