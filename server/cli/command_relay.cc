@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <fcntl.h>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "agent/relay/unreadable.h"
 #include "server/cli/commands.h"
 #include "server/cli/proc.h"
 #include "server/cli/recording.h"
@@ -157,6 +159,17 @@ bool is_file_of(const std::string& path, const RunDirectory& directory) {
   return data.ok() && data->start.run_id == directory.id();
 }
 
+void say_what_stays(const RunDirectory& directory) {
+  say(absl::StrCat("what could not be read stays in ", directory.path(),
+                   ": the castscope that recorded it, or one of the same format, reads it with `castscope recover`; "
+                   "`castscope recover --discard` deletes it"));
+}
+
+bool took_all(const relay::Summary& summary) {
+  return summary.delivered && std::all_of(summary.processes.begin(), summary.processes.end(),
+                                          [](const auto& process) { return process.problem.empty(); });
+}
+
 int recover(const RunDirectory& directory, const RecoverOptions& options) {
   if (directory.is_recorded()) {
     say(absl::StrCat(directory.path(), " is still being recorded by process ", directory.read_record()->pid));
@@ -167,6 +180,12 @@ int recover(const RunDirectory& directory, const RecoverOptions& options) {
   OutputClaim claim;
   bool resume = options.output.empty() && claim.take(record.stem) && !record.stem.empty() &&
                 is_file_of(output.run_file(), directory);
+  // A run file with nothing in it would only be in the way of who can read them.
+  if (const auto why = resume ? std::vector<std::string>() : relay::why_unreadable(directory.path()); !why.empty()) {
+    for (const std::string& sentence : why) say(sentence);
+    say_what_stays(directory);
+    return kOwnFailure;
+  }
   if (!resume) {
     std::string wish = options.output;
     std::error_code error;
@@ -206,11 +225,13 @@ int recover(const RunDirectory& directory, const RecoverOptions& options) {
   RecordingResult result = (*recording)->finish(std::nullopt, directory.said());
   if (!result.problem.empty()) say(result.problem);
   if (!result.data || !result.relay.delivered) return kOwnFailure;
-  directory.discard();
+  const bool whole = took_all(result.relay);
+  if (whole) directory.discard();
   say(absl::StrCat("recovered ", result.output.run_file()));
   if (!result.missing.empty()) say(result.missing);
   print_summary(*result.data, {result.output.run_file(), result.output.report_file()});
-  return expected && !expected->empty() && result.relay.processes.empty() ? kOwnFailure : 0;
+  if (!whole) say_what_stays(directory);
+  return !whole || (expected && !expected->empty() && result.relay.processes.empty()) ? kOwnFailure : 0;
 }
 
 int discard(const RunDirectory& directory) {

@@ -33,6 +33,13 @@ Output place_anew(const Output& before, const std::vector<std::string>& command,
   return is_free && check_writable(before).ok() ? before : fallback_output(command, local_time_for_names(), claim);
 }
 
+// A device stays.
+void forget_report(const Output& output) {
+  std::error_code error;  // check_writable() has said what can be said
+  if (std::filesystem::is_regular_file(output.report_file(), error))
+    std::filesystem::remove(output.report_file(), error);
+}
+
 bool all_ended(const relay::Summary& summary) {
   return std::all_of(summary.processes.begin(), summary.processes.end(), [](const relay::ProcessSummary& process) {
     return process.end == relay::ProcessEnd::kExited || process.end == relay::ProcessEnd::kReplaced;
@@ -151,17 +158,20 @@ absl::Status Recording::open_store() {
                         .checkout = checkout_of(record.cwd)};
   std::string path = options_.output.run_file();
   std::error_code error;
+  // The report of an earlier run of this name would be taken for this one's, until that is written and for good when
+  // castscope is killed before.
+  if (options_.overwrite || options_.resume) forget_report(options_.output);
   auto store = options_.resume && std::filesystem::exists(path, error)
                    ? store::RunStore::resume(path, store_options)
                    : store::RunStore::create(path, start, store_options);
   if (!store.ok()) return store.status();
   store_ = *std::move(store);
-  ingest::RunKeeper keeper;
   if (options_.viewed != nullptr) {
     shown_ = web::LiveRun::begin(options_.viewed->free_id(path), store_, start, options_.resume,
                                  {.settings = options_.settings, .sources_here = true});
     options_.viewed->put(shown_);
   }
+  ingest::RunKeeper keeper;
   keeper.open = [this](const ingest::RunOpening&) -> absl::StatusOr<std::shared_ptr<store::RunSink>> {
     if (shown_ != nullptr) return shown_;
     return store_;
@@ -248,6 +258,8 @@ RecordingResult Recording::finish(std::optional<JobEnd> end, std::vector<std::st
     if (!result.missing.empty()) notices.push_back(result.missing), result.complete = false;
   }
   result.problem = first_problem(result.relay);
+  for (const relay::ProcessSummary& process : result.relay.processes)  // of which the collector knows nothing
+    if (process.pid == 0 && !process.problem.empty()) notices.push_back(process.problem);
   if (server_ == nullptr) return result;
   server_->shutdown(seconds(5));
   server_.reset();

@@ -182,6 +182,54 @@ def test_a_record_that_is_lost_is_not_recovered_as_a_run_without_casts(castscope
     assert any("nothing that the recorder of this run had seen is left" in notice for notice in report["run"]["notices"])
 
 
+def left_by_a_dead_recorder(castscope, python, last="pass"):
+    """The run directory of a job that goes on when castscope is killed, and ends before anybody recovers it."""
+    code = WORK + (f"work(2)\nprint(os.environ['CASTSCOPE_RUN'], flush=True)\nsys.stdin.readline()\nwork(3)\n{last}\n")
+    job = castscope.start(python, "-c", code, stdin=subprocess.PIPE)
+    directory = pathlib.Path(job.stdout.readline().decode().strip())
+    job.kill()
+    job.wait()
+    job.communicate(b"\n", timeout=60)
+    return directory
+
+
+def of_another_format(segment):
+    whole = bytearray(segment.read_bytes())
+    whole[8:12] = (99).to_bytes(4, "little")
+    segment.write_bytes(whole)
+
+
+def test_what_cannot_be_read_is_neither_deleted_nor_recovered_as_nothing(castscope, python):
+    directory = left_by_a_dead_recorder(castscope, python)
+    [segment] = directory.glob("*.lanes")
+    was = segment.read_bytes()
+    of_another_format(segment)
+    for output in (["-o", "rescued"], []):  # the second goes on with the run file that was begun
+        done = castscope("recover", *output, directory)
+        assert done.returncode == 125 and b"it has format version 99" in done.stderr, done.stderr
+        assert f"stays in {directory}: the castscope that recorded it".encode() in done.stderr
+        assert segment.exists() and not list(castscope.folder.glob("rescued*"))
+    segment.write_bytes(was)
+    assert castscope("recover", directory).returncode == 0
+    assert_worked(castscope.report(), 5)
+    assert not directory.exists()
+
+
+def test_of_what_can_be_read_in_part_the_rest_stays(castscope, python):
+    directory = left_by_a_dead_recorder(castscope, python)
+    [segment] = directory.glob("*.lanes")
+    other = directory / "1-0.lanes"
+    other.write_bytes(segment.read_bytes())
+    of_another_format(other)
+    done = castscope("recover", "-o", "rescued", directory)
+    assert done.returncode == 125 and b"recovered " in done.stderr and f"stays in {directory}".encode() in done.stderr
+    assert other.exists() and not segment.exists()
+    report = castscope.report("rescued")
+    assert report["run"]["complete"] is False
+    assert any("it has format version 99" in notice for notice in report["run"]["notices"])
+    castscope("recover", "--discard", directory)
+
+
 def wait_until(condition, seconds=60):
     deadline = time.monotonic() + seconds
     while not condition():
