@@ -31,6 +31,8 @@ export class Feed {
   private dirty = false;
   private failures = 0;
   private runTimer = 0;
+  private retryTimer = 0;
+  private wanted: string | null = null;
   private overviewAskedMs = -Infinity;
   private askingDefinitions = false;
   private toldJudgement = -1;
@@ -43,6 +45,7 @@ export class Feed {
 
   /** Opens this run, or the one that is live, or the newest. */
   async open(wanted: string | null): Promise<void> {
+    this.wanted = wanted;
     await this.trying(async () => {
       const runs = await api.runs();
       this.state.runs = runs;
@@ -57,7 +60,7 @@ export class Feed {
       this.take(await api.run(entry.id));
       this.want();
       this.later(() => this.refreshRun(), kRunMs);
-    }, () => this.open(wanted));
+    });
   }
 
   /** The view changed: a picture of it as soon as one can be had. */
@@ -73,11 +76,13 @@ export class Feed {
   }
 
   tryNow(): void {
+    clearTimeout(this.retryTimer);
+    this.retryTimer = 0;
     if (this.state.run) {
       this.schedule(0);
       void this.refreshRun();
     } else {
-      void this.open(null);
+      void this.open(this.wanted);
     }
   }
 
@@ -91,7 +96,7 @@ export class Feed {
     this.pictureTimer = window.setTimeout(() => void this.askPicture(), ms);
   }
 
-  private async trying(what: () => Promise<void>, again: () => void): Promise<void> {
+  private async trying(what: () => Promise<void>): Promise<void> {
     try {
       await what();
       this.failures = 0;
@@ -102,7 +107,7 @@ export class Feed {
       }
     } catch (error) {
       if (error instanceof Refused && error.status === 404 && this.state.run) this.gone();
-      else this.lost(error, again);
+      else this.lost(error);
     }
   }
 
@@ -114,7 +119,9 @@ export class Feed {
     }
   }
 
-  private lost(error: unknown, again: () => void): void {
+  /** Several requests may fail at once: there is one next try. */
+  private lost(error: unknown): void {
+    if (this.retryTimer !== 0) return;
     this.failures += 1;
     const ms = retryMs(this.failures);
     const before = this.state.connection;
@@ -125,7 +132,7 @@ export class Feed {
       sentence: error instanceof Refused ? error.message : 'castscope does not answer.',
     };
     this.state.tell('connection');
-    window.setTimeout(again, ms);
+    this.retryTimer = window.setTimeout(() => this.tryNow(), ms);
   }
 
   private async refreshRun(): Promise<void> {
@@ -138,13 +145,13 @@ export class Feed {
       }
       const moving = this.state.live || run.state === 'loading' || run.state === 'lost';
       this.later(() => this.refreshRun(), moving ? kRunMs : 5 * kRunMs);
-    }, () => void this.refreshRun());
+    });
   }
 
   private take(run: Run): void {
     const state = this.state;
     const before = state.run;
-    if (before && before.id === run.id && run.definitions < before.definitions) this.restarted();
+    if (before && before.id === run.id && run.totals.events < before.totals.events) this.restarted();
     const tracks = before?.id !== run.id || before.tracks.length !== run.tracks.length ||
       before.processes.length !== run.processes.length;
     const shades = before?.shades.length !== run.shades.length;
@@ -277,7 +284,7 @@ export class Feed {
       ]);
       if (find === state.find) state.foundPicture = found;
       this.answered(picture, performance.now() - begunMs);
-    }, () => void this.askPicture());
+    });
     this.inFlight = false;
     if (this.failures === 0) this.next(performance.now() - begunMs);
   }
