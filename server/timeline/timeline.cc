@@ -23,11 +23,18 @@ struct Timeline::State {
   explicit State(Budget budget) : told(budget.bytes) {}
   template <typename Tell>
   void write(const Tell& tell) {
+    const std::lock_guard turn(door);
     const std::unique_lock lock(mutex);
     tell();
     ++revision;
   }
+  std::shared_lock<std::shared_mutex> read() const {
+    const std::lock_guard turn(door);
+    return std::shared_lock(mutex);
+  }
 
+  // Who waits to write keeps the door: however many ask, the events come in.
+  mutable std::mutex door;
   mutable std::shared_mutex mutex;  // of all below
   Teller told;
   std::uint64_t revision = 0;
@@ -62,7 +69,7 @@ void Timeline::end() {
 std::vector<Track> Timeline::tracks() const {
   std::vector<Track> tracks;
   {
-    const std::shared_lock lock(state_->mutex);
+    const auto lock = state_->read();
     for (const Row& row : state_->told.rows()) tracks.push_back(row.track);
   }
   const auto place = [](const Track& t) { return std::tuple(t.process, t.lane, t.kind, t.depth); };
@@ -71,30 +78,30 @@ std::vector<Track> Timeline::tracks() const {
 }
 
 std::vector<Shade> Timeline::shades() const {
-  const std::shared_lock lock(state_->mutex);
+  const auto lock = state_->read();
   return state_->told.shades().all();
 }
 
 Progress Timeline::progress() const {
-  const std::shared_lock lock(state_->mutex);
+  const auto lock = state_->read();
   const Teller& told = state_->told;
   return {std::min(told.begin(), told.newest()), told.newest(), told.events(), state_->revision, told.memory()};
 }
 
 std::string Timeline::picture(const PictureQuery& query) const {
-  const std::shared_lock lock(state_->mutex);
+  const auto lock = state_->read();
   return draw(state_->told, query, state_->revision);
 }
 
 std::optional<FoundEvent> Timeline::event_at(std::uint32_t track, std::int64_t at, std::int64_t within) const {
-  const std::shared_lock lock(state_->mutex);
+  const auto lock = state_->read();
   return find_at(state_->told, track, bounded(at), bounded(within));
 }
 
 std::optional<FoundEvent> Timeline::neighbour(const NeighbourQuery& asked) const {
   NeighbourQuery query = asked;
   query.at = bounded(asked.at);
-  const std::shared_lock lock(state_->mutex);
+  const auto lock = state_->read();
   return find_neighbour(state_->told, query);
 }
 
@@ -102,7 +109,7 @@ Summary Timeline::summary(const SummaryQuery& asked) const {
   SummaryQuery query = asked;
   query.from = bounded(asked.from);
   query.to = bounded(asked.to);
-  const std::shared_lock lock(state_->mutex);
+  const auto lock = state_->read();
   return sum_up(state_->told, query);
 }
 
