@@ -122,6 +122,49 @@ def test_unmarked_keeps_its_fixture(shared): assert shared.exists()
     done.stdout.fnmatch_lines(["*AssertionError: n is two", "*ValueError: fixture"])
 
 
+def test_a_violated_mark_is_what_xfail_expects(plugin):
+    done = plugin(MODEL + """
+@pytest.mark.castscope(max_casts=0)
+@pytest.mark.xfail
+def test_violated(model): use(model)
+
+@pytest.mark.castscope(max_casts=0)
+@pytest.mark.xfail(strict=True, reason="too many")
+def test_violated_strict(model): use(model)
+
+@pytest.mark.castscope(max_casts=100)
+@pytest.mark.xfail
+def test_kept(model): use(model)
+
+@pytest.mark.castscope(max_casts=100)
+@pytest.mark.xfail(strict=True, reason="not so")
+def test_kept_strict(model): use(model)
+
+@pytest.mark.castscope(max_casts=0)
+@pytest.mark.xfail(raises=ValueError)
+def test_violated_instead_of_another_error(model): use(model)
+""", "--castscope", "-rxXf")
+    done.assert_outcomes(xfailed=2, xpassed=1, failed=2)
+    done.stdout.fnmatch_lines(["XFAIL *::test_violated*", "XFAIL *::test_violated_strict - too many*",
+                               "XPASS *::test_kept*"])
+    done.stdout.fnmatch_lines(["*XPASS(strict)* not so*"])
+    done.stdout.fnmatch_lines(["FAILED *::test_violated_instead_of_another_error*"])
+
+
+def test_a_castscope_json_that_is_wrong_is_told_though_all_pass(plugin, pytester):
+    (pytester.path / "castscope.json").write_text('{"ignore": ["cache-grow"]}')
+    done = plugin("""
+import pytest
+
+@pytest.mark.castscope
+@pytest.mark.parametrize("n", [1, 2])
+def test_a(n): import torch
+""", "--castscope")
+    done.assert_outcomes(passed=2)
+    told = [line for line in done.outlines if "castscope.json:1:13" in line]
+    assert len(told) == 1 and 'did you mean "cache-grows"?' in told[0]
+
+
 def test_counts_are_in_junit_xml(plugin, pytester):
     plugin(MODEL + """
 @pytest.mark.castscope
