@@ -1,6 +1,7 @@
 // The development server: the built page and a made-up run that speaks the collector's API.
 //   node dev/server.ts [--port N] [--ranks N] [--lanes N] [--seconds N] [--live] [--layers N] [--state STATE]
 //                      [--slow MS]    each answer takes so long
+//                      [--collector URL]   the API of a real one, this page
 // --seconds 0 makes an empty run, --layers 0 one with steps and marks alone.
 
 import { readFile } from 'node:fs/promises';
@@ -24,6 +25,7 @@ const { values: options } = parseArgs({
     live: { type: 'boolean', default: false },
     state: { type: 'string' },
     slow: { type: 'string', default: '0' },
+    collector: { type: 'string' },
   },
 });
 const run = new SynthRun(
@@ -55,6 +57,13 @@ async function page(response: ServerResponse, path: string): Promise<void> {
   const data = await readFile(join(dist, name));
   response.writeHead(200, { ...kHeaders, 'Content-Type': kTypes[name.split('.').pop() ?? ''] ?? 'application/octet-stream' });
   response.end(data);
+}
+
+/** Asks a real collector: its address is what `castscope view` prints. */
+async function passOn(response: ServerResponse, path: string): Promise<void> {
+  const answer = await fetch(options.collector + path);
+  response.writeHead(answer.status, { ...kHeaders, 'Content-Type': answer.headers.get('Content-Type') ?? '' });
+  response.end(Buffer.from(await answer.arrayBuffer()));
 }
 
 function list(text: string | null): Set<number> | null {
@@ -120,6 +129,7 @@ createServer((request, response) => {
   const fail = () => response.writeHead(404).end();
   if (path === undefined) return void fail();
   if (!path.startsWith('api/v1/')) return void page(response, path).catch(fail);
+  if (options.collector !== undefined) return void passOn(response, path + address.search).catch(fail);
   const answer = api(path.slice('api/v1/'.length), address.searchParams);
   if (answer === null) return void response.writeHead(404, kHeaders).end('{"error":"no such route"}');
   const binary = Buffer.isBuffer(answer);

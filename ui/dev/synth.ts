@@ -22,7 +22,7 @@ const kShades: Omit<Shade, 'id'>[] = [
   { track: 'casts', kind: 'down', dtype: 'bfloat16', cause: 'autocast' },
   { track: 'casts', kind: 'hit', dtype: 'bfloat16', cause: 'autocast' },
   { track: 'casts', kind: 'up', dtype: 'float32', cause: 'autocast' },
-  { track: 'casts', kind: 'up', dtype: 'float32', cause: 'explicit to()' },
+  { track: 'casts', kind: 'up', dtype: 'float32', cause: 'user_to' },
   { track: 'casts', kind: 'same', dtype: 'float16', cause: 'promotion' },
   { track: 'casts', kind: 'pass', dtype: 'bfloat16', cause: 'autocast' },
   { track: 'casts', kind: 'up', dtype: 'float32', cause: 'backward' },
@@ -72,7 +72,7 @@ function sitesOf(layers: number): Site[] {
     add(`blocks.${i}.norm`, 'layer_norm', 'input', 'bfloat16', 'float32', 'autocast', 57);
     add(`blocks.${i}.mlp`, 'linear', 'weight', 'float32', 'bfloat16', 'autocast', 63);
     add(`blocks.${i}.mlp`, 'linear', 'grad', 'bfloat16', 'float32', 'backward', 63);
-    add(`blocks.${i}.mlp`, 'to', 'self', 'bfloat16', 'float32', 'explicit to()', 66);
+    add(`blocks.${i}.mlp`, 'to', 'self', 'bfloat16', 'float32', 'user_to', 66);
   }
   return sites;
 }

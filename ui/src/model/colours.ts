@@ -57,15 +57,29 @@ const kByDtype: Record<string, Pair> = {
 
 const kByCause: Record<string, Pair> = {
   autocast: blue,
-  'explicit to()': vermillion,
-  'dtype argument': orange,
-  custom_fwd: purple,
+  user_to: vermillion,
+  dtype_argument: orange,
+  custom_cast: purple,
   promotion: yellow,
   backward: sky,
   script: green,
   operator: slate,
   fsdp: purple,
+  unknown: pale,
 };
+
+const kCauses: Record<string, string> = {
+  user_to: 'explicit to()',
+  dtype_argument: 'dtype argument',
+  custom_cast: 'custom_fwd',
+  script: 'TorchScript',
+  fsdp: 'FSDP',
+  unknown: 'cause not known',
+};
+
+export function causeName(cause: string): string {
+  return kCauses[cause] ?? cause;
+}
 
 const kCycle: readonly Pair[] = [green, purple, orange, sky, yellow, vermillion, blue];
 

@@ -5,7 +5,7 @@ import { colourOf, contrast, costColour, inkOn, kBackground, kColourBy, legendKe
 
 const kinds = ['down', 'up', 'same', 'hit', 'pass'];
 const dtypes = ['bfloat16', 'float16', 'float32', 'float64', 'float8_e4m3fn', 'float8_e5m2', 'int64', 'complex64'];
-const causes = ['autocast', 'explicit to()', 'dtype argument', 'promotion', 'backward', 'script', 'something new'];
+const causes = ['autocast', 'user_to', 'dtype_argument', 'custom_cast', 'promotion', 'backward', 'script', 'unknown', 'something new'];
 const shades: Shade[] = kinds.flatMap((kind) =>
   dtypes.flatMap((dtype) => causes.map((cause) => ({ id: 1, track: 'casts' as const, kind, dtype, cause }))),
 );

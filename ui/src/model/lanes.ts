@@ -72,7 +72,8 @@ interface Lane {
 
 export function processName(process: Process): string {
   const rank = process.rank === null || process.rank === undefined ? '' : `rank ${process.rank} · `;
-  return `${rank}${process.name === '' ? 'process' : process.name} ${process.pid}`;
+  const pid = String(process.pid);
+  return `${rank}${process.name.includes(pid) ? process.name : `${process.name || 'process'} ${pid}`}`;
 }
 
 export function lanesOf(processes: readonly Process[], tracks: readonly Track[]): Map<number, Lane[]> {

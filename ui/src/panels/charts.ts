@@ -21,13 +21,18 @@ interface Chart {
 const kPowersOfTwo = Array.from({ length: 50 }, (_, i) => 2 ** i);
 
 const kCharts: Chart[] = [
-  { title: 'Casts in a step', value: (step) => step.casts, format: grouped },
-  { title: 'Served from the cache', value: (step) => step.hits, format: grouped },
-  { title: 'CPU time of the casts', value: (step) => step.cpu_ns, format: duration },
-  { title: 'Bytes copied', value: (step) => step.bytes, format: bytes, steps: kPowersOfTwo },
+  { title: 'Casts in a step', value: (step) => each(step, step.casts), format: grouped },
+  { title: 'Served from the cache', value: (step) => each(step, step.hits), format: grouped },
+  { title: 'CPU time of the casts', value: (step) => each(step, step.cpu_ns), format: duration },
+  { title: 'Bytes copied', value: (step) => each(step, step.bytes), format: bytes, steps: kPowersOfTwo },
   { title: 'Most bytes in the cache', value: (step) => step.cache_bytes, format: bytes, steps: kPowersOfTwo },
 ];
 const kMostPoints = 4000;
+
+/** A row may stand for many steps that did the same. */
+function each(step: StepRow, sum: number): number {
+  return sum / (step.last - step.first + 1);
+}
 
 export class ChartsPanel implements Panel {
   readonly tab = 'charts';
@@ -92,7 +97,9 @@ export class ChartsPanel implements Panel {
   }
 
   private add(chart: Chart, steps: StepRow[]): void {
-    const values = steps.map((step) => chart.value(step));
+    // A row of many steps is a level line from its first to its last.
+    const points = steps.flatMap((step) => (step.last > step.first ? [step, { ...step, first: step.last }] : [step]));
+    const values = steps.flatMap((step) => Array<number>(step.last > step.first ? 2 : 1).fill(chart.value(step)));
     if (values.every((value) => value === 0)) return;
     const ink = readInk();
     const under = el('span', { class: 'soft' });
@@ -117,12 +124,12 @@ export class ChartsPanel implements Panel {
         hooks: {
           setSelect: [(self) => this.selected(self, steps)],
           setCursor: [({ cursor }) => {
-            const at = cursor.idx === null || cursor.idx === undefined ? undefined : steps[cursor.idx];
-            under.textContent = at ? ` step ${grouped(at.first)}: ${chart.format(chart.value(at))}` : '';
+            const at = cursor.idx === null || cursor.idx === undefined ? undefined : points[cursor.idx];
+            under.textContent = at ? ` step ${grouped(at.first)}: ${chart.format(values[cursor.idx!])}` : '';
           }],
         },
       },
-      [steps.map((step) => step.first), values],
+      [points.map((step) => step.first), values],
       holder,
     );
     this.plots.push(plot);

@@ -1,7 +1,7 @@
 // One event: what it is, why, and where in the source.
 
 import type { EventDetail, Place } from '../api/types.ts';
-import { kindName } from '../model/colours.ts';
+import { causeName, kindName } from '../model/colours.ts';
 import { bytes, duration, moment, place } from '../model/format.ts';
 import type { State } from '../model/state.ts';
 import { el, fill, nothing } from './dom.ts';
@@ -70,9 +70,9 @@ export class DetailPanel implements Panel {
       ['inputs', use?.inputs],
       ['computed in', use?.computed],
       ['result', use?.result],
-      ['cause', site?.cause],
+      ['cause', site ? causeName(site.cause) : null],
       ['cache', event.cache ?? null],
-      ['why not kept', event.why ?? site?.why_not_cached],
+      ['why not kept', (event.why ?? site?.why_not_cached)?.replaceAll('_', ' ')],
       ['shape', event.shape ? (event.shape.length === 0 ? 'scalar' : event.shape.join(' × ')) : null],
       ['bytes', event.bytes === null ? null : bytes(event.bytes)],
       ['module', site?.module ?? use?.module],

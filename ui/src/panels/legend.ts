@@ -1,7 +1,7 @@
 // What the colours mean, with counts of the stretch that is shown. Each entry hides or shows its kind.
 
 import type { Summary } from '../api/types.ts';
-import { colourOf, costColour, css, kindName, legendKey } from '../model/colours.ts';
+import { causeName, colourOf, costColour, css, kindName, legendKey } from '../model/colours.ts';
 import type { ColourBy } from '../model/colours.ts';
 import { grouped } from '../model/format.ts';
 import type { State } from '../model/state.ts';
@@ -54,7 +54,7 @@ export class Legend {
       else
         entries.set(key, {
           key,
-          name: told && by !== 'kind' && by !== 'cost' ? name : kindName(shade.kind),
+          name: told && by === 'cause' ? causeName(name) : told && by === 'dtype' ? name : kindName(shade.kind),
           kind: shade.kind,
           colour: css(colourOf(shade, by === 'cost' ? 'kind' : by, this.state.theme)),
           kinds: new Set([shade.kind]),

@@ -2,6 +2,7 @@
 
 import { api } from '../api/client.ts';
 import type { Site, SiteCounts } from '../api/types.ts';
+import { causeName } from '../model/colours.ts';
 import { shortDtype, shortOperator } from '../model/definitions.ts';
 import { bytes, duration, grouped, place, shortPath } from '../model/format.ts';
 import type { State } from '../model/state.ts';
@@ -51,7 +52,7 @@ export class SitesPanel implements Panel {
         { name: 'module', of: (row) => row.site?.module ?? '' },
         { name: 'operator', of: (row) => row.site?.operator ?? '' },
         { name: 'file', of: (row) => (row.site?.file ? shortPath(row.site.file, cwd()) : '') },
-        { name: 'cause', of: (row) => row.site?.cause ?? '' },
+        { name: 'cause', of: (row) => (row.site ? causeName(row.site.cause) : '') },
         { name: 'dtypes', of: (row) => (row.site ? `${row.site.from} → ${row.site.to}` : '') },
       ],
       choose: (row) => choose(row.id),

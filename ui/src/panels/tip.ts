@@ -1,7 +1,7 @@
 // A few words beside the pointer: what lies under it.
 
 import type { Hit } from '../interact/hits.ts';
-import { kindName } from '../model/colours.ts';
+import { causeName, kindName } from '../model/colours.ts';
 import { duration } from '../model/format.ts';
 import type { State } from '../model/state.ts';
 import { el, fill } from './dom.ts';
@@ -22,7 +22,7 @@ export class Tip {
     const shade = this.state.run?.shades.find((one) => one.id === hit.shade);
     const kind = shade ? kindName(shade.kind) : track.track;
     const name = box ? this.state.definitions.nameOf(track.track, box.subject) : '';
-    const more = [name === '' ? '' : kind, shade?.dtype ?? '', shade?.cause ?? '', box ? duration(box.end - box.begin) : 'come nearer to tell them apart'];
+    const more = [name === '' ? '' : kind, shade?.dtype ?? '', shade?.cause ? causeName(shade.cause) : '', box ? duration(box.end - box.begin) : 'come nearer to tell them apart'];
     fill(this.element, el('b', {}, name === '' ? kind : name), el('span', { class: 'soft' }, more.filter((one) => one !== '').join(' · ')));
     const { offsetWidth: width, offsetHeight: height } = this.element;
     this.element.style.left = `${Math.min(x + 14, window.innerWidth - width - 8)}px`;
