@@ -19,11 +19,14 @@ FileRun::~FileRun() {
 }
 
 RunState FileRun::state() const {
+  SnapshotPtr snapshot;
   {
     const std::lock_guard lock(mutex_);
     if (begun_ && !over_) return RunState::kLoading;
+    snapshot = snapshot_;
   }
   if (!identity_.still_there(file())) return RunState::kGone;
+  if (snapshot != nullptr) return snapshot->data().end ? RunState::kFinished : RunState::kLost;
   const auto told = summary();
   return told.ok() && told->end ? RunState::kFinished : RunState::kLost;
 }

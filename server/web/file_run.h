@@ -29,6 +29,7 @@ class FileRun final : public RunSource {
   double loaded() const override;
   bool sources_here() const override;
   const rules::Settings& settings() const override { return options_.settings; }
+  std::shared_ptr<RunSource> unloaded() const override { return std::make_shared<FileRun>(id(), file(), options_); }
 
  private:
   void begin_reading();  // once

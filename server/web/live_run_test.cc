@@ -18,7 +18,8 @@ class LiveRunTest : public RoutesTest {
     return live;
   }
   void conclude(LiveRun& live, RunState state = RunState::kFinished) {
-    (void)store_->finish({.end_ns = start().start_ns + 1'000'000, .exit_status = 0, .signal = {}, .complete = true});
+    (void)store_->finish(
+        {.end_ns = start().start_ns + 2'000'000'000, .exit_status = 0, .signal = {}, .complete = true});
     EXPECT_TRUE(store_->close().ok());
     live.concluded(state);
   }
@@ -63,11 +64,11 @@ TEST_F(LiveRunTest, TheTimelineIsThatOfTheFile) {
     tell(run);
     run.end();
     conclude(*live);
-    const Json sums = json("runs/run/summary", "from=0&to=1000000");
+    const Json sums = json("runs/run/summary", window());
     const Json steps = json("runs/run/steps");
     runs_.put(std::make_shared<FileRun>("run", path(), FileRunOptions()));
     loaded();
-    EXPECT_EQ(json("runs/run/summary", "from=0&to=1000000"), sums);
+    EXPECT_EQ(json("runs/run/summary", window()), sums);
     EXPECT_EQ(json("runs/run/steps"), steps);
   }
 }
@@ -81,13 +82,13 @@ TEST_F(LiveRunTest, ARunThatGoesOnHasWhatWasBefore) {
     EXPECT_TRUE(store->close().ok());
   }
   const auto live = begin(true);
-  const Json before = json("runs/run/summary", "from=0&to=1000000");
+  const Json before = json("runs/run/summary", window());
   EXPECT_GT(before["events"], 0);
   store::TestRun more(*live, 7);
   tell(more);
   more.flush();
-  EXPECT_EQ(json("runs/run/summary", "from=0&to=1000000&find=encoder")["rows"].size(), 2u);  // casts and a hit
-  EXPECT_GT(json("runs/run/summary", "from=0&to=1000000")["events"], before["events"]);
+  EXPECT_EQ(json("runs/run/summary", window() + "&find=encoder")["rows"].size(), 2u);  // casts and a hit
+  EXPECT_GT(json("runs/run/summary", window())["events"], before["events"]);
 }
 
 TEST_F(LiveRunTest, StatesOfARun) {

@@ -16,12 +16,16 @@ Answer findings(Call& call) {
   if (!snapshot.ok()) return snapshot.status();
   const report::Model& model = (*snapshot)->model();
   const auto timeline = call.run->timeline();
+  const Lines lines((*snapshot)->data());
   Json list = report::findings_json(model);
   for (std::size_t i = 0; i < model.findings.size(); ++i) {
-    const FindingPlace place = place_of(model.findings[i], (*snapshot)->data(), *timeline);
-    list[i]["time"] = place.time ? Json(*place.time) : Json();
-    list[i]["track"] = place.time ? Json(place.track) : Json();
-    list[i]["sites"] = place.sites;
+    const Lines::Ids* const ids = lines.of(model.findings[i]);
+    std::optional<FirstEvent> first = call.run->first_events().find(model.fingerprints[i]);
+    if (!first && ids != nullptr && (first = first_event(*ids, *timeline)))
+      call.run->first_events().remember(model.fingerprints[i], *first);
+    list[i]["time"] = first ? Json(first->time) : Json();
+    list[i]["track"] = first ? Json(first->track) : Json();
+    list[i]["sites"] = ids != nullptr ? Json(ids->sites) : Json::array();
   }
   return json_answer({{"judgement", (*snapshot)->number()}, {"findings", std::move(list)}});
 }

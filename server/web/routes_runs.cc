@@ -1,6 +1,7 @@
 // Which runs there are, what each is made of, and what its numbers mean.
 #include <algorithm>
 
+#include "absl/strings/numbers.h"
 #include "server/report/timeline.h"
 #include "server/report/words.h"
 #include "server/store/names.h"
@@ -13,6 +14,11 @@ namespace {
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
+Json number_or_null(const std::string& text) {
+  std::int64_t number = 0;
+  return absl::SimpleAtoi(text, &number) ? Json(number) : Json();
+}
+
 Json dtype_or_null(std::uint8_t dtype) { return dtype == 0xff ? Json() : Json(store::dtype_name(dtype)); }
 
 std::int64_t since_begin(const store::RunData& run, std::int64_t wall_clock) {
@@ -23,8 +29,8 @@ Json in_list(const RunPtr& run) {
   Json json = {{"id", run->id()}, {"name", run->id()}};
   const auto told = run->summary();
   json["command"] = told.ok() ? Json(told->start.command) : Json::array();
-  json["host"] = told.ok() ? Json(told->start.host) : Json();
-  json["start_ns"] = told.ok() ? Json(told->start.start_ns) : Json();
+  json["host"] = told.ok() ? told->start.host : "";
+  json["start_ns"] = told.ok() ? told->start.start_ns : 0;
   json["state"] = name(run->state());
   json["events"] = told.ok() ? told->events : 0;
   json["file"] = run->file();
@@ -38,12 +44,15 @@ Answer list(Call& call) {
   return json_answer({{"runs", std::move(runs)}});
 }
 
-Json totals_of(const report::Model& model, std::uint64_t events) {
+// `told`: events that the timeline was told of; of a finished run the file may keep only some of them.
+Json totals_of(const report::Model& model, std::uint64_t told) {
   const report::Totals& totals = model.totals;
+  std::uint64_t received = 0;
+  for (const report::ProcessTotal& process : model.processes) received += process.received;
   return {{"casts", totals.autocast.casts},
           {"cache_hits", totals.autocast.hits},
           {"pass_through", totals.autocast.passes},
-          {"events", events},
+          {"events", std::max(told, received)},
           {"dropped_events", totals.dropped_events},
           {"findings", model.findings.size()},
           {"steps", model.steps}};
@@ -54,7 +63,7 @@ Json processes_of(const store::RunData& run) {
   for (const store::Process& process : run.processes) {
     Json one = {{"id", process.id},
                 {"name", report::process_name(process)},
-                {"rank", text_or_null(process.attribute("rank"))},
+                {"rank", number_or_null(process.attribute("rank"))},
                 {"pid", process.info.pid},
                 {"host", process.info.host},
                 {"begin", since_begin(run, process.info.begin_realtime_ns)},
@@ -169,13 +178,14 @@ Json region_json(const store::RunData& run, const store::Region& region) {
 }
 
 Json use_json(const store::RunData& run, const store::OperatorUse& use) {
-  Json inputs = Json::array();
-  for (const lanes::Operand& operand : use.operands) inputs.push_back(store::dtype_name(operand.dtype));
+  std::string inputs;
+  for (const lanes::Operand& operand : use.operands)
+    inputs.append(inputs.empty() ? "" : ", ").append(store::dtype_name(operand.dtype));
   Json json = {{"id", use.id},
                {"name", name_of_use(use)},
                {"operator", use.op},
                {"node", text_or_null(use.node)},
-               {"inputs", inputs},
+               {"inputs", text_or_null(inputs)},
                {"computed", dtype_or_null(use.computed)},
                {"result", dtype_or_null(use.result)},
                {"phase", store::name(use.phase)}};

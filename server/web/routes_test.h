@@ -21,7 +21,7 @@ class RoutesTest : public store::RunStoreTest {
     store::TestRun run(*store);
     tell(run);
     run.end();
-    (void)store->finish({.end_ns = start().start_ns + 1'000'000, .exit_status = 0, .signal = {}, .complete = true});
+    (void)store->finish({.end_ns = start().start_ns + 2'000'000'000, .exit_status = 0, .signal = {}, .complete = true});
     EXPECT_TRUE(store->close().ok());
   }
   static void tell(store::TestRun& run) {
@@ -53,12 +53,23 @@ class RoutesTest : public store::RunStoreTest {
     while (run["state"] == "loading") run = json("runs/run");
     return run;
   }
+  // "from=…&to=…": all of the run.
+  std::string window() {
+    const Json run = json("runs/run");
+    return "from=" + std::to_string(run["begin"].get<std::int64_t>()) +
+           "&to=" + std::to_string(run["newest"].get<std::int64_t>() + 1);
+  }
   int track(const Json& run, const std::string& kind) {
     for (const Json& one : run["tracks"]) {
       if (one["track"] == kind) return one["id"];
     }
     ADD_FAILURE() << "no track of " << kind;
     return 0;
+  }
+
+  std::int64_t first_cast(const Json& run) {
+    const std::string casts = "track=" + std::to_string(track(run, "casts"));
+    return json("runs/run/neighbour", casts + "&at=-1&direction=next")["event"]["begin"];
   }
 
   Runs runs_;

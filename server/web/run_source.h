@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/timeline/timeline.h"
+#include "server/web/finding_places.h"
 #include "server/web/snapshot.h"
 
 namespace castscope::web {
@@ -52,6 +53,11 @@ class RunSource {
 
   virtual const rules::Settings& settings() const = 0;  // by which it is judged
 
+  // The same run with nothing in memory; null: it is not to be had a second time.
+  virtual std::shared_ptr<RunSource> unloaded() const { return nullptr; }
+
+  FirstEvents& first_events() { return first_events_; }
+
   // Somebody looks at it: said by each request for a picture.
   void looked_at(std::chrono::steady_clock::time_point now) { last_look_ = now.time_since_epoch().count(); }
   bool watched(std::chrono::steady_clock::time_point now) const {
@@ -62,6 +68,7 @@ class RunSource {
  private:
   static constexpr std::chrono::seconds kStillWatched{5};
   const std::string id_, file_;
+  FirstEvents first_events_;
   std::atomic<std::chrono::steady_clock::rep> last_look_ = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -74,7 +75,21 @@ void Runs::look_into_folder() {
   }
 }
 
+// Called with the lock held. What is given up, so that it ends without the lock.
+RunPtr Runs::note_use(const std::string& id) {
+  used_.remove(id);
+  used_.push_front(id);
+  if (used_.size() <= kInMemory) return nullptr;
+  const auto oldest =
+      std::find_if(runs_.begin(), runs_.end(), [this](const RunPtr& run) { return run->id() == used_.back(); });
+  used_.pop_back();
+  if (oldest == runs_.end()) return nullptr;
+  RunPtr fresh = (*oldest)->unloaded();
+  return fresh == nullptr ? nullptr : std::exchange(*oldest, std::move(fresh));
+}
+
 RunPtr Runs::find(const std::string& id) {
+  RunPtr given_up;
   const std::lock_guard lock(mutex_);
   const auto is_it = [&](const RunPtr& run) { return run->id() == id; };
   auto found = std::find_if(runs_.begin(), runs_.end(), is_it);
@@ -82,7 +97,10 @@ RunPtr Runs::find(const std::string& id) {
     look_into_folder();
     found = std::find_if(runs_.begin(), runs_.end(), is_it);
   }
-  return found == runs_.end() ? nullptr : *found;
+  if (found == runs_.end()) return nullptr;
+  RunPtr run = *found;
+  given_up = note_use(id);
+  return run;
 }
 
 std::vector<RunPtr> Runs::all() {

@@ -3,7 +3,7 @@
 
 #include <chrono>
 #include <functional>
-#include <map>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -20,8 +20,10 @@ std::string id_of_file(const std::string& file);
 // The run files in a folder, by name.
 std::vector<std::string> run_files_in(const std::string& folder);
 
+// Files that nobody has asked for in a while give up their memory: only those asked for last keep it.
 class Runs {
  public:
+  static constexpr std::size_t kInMemory = 4;
   using Open = std::function<RunPtr(const std::string& id, const std::string& file)>;
 
   // Files that appear in the folder are opened by `open`.
@@ -36,10 +38,12 @@ class Runs {
 
  private:
   void look_into_folder();
+  RunPtr note_use(const std::string& id);
   std::string free_id_locked(const std::string& file) const;
 
   mutable std::mutex mutex_;
   std::vector<RunPtr> runs_;
+  std::list<std::string> used_;  // ids, the newest first
   std::string folder_;
   Open open_;
   std::chrono::steady_clock::time_point looked_{};
