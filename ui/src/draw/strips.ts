@@ -1,8 +1,7 @@
 // The strips above and below the rows: minimap, ruler, cache counter.
 
-import { kUnknown, nsOfColumn } from '../api/picture.ts';
-import type { Picture, PictureCounter } from '../api/picture.ts';
-import { bytes } from '../model/format.ts';
+import { nsOfColumn } from '../api/picture.ts';
+import type { Picture } from '../api/picture.ts';
 import type { Ruler } from '../model/ruler.ts';
 import type { State } from '../model/state.ts';
 import { TimeScale } from '../model/time_window.ts';
@@ -116,69 +115,4 @@ export function drawRuler(surface: Surface, state: State, ruler: Ruler, drag: Ti
   }
   context.fillStyle = ink.line;
   context.fillRect(0, surface.height - 1, surface.width, 1);
-}
-
-export function drawCounters(surface: Surface, state: State, ink: Ink): string {
-  const context = surface.clear(ink.back);
-  const { picture } = state;
-  const known = picture?.counters.filter((counter) => counter.top > 0) ?? [];
-  context.fillStyle = ink.line;
-  context.fillRect(0, 0, surface.width, 1);
-  if (!picture || known.length === 0) return '';
-  const scale = new TimeScale(state.window, surface.width);
-  const top = Math.max(...known.map((counter) => counter.top));
-  for (const counter of known.slice(0, 8)) drawCounter(context, surface, scale, picture, counter, top, known.length, ink);
-  return `up to ${bytes(top)}`;
-}
-
-function drawCounter(
-  context: CanvasRenderingContext2D,
-  surface: Surface,
-  scale: TimeScale,
-  picture: Picture,
-  counter: PictureCounter,
-  top: number,
-  beside: number,
-  ink: Ink,
-): void {
-  const base = surface.height - 1;
-  const room = surface.height - 8;
-  const curve = new Path2D();
-  const area = new Path2D();
-  let drawing = false;
-  let last = 0;
-  const close = () => {
-    if (drawing) area.lineTo(last, base);
-    drawing = false;
-  };
-  for (let c = 0; c < picture.columns; c += 1) {
-    const value = counter.values[c];
-    const left = scale.px(nsOfColumn(picture, c));
-    const right = scale.px(nsOfColumn(picture, c + 1));
-    if (right < -2) continue;
-    if (left > surface.width + 2) break;
-    if (value === kUnknown) {
-      close();
-      continue;
-    }
-    const y = base - ((value / 65534) * counter.top * room) / top;
-    if (!drawing) {
-      area.moveTo(left, base);
-      curve.moveTo(left, y);
-      drawing = true;
-    }
-    curve.lineTo(left, y);
-    curve.lineTo(right, y);
-    area.lineTo(left, y);
-    area.lineTo(right, y);
-    last = right;
-  }
-  close();
-  context.fillStyle = ink.accent;
-  context.globalAlpha = beside > 1 ? 0.07 : 0.15;
-  context.fill(area);
-  context.globalAlpha = beside > 1 ? 0.6 : 1;
-  context.strokeStyle = ink.accent;
-  context.stroke(curve);
-  context.globalAlpha = 1;
 }

@@ -11,7 +11,8 @@ import { Gutter } from './gutter.ts';
 import type { Ink } from './ink.ts';
 import { readInk, Surface } from './ink.ts';
 import { LaneDrawing } from './lanes.ts';
-import { densityOf, drawCounters, drawMinimap, drawRuler } from './strips.ts';
+import { drawCounters } from './counters.ts';
+import { densityOf, drawMinimap, drawRuler } from './strips.ts';
 
 export class Timeline {
   readonly element: HTMLElement;

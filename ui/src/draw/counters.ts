@@ -1,0 +1,91 @@
+// The bytes that the autocast cache holds, a curve for each process, written pixel by pixel: paths of thousands of
+// segments took longer than all lanes together.
+
+import { kUnknown } from '../api/picture.ts';
+import type { Picture, PictureCounter } from '../api/picture.ts';
+import { bytes } from '../model/format.ts';
+import type { State } from '../model/state.ts';
+import type { Ink, Surface } from './ink.ts';
+import { columnScale } from './raster.ts';
+import type { ColumnScale } from './raster.ts';
+
+const kMostCurves = 8;
+
+/** For each pixel the highest value of its columns as a share of `top`; −1 = not known. */
+export function curveOf(counter: PictureCounter, scale: ColumnScale, width: number, top: number): Float32Array {
+  const shares = new Float32Array(width).fill(-1);
+  for (let c = 0; c < counter.values.length; c += 1) {
+    const value = counter.values[c];
+    if (value === kUnknown) continue;
+    const left = scale.x0 + c * scale.perColumn;
+    const right = left + scale.perColumn;
+    if (right <= 0) continue;
+    if (left >= width) break;
+    const share = ((value / 65534) * counter.top) / top;
+    const a = Math.max(0, Math.floor(left));
+    const b = Math.min(width, Math.max(a + 1, Math.ceil(right)));
+    for (let x = a; x < b; x += 1) if (share > shares[x]) shares[x] = share;
+  }
+  return shares;
+}
+
+/** Mixes a colour into a pixel, as `alpha` says. */
+function mix(data: Uint8ClampedArray, at: number, colour: readonly number[], alpha: number): void {
+  for (let i = 0; i < 3; i += 1) data[at + i] += (colour[i] - data[at + i]) * alpha;
+}
+
+function rgbOf(css: string): number[] {
+  const hex = css.match(/^#(..)(..)(..)$/);
+  return hex ? hex.slice(1).map((part) => parseInt(part, 16)) : [128, 128, 128];
+}
+
+interface Paper {
+  image: ImageData;
+  base: number;
+  room: number;
+}
+
+function drawCurve(paper: Paper, shares: Float32Array, colour: number[], area: number, line: number): void {
+  const { image, base, room } = paper;
+  const { data, width } = image;
+  let last = -1;
+  for (let x = 0; x < width; x += 1) {
+    if (shares[x] < 0) {
+      last = -1;
+      continue;
+    }
+    const y = Math.round(base - shares[x] * room);
+    for (let under = y + 1; under <= base; under += 1) mix(data, (under * width + x) * 4, colour, area);
+    // A step is drawn upright, so that the curve holds together.
+    const from = last < 0 ? y : Math.min(y, last);
+    const to = last < 0 ? y : Math.max(y, last);
+    for (let at = from; at <= to; at += 1) mix(data, (at * width + x) * 4, colour, line);
+    last = y;
+  }
+}
+
+/** Says how high the highest curve is; '' = nothing is known here. */
+export function drawCounters(surface: Surface, state: State, ink: Ink): string {
+  const context = surface.clear(ink.back);
+  const { picture } = state;
+  const known = picture?.counters.filter((counter) => counter.top > 0).slice(0, kMostCurves) ?? [];
+  if (picture && known.length > 0) drawAll(surface, state, picture, known, ink);
+  context.fillStyle = ink.line;
+  context.fillRect(0, 0, surface.width, 1);
+  return known.length === 0 ? '' : `up to ${bytes(Math.max(...known.map((counter) => counter.top)))}`;
+}
+
+function drawAll(surface: Surface, state: State, picture: Picture, known: PictureCounter[], ink: Ink): void {
+  const { width, height } = surface.canvas;
+  const image = new ImageData(width, height);
+  const back = rgbOf(ink.back);
+  const word = ((255 << 24) | (back[2] << 16) | (back[1] << 8) | back[0]) >>> 0;
+  new Uint32Array(image.data.buffer).fill(word);
+  const paper = { image, base: height - 2, room: height - 2 - Math.round(6 * surface.ratio) };
+  const top = Math.max(...known.map((counter) => counter.top));
+  const scale = columnScale(picture, state.window, width);
+  const colour = rgbOf(ink.accent);
+  const alone = known.length === 1;
+  for (const counter of known) drawCurve(paper, curveOf(counter, scale, width, top), colour, alone ? 0.15 : 0.05, alone ? 1 : 0.6);
+  surface.context.putImageData(image, 0, 0);
+}
