@@ -22,7 +22,8 @@ export class Gutter {
   /** Follows the scrolling; builds rows anew only when others come into sight. */
   place(heightPx: number): void {
     const { layout, scrollTop } = this.state;
-    this.moving.style.transform = `translateY(${layout.pinnedHeight - scrollTop}px)`;
+    const moved = `translateY(${layout.pinnedHeight - scrollTop}px)`;
+    if (this.moving.style.transform !== moved) this.moving.style.transform = moved;
     const from = Math.floor(scrollTop / kMore) * kMore - kMore;
     const key = `${from}/${Math.ceil(heightPx / kMore)}`;
     if (key === this.built) return;

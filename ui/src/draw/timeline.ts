@@ -34,6 +34,7 @@ export class Timeline {
   private densityOf: object | null = null;
   private frame = 0;
   private recolour = true;
+  private resized = true;
   /** Drawn while somebody drags in the ruler. */
   rulerDrag: TimeWindow | null = null;
   /** Frame times for scripts that measure: ms of drawing. */
@@ -71,10 +72,15 @@ export class Timeline {
       this.soon();
     });
     new ResizeObserver(() => {
+      this.resized = true;
       state.roomPx = this.lanes.clientHeight;
       state.layOut();
       this.soon();
     }).observe(this.lanes);
+    new ResizeObserver(() => {
+      this.resized = true;
+      this.soon();
+    }).observe(this.counters);
   }
 
   soon(): void {
@@ -110,8 +116,7 @@ export class Timeline {
     this.frame = 0;
     const begunMs = performance.now();
     const { state } = this;
-    for (const surface of [this.lanesSurface, this.rulerSurface, this.minimapSurface, this.countersSurface])
-      surface.resize();
+    this.measure();
     if (this.recolour || !this.ink) {
       this.ink = readInk();
       this.drawing.recolour(state);
@@ -126,11 +131,20 @@ export class Timeline {
     const ruler = rulerOf(state.window, this.rulerSurface.width);
     this.drawing.draw(state, this.lanesSurface, this.ink, ruler);
     drawRuler(this.rulerSurface, state, ruler, this.rulerDrag, this.ink);
-    this.counterTop.textContent = drawCounters(this.countersSurface, state, this.ink) || 'nothing held here';
+    const top = drawCounters(this.countersSurface, state, this.ink) || 'nothing held here';
+    if (this.counterTop.textContent !== top) this.counterTop.textContent = top;
     this.drawMinimap(this.ink);
     this.gutter.place(this.lanesSurface.height);
     this.drawnMs.push(performance.now() - begunMs);
     if (this.drawnMs.length > 600) this.drawnMs.shift();
+  }
+
+  /** Asking for sizes makes the browser lay out the page: only when one may have changed. */
+  private measure(): void {
+    if (!this.resized && this.lanesSurface.ratio === window.devicePixelRatio) return;
+    this.resized = false;
+    for (const surface of [this.lanesSurface, this.rulerSurface, this.minimapSurface, this.countersSurface])
+      surface.resize();
   }
 
   private drawMinimap(ink: Ink): void {

@@ -16,6 +16,7 @@ export class Tip {
   }
 
   show(hit: Hit | null, x: number, y: number): void {
+    if (hit === null && this.element.hidden) return;
     this.element.hidden = hit === null;
     if (!hit) return;
     const { box, track } = hit;
