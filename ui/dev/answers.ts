@@ -99,7 +99,7 @@ export function neighbourAnswer(run: SynthRun, query: URLSearchParams): EventDet
       const begin = events.begin[i];
       if (next ? begin <= at : begin >= at) continue;
       if (subject !== null && events.subject[i] !== subject) continue;
-      if (text !== '' && !run.sites[events.subject[i] - 1]?.name.includes(text)) continue;
+      if (text !== '' && !run.textOf(track.track, events.subject[i]).includes(text)) continue;
       if (best === null || (next ? begin < best[2] : begin > best[2])) best = [track.id, i, begin];
     }
   }

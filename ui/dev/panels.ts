@@ -16,7 +16,7 @@ export function findingsAnswer(run: SynthRun): object {
     savings: severity === 'performance' ? { ns_per_step: 1.4e6, share_of_step: 0.056, held_bytes: 3e6 } : null,
     fingerprint: `${rule}${line}`,
     fix: 'Move the cast out of the loop: cast the tensor once and hand it to both uses.',
-    time,
+    time: run.events.get(5)?.begin.find((begin, i) => begin >= time && run.events.get(5)!.subject[i] === sites[0]) ?? null,
     track: 5,
     sites,
   });

@@ -106,11 +106,7 @@ export function encodePicture(run: SynthRun, query: Query, nowMs: number): Buffe
   let told = 0;
   for (const track of run.tracks) {
     if (query.tracks && !query.tracks.has(track.id)) continue;
-    const wanted = (subject: number) => {
-      if (query.find === '') return true;
-      const name = track.track === 'casts' ? run.sites[subject - 1]?.name : (run.uses[subject - 1]?.name ?? '');
-      return (track.track === 'casts' || track.track === 'operators') && (name ?? '').includes(query.find);
-    };
+    const wanted = (subject: number) => query.find === '' || run.textOf(track.track, subject).includes(query.find);
     const { values, boxes: found } = scan(run, track.id, query, grid, wanted);
     if (!values.some((value) => value !== 0)) continue;
     told += 1;

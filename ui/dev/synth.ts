@@ -120,6 +120,12 @@ export class SynthRun {
     this.goOnTo(options.seconds * 1e9);
   }
 
+  /** What a search looks in. */
+  textOf(track: TrackKind, subject: number): string {
+    const of = track === 'casts' ? this.sites[subject - 1] : track === 'operators' ? this.uses[subject - 1] : undefined;
+    return of ? `${of.name} ${of.module} ${of.file}` : '';
+  }
+
   private random(): number {
     this.seed = (this.seed * 1664525 + 1013904223) >>> 0;
     return this.seed / 2 ** 32;
@@ -157,9 +163,9 @@ export class SynthRun {
   private put(track: Track, begin: number, end: number, shade: number, subject: number): void {
     const events = this.events.get(track.id)!;
     const last = events.end.length > 0 ? events.end[events.end.length - 1] : 0;
-    const from = Math.max(begin, last);
+    const from = Math.max(Math.round(begin), last);
     events.begin.push(from);
-    events.end.push(Math.max(end, from));
+    events.end.push(Math.max(Math.round(end), from));
     events.shade.push(shade);
     events.subject.push(subject);
     this.count += 1;
@@ -200,6 +206,7 @@ export class SynthRun {
         this.put(casts, at, at + perLayer * (0.05 + 0.1 * this.random()), shadeOf('down', 'bfloat16', 'autocast'), site + 1);
         for (let i = 0; i < 6; i += 1)
           this.put(casts, at + perLayer * (0.2 + i * 0.02), at + perLayer * (0.2 + i * 0.02), 2, site + 1);
+        this.put(casts, at + perLayer * 0.33, at + perLayer * 0.34, 1, site + 4);
         this.put(casts, at + perLayer * 0.35, at + perLayer * 0.42, 1, site + 2);
         if (deep) this.put(casts, at + perLayer * 0.45, at + perLayer * 0.45, 6, site + 2);
         this.put(casts, at + perLayer * 0.6, at + perLayer * (0.62 + 0.08 * this.random()), 3, site + 3);

@@ -126,6 +126,7 @@ export class State {
   showAll(nowMs: number): void {
     this.show(this.allWindow(), nowMs);
     this.chosen = false;
+    this.tell('window');
   }
 
   allWindow(): TimeWindow {
