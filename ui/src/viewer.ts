@@ -14,6 +14,8 @@ import { openHelp } from './panels/help.ts';
 import { toast } from './panels/dom.ts';
 import type { Pointer } from './interact/pointer.ts';
 
+const kAroundInstantNs = 10_000;
+
 export interface Parts {
   search: HTMLInputElement;
   foldSide(): void;
@@ -207,7 +209,11 @@ export class Viewer {
 
   private fitEvent(): void {
     const { state } = this;
-    if (state.event) state.show(fitting(state.event.begin, state.event.end, state.whole), performance.now());
+    if (!state.event) return;
+    const { begin, end } = state.event;
+    // An instant has no length of its own: what lies around it is what one wants to see.
+    const air = begin === end ? kAroundInstantNs : 0;
+    state.show(fitting(begin - air, end + air, state.whole), performance.now());
   }
 
   private selectWindow(): void {

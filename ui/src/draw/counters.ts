@@ -34,9 +34,12 @@ function mix(data: Uint8ClampedArray, at: number, colour: readonly number[], alp
   for (let i = 0; i < 3; i += 1) data[at + i] += (colour[i] - data[at + i]) * alpha;
 }
 
-function rgbOf(css: string): number[] {
-  const hex = css.match(/^#(..)(..)(..)$/);
-  return hex ? hex.slice(1).map((part) => parseInt(part, 16)) : [128, 128, 128];
+/** Of "#rgb" or "#rrggbb": style sheets are shortened when they are built. */
+export function rgbOf(css: string): number[] {
+  const long = css.match(/^#(..)(..)(..)$/);
+  if (long) return long.slice(1).map((part) => parseInt(part, 16));
+  const short = css.match(/^#(.)(.)(.)$/);
+  return short ? short.slice(1).map((part) => parseInt(part + part, 16)) : [128, 128, 128];
 }
 
 interface Paper {

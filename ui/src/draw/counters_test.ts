@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { kUnknown } from '../api/picture.ts';
-import { curveOf } from './counters.ts';
+import { curveOf, rgbOf } from './counters.ts';
 
 const counter = (...values: number[]) => ({ process: 1, top: 100, values: new Uint16Array(values) });
 const rounded = (shares: Float32Array) => [...shares].map((share) => Math.round(share * 100) / 100);
@@ -17,4 +17,9 @@ test('what is not known leaves a gap', () => {
 
 test('columns wider than pixels fill them all, those outside are left out', () => {
   assert.deepEqual(rounded(curveOf(counter(65534, 0, 65534), { x0: -2, perColumn: 2 }, 3, 100)), [0, 0, 1]);
+});
+
+test('colours as style sheets write them', () => {
+  assert.deepEqual(rgbOf('#fff'), [255, 255, 255]);
+  assert.deepEqual(rgbOf('#0b5fc4'), [11, 95, 196]);
 });

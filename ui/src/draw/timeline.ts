@@ -44,6 +44,8 @@ export class Timeline {
     this.state = state;
     this.gutter = new Gutter(state);
     this.lanes.tabIndex = 0;
+    this.lanes.setAttribute('role', 'application');
+    this.lanes.setAttribute('aria-roledescription', 'timeline');
     this.element = el(
       'section',
       { class: 'timeline', 'aria-label': 'Timeline' },

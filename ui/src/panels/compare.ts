@@ -172,7 +172,7 @@ export class ComparePanel implements Panel {
 function siteName(before: DiffSite | null, after: DiffSite | null): string {
   const one = (after ?? before) as DiffSite;
   const cast = (site: DiffSite) => `${shortDtype(site.from)}→${shortDtype(site.to)}`;
-  const casts = before && after && cast(before) !== cast(after) ? `${cast(before)}, now ${cast(after)}` : cast(one);
+  const casts = before && after && cast(before) !== cast(after) ? `${cast(before)}, there ${cast(after)}` : cast(one);
   return `${shortOperator(one.operator ?? '')} ${one.argument ?? ''} ${casts}`.trim();
 }
 
