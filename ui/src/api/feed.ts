@@ -164,7 +164,8 @@ export class Feed {
     if (!state.chosen && !state.following && moved) this.showAllOf();
     void this.askDefinitions();
     this.judge(run.judgement);
-    if (tracks || moved) void this.askOverview();
+    // What one looks at comes first, the rest of the run after it.
+    if (state.picture && (tracks || moved)) void this.askOverview();
   }
 
   private first(): void {
@@ -294,6 +295,7 @@ export class Feed {
     this.fineness.answered(ms);
     if (picture.live) state.clock.told(picture.newest, picture.behindNs, performance.now());
     state.picture = picture;
+    if (!state.overview) void this.askOverview();
     if (picture.definitions > (state.run?.definitions ?? 0)) void this.refreshRun();
     this.judge(picture.judgement);
     state.tell('picture');
