@@ -106,17 +106,19 @@ export class Feed {
         this.want();
       }
     } catch (error) {
-      if (error instanceof Refused && error.status === 404 && this.state.run) this.gone();
+      if (error instanceof Refused && error.status === 404 && this.state.run) this.forgotten();
       else this.lost(error);
     }
   }
 
-  private gone(): void {
-    const run = this.state.run;
-    if (run && run.state !== 'gone') {
-      run.state = 'gone';
+  private forgotten(): void {
+    if (!this.state.forgotten) {
+      this.state.forgotten = true;
+      this.state.following = false;
       this.state.tell('run');
     }
+    // A collector that was started again may yet be told of it.
+    this.later(() => this.refreshRun(), 5 * kRunMs);
   }
 
   /** Several requests may fail at once: there is one next try. */
@@ -157,7 +159,9 @@ export class Feed {
     const shades = before?.shades.length !== run.shades.length;
     const moved = before?.newest !== run.newest;
     state.run = run;
+    state.forgotten = false;
     if (!before || before.id !== run.id) this.first();
+    state.ended();
     if (tracks) state.layOut();
     if (shades) state.tell('look');
     state.tell('run');

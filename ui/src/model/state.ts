@@ -52,6 +52,8 @@ export class State {
   problem: string | null = null;
   connection: Connection = { lost: false };
   restartedMs: number | null = null;
+  /** The collector does not know the run any more; what is here is all there is. */
+  forgotten = false;
   readonly definitions = new Definitions();
   picture: Picture | null = null;
   overview: Picture | null = null;
@@ -148,6 +150,15 @@ export class State {
     this.following = false;
     this.eventsSeen = this.events;
     this.tell('run');
+  }
+
+  /** A run that has ended is not followed; one stays where one looked last. */
+  ended(): void {
+    if (!this.following || this.live) return;
+    this.following = false;
+    this.chosen = true;
+    this.window = limited(this.window, this.whole);
+    this.tell('window');
   }
 
   follow(): void {

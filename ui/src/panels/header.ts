@@ -88,7 +88,7 @@ export class Header {
       this.runs.title = run.command.join(' ');
       document.title = `${run.name} · castscope`;
     }
-    this.stateText.className = `state ${run.state}`;
+    this.stateText.className = `state ${this.state.forgotten ? 'gone' : run.state}`;
     const { totals } = run;
     const fact = (count: number, what: string) => el('span', {}, el('b', {}, grouped(count)), ` ${what}`);
     fill(
@@ -105,8 +105,8 @@ export class Header {
     const { state } = this;
     const { run, picture } = state;
     if (!run) return;
-    let text = run.state === 'loading' ? `loading ${percent(run.loaded)}` : kStates[run.state];
-    if (run.state === 'live' && picture) {
+    let text = state.forgotten ? 'not known any more' : run.state === 'loading' ? `loading ${percent(run.loaded)}` : kStates[run.state];
+    if (run.state === 'live' && picture && !state.forgotten) {
       text = picture.behindNs > kQuietNs ? `live · no events for ${duration(picture.behindNs)}` : `live · ${Math.round(picture.behindNs / 1e6)} ms behind`;
     }
     if (this.stateText.textContent !== text) this.stateText.textContent = text;

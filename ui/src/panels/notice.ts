@@ -30,6 +30,8 @@ export class Notice {
       const wait = Math.max(0, Math.ceil((connection.nextTryMs - Date.now()) / 1000));
       this.say(`${connection.sentence} No answer since ${time(connection.sinceMs)}; what is shown is as it was then. Next try ${wait > 0 ? `in ${clock(wait)} s` : 'now'}.`, 'error', 'Try now');
       this.timer = window.setTimeout(() => this.show(), 500);
+    } else if (this.state.forgotten) {
+      this.say('castscope no longer knows this run: its file was deleted, or the collector was started again without it. What was loaded is still shown.', 'error', null);
     } else if (run?.state === 'gone') {
       this.say('The run file is gone. What was read of it is still shown; details such as shapes and stacks are not.', 'error', null);
     } else if (run?.state === 'lost') {

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Run, RunState } from '../api/types.ts';
+import { State } from './state.ts';
+
+function stateOf(run: RunState, newest = 60e9): State {
+  const state = new State();
+  const totals = { casts: 1, cache_hits: 0, pass_through: 0, events: 100, dropped_events: 0, findings: 0, steps: 1 };
+  state.run = {
+    id: 'a', name: 'a', file: null, command: [], cwd: '', host: '', castscope_version: '', start_ns: 0, state: run,
+    loaded: 1, end_ns: null, exit_status: null, complete: true, damage: null, notices: [], totals, processes: [],
+    tracks: [],
+    shades: [
+      { id: 1, track: 'casts', kind: 'down', dtype: 'bfloat16', cause: 'autocast' },
+      { id: 2, track: 'casts', kind: 'hit', dtype: 'bfloat16', cause: 'autocast' },
+      { id: 3, track: 'casts', kind: 'up', dtype: 'float32', cause: 'user_to' },
+    ],
+    begin: 0, newest, revision: 1, definitions: 0, judgement: 0,
+  } satisfies Run;
+  return state;
+}
+
+test('a followed window ends at the live edge and keeps its length', () => {
+  const state = stateOf('live');
+  state.follow();
+  state.clock.told(60e9, 10e6, 1000);
+  assert.equal(state.advance(1000), true);
+  const length = state.window.end - state.window.begin;
+  state.advance(1016);
+  assert.ok(state.window.end > 60e9 && Math.abs(state.window.end - state.window.begin - length) < 1);
+});
+
+test('any move by hand pauses; what comes then is counted as new', () => {
+  const state = stateOf('live');
+  state.follow();
+  state.clock.told(60e9, 0, 0);
+  state.advance(0);
+  state.show({ begin: 10e9, end: 20e9 }, 0);
+  assert.equal(state.following, false);
+  assert.equal(state.eventsSeen, 100);
+  state.run!.totals.events = 1304;
+  assert.equal(state.events - state.eventsSeen, 1204);
+});
+
+test('only a live run can be followed, and following ends with it where one looked last', () => {
+  const finished = stateOf('finished');
+  finished.follow();
+  assert.equal(finished.following, false);
+  const state = stateOf('live');
+  state.follow();
+  state.clock.told(60e9, 0, 0);
+  state.advance(0);
+  const { begin } = state.window;
+  state.run!.state = 'finished';
+  state.ended();
+  assert.equal(state.following, false);
+  assert.ok(Math.abs(state.window.begin - begin) < 1e9);
+});
+
+test('Backspace goes back, 0 shows all', () => {
+  const state = stateOf('finished');
+  state.window = state.allWindow();
+  const all = state.window;
+  state.show({ begin: 10e9, end: 20e9 }, 1000);
+  state.back();
+  assert.deepEqual(state.window, all);
+  state.show({ begin: 10e9, end: 20e9 }, 5000);
+  state.showAll(9000);
+  assert.deepEqual(state.window, all);
+  assert.equal(state.viewState().range, null);
+});
+
+test('what is hidden is told as shades', () => {
+  const state = stateOf('finished');
+  state.hidden.add('kind.hit');
+  assert.deepEqual(state.hiddenShades(), [2]);
+  state.hidden.add('cause.user_to');
+  assert.deepEqual(state.hiddenShades(), [2, 3]);
+});
+
+test('a view that was left is found again', () => {
+  const state = stateOf('finished');
+  state.show({ begin: 10e9, end: 20e9 }, 0);
+  state.hidden.add('kind.hit');
+  state.pinned = ['p1.1'];
+  const other = stateOf('finished');
+  other.take(state.viewState());
+  assert.deepEqual(other.viewState(), state.viewState());
+});
