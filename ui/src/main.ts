@@ -126,6 +126,7 @@ timeline.filter.value = state.filter;
 viewer.applyTheme();
 state.tell('tab');
 await viewer.feed.open(asked.run);
+countSoon();
 if (asked.find !== '') void viewer.find(asked.find);
 if (asked.event) {
   const tab = state.tab;

@@ -7,6 +7,7 @@ import type { State } from '../model/state.ts';
 import { lengthOf } from '../model/time_window.ts';
 import type { TimeWindow } from '../model/time_window.ts';
 import { Refused, api } from './client.ts';
+import { Knowledge } from './knowledge.ts';
 import { pictureEnd } from './picture.ts';
 import type { Picture } from './picture.ts';
 import type { Run } from './types.ts';
@@ -34,12 +35,12 @@ export class Feed {
   private retryTimer = 0;
   private wanted: string | null = null;
   private overviewAskedMs = -Infinity;
-  private askingDefinitions = false;
-  private toldJudgement = -1;
+  private readonly knowledge: Knowledge;
 
   constructor(state: State, surface: () => Surface) {
     this.state = state;
     this.surface = surface;
+    this.knowledge = new Knowledge(state);
     document.addEventListener('visibilitychange', () => this.wake());
   }
 
@@ -166,8 +167,8 @@ export class Feed {
     if (shades) state.tell('look');
     state.tell('run');
     if (!state.chosen && !state.following && moved) this.showAllOf();
-    void this.askDefinitions();
-    this.judge(run.judgement);
+    void this.knowledge.askDefinitions();
+    this.knowledge.judge(run.judgement);
     // What one looks at comes first, the rest of the run after it.
     if (state.picture && (tracks || moved)) void this.askOverview();
   }
@@ -186,39 +187,11 @@ export class Feed {
 
   private restarted(): void {
     const { state } = this;
-    state.definitions.clear();
     state.picture = null;
     state.overview = null;
     state.clock.reset();
     state.restartedMs = Date.now();
-    this.toldJudgement = -1;
-  }
-
-  private judge(judgement: number): void {
-    if (judgement === this.toldJudgement || !this.state.run) return;
-    this.toldJudgement = judgement;
-    this.state.tell('judgement');
-    void api.findings(this.state.run.id).then(
-      (findings) => {
-        this.state.findings = findings;
-        this.state.tell('findings');
-      },
-      () => (this.toldJudgement = -1),
-    );
-  }
-
-  private async askDefinitions(): Promise<void> {
-    const { run, definitions } = this.state;
-    if (!run || this.askingDefinitions) return;
-    this.askingDefinitions = true;
-    try {
-      definitions.add(await api.definitions(run.id, definitions.known()));
-      this.state.tell('definitions');
-    } catch {
-      // The next refresh of the run asks again.
-    } finally {
-      this.askingDefinitions = false;
-    }
+    this.knowledge.forget();
   }
 
   /** The search or what is hidden changed: overview too. */
@@ -301,7 +274,7 @@ export class Feed {
     state.picture = picture;
     if (!state.overview) void this.askOverview();
     if (picture.definitions > (state.run?.definitions ?? 0)) void this.refreshRun();
-    this.judge(picture.judgement);
+    this.knowledge.judge(picture.judgement);
     state.tell('picture');
   }
 

@@ -1,0 +1,47 @@
+// What events mean: definitions, asked for when there are new ones, and findings, when the rules have judged anew.
+
+import type { State } from '../model/state.ts';
+import { api } from './client.ts';
+
+export class Knowledge {
+  private readonly state: State;
+  private asking = false;
+  private judgement = -1;
+
+  constructor(state: State) {
+    this.state = state;
+  }
+
+  /** After a restart of the collector numbers may stand for something else. */
+  forget(): void {
+    this.state.definitions.clear();
+    this.judgement = -1;
+  }
+
+  async askDefinitions(): Promise<void> {
+    const { run, definitions } = this.state;
+    if (!run || this.asking) return;
+    this.asking = true;
+    try {
+      definitions.add(await api.definitions(run.id, definitions.known()));
+      this.state.tell('definitions');
+    } catch {
+      // The next refresh of the run asks again.
+    } finally {
+      this.asking = false;
+    }
+  }
+
+  judge(judgement: number): void {
+    if (judgement === this.judgement || !this.state.run) return;
+    this.judgement = judgement;
+    this.state.tell('judgement');
+    void api.findings(this.state.run.id).then(
+      (findings) => {
+        this.state.findings = findings;
+        this.state.tell('findings');
+      },
+      () => (this.judgement = -1),
+    );
+  }
+}
