@@ -29,11 +29,6 @@ export function curveOf(counter: PictureCounter, scale: ColumnScale, width: numb
   return shares;
 }
 
-/** Mixes a colour into a pixel, as `alpha` says. */
-function mix(data: Uint8ClampedArray, at: number, colour: readonly number[], alpha: number): void {
-  for (let i = 0; i < 3; i += 1) data[at + i] += (colour[i] - data[at + i]) * alpha;
-}
-
 /** Of "#rgb" or "#rrggbb": style sheets are shortened when they are built. */
 export function rgbOf(css: string): number[] {
   const long = css.match(/^#(..)(..)(..)$/);
@@ -42,15 +37,26 @@ export function rgbOf(css: string): number[] {
   return short ? short.slice(1).map((part) => parseInt(part + part, 16)) : [128, 128, 128];
 }
 
+function word(colour: readonly number[], over: readonly number[], alpha: number): number {
+  const [r, g, b] = colour.map((value, i) => Math.round(over[i] + (value - over[i]) * alpha));
+  return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+}
+
 interface Paper {
-  image: ImageData;
+  words: Uint32Array;
+  width: number;
   base: number;
   room: number;
 }
 
-function drawCurve(paper: Paper, shares: Float32Array, colour: number[], area: number, line: number): void {
-  const { image, base, room } = paper;
-  const { data, width } = image;
+function drawArea({ words, width, base, room }: Paper, shares: Float32Array, colour: number): void {
+  for (let x = 0; x < width; x += 1) {
+    if (shares[x] <= 0) continue;
+    for (let y = Math.round(base - shares[x] * room); y <= base; y += 1) words[y * width + x] = colour;
+  }
+}
+
+function drawLine({ words, width, base, room }: Paper, shares: Float32Array, colour: number): void {
   let last = -1;
   for (let x = 0; x < width; x += 1) {
     if (shares[x] < 0) {
@@ -58,11 +64,10 @@ function drawCurve(paper: Paper, shares: Float32Array, colour: number[], area: n
       continue;
     }
     const y = Math.round(base - shares[x] * room);
-    for (let under = y + 1; under <= base; under += 1) mix(data, (under * width + x) * 4, colour, area);
     // A step is drawn upright, so that the curve holds together.
     const from = last < 0 ? y : Math.min(y, last);
     const to = last < 0 ? y : Math.max(y, last);
-    for (let at = from; at <= to; at += 1) mix(data, (at * width + x) * 4, colour, line);
+    for (let at = from; at <= to; at += 1) words[at * width + x] = colour;
     last = y;
   }
 }
@@ -81,14 +86,15 @@ export function drawCounters(surface: Surface, state: State, ink: Ink): string {
 function drawAll(surface: Surface, state: State, picture: Picture, known: PictureCounter[], ink: Ink): void {
   const { width, height } = surface.canvas;
   const image = new ImageData(width, height);
-  const back = rgbOf(ink.back);
-  const word = ((255 << 24) | (back[2] << 16) | (back[1] << 8) | back[0]) >>> 0;
-  new Uint32Array(image.data.buffer).fill(word);
-  const paper = { image, base: height - 2, room: height - 2 - Math.round(6 * surface.ratio) };
+  const words = new Uint32Array(image.data.buffer);
+  const [back, colour] = [rgbOf(ink.back), rgbOf(ink.accent)];
+  words.fill(word(back, back, 1));
+  const paper = { words, width, base: height - 2, room: height - 2 - Math.round(6 * surface.ratio) };
   const top = Math.max(...known.map((counter) => counter.top));
   const scale = columnScale(picture, state.window, width);
-  const colour = rgbOf(ink.accent);
-  const alone = known.length === 1;
-  for (const counter of known) drawCurve(paper, curveOf(counter, scale, width, top), colour, alone ? 0.15 : 0.05, alone ? 1 : 0.6);
+  const curves = known.map((counter) => curveOf(counter, scale, width, top));
+  if (curves.length === 1) drawArea(paper, curves[0], word(colour, back, 0.15));
+  // Many curves lie over each other: the paler each, the better all are seen.
+  for (const curve of curves) drawLine(paper, curve, word(colour, back, curves.length === 1 ? 1 : 0.6));
   surface.context.putImageData(image, 0, 0);
 }
