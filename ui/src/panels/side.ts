@@ -77,6 +77,8 @@ export class Side {
     const panel = this.panels.find((one) => one.tab === this.state.tab) ?? this.panels[0];
     this.label();
     this.element.classList.remove('folded');
+    // On a narrow screen the tabs are a row that scrolls.
+    this.tabs.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
     this.body.setAttribute('aria-label', panel.title);
     if (this.body.firstElementChild !== panel.element) {
       this.body.replaceChildren(panel.element);
