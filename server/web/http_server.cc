@@ -9,6 +9,7 @@
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
 #include <set>
 #include <system_error>
@@ -98,7 +99,16 @@ class Connection {
                   .path = target.substr(0, mark),
                   .query = mark < target.size() ? target.substr(mark + 1) : std::string(),
                   .host = std::string(request[http::field::host])};
-    return send(shared_.handler(asked), is_head, request.version(), request.keep_alive());
+    return send(handle(asked), is_head, request.version(), request.keep_alive());
+  }
+
+  // What libraries throw (no memory is left for a huge answer) costs the answer, not the recording beside us.
+  Response handle(const Request& asked) {
+    try {
+      return shared_.handler(asked);
+    } catch (const std::exception& error) {
+      return {.status = 500, .type = "text/plain; charset=utf-8", .body = std::string(error.what()) + "\n"};
+    }
   }
 
   bool refuse(int status, const char* why) {

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <latch>
+#include <new>
 #include <thread>
 
 #include "absl/strings/match.h"
@@ -137,6 +138,15 @@ TEST_F(HttpServerTest, OneConnectionTooManyLearnsWhy) {
   EXPECT_EQ(first.say(ask).hear(12), "HTTP/1.1 200");
   EXPECT_EQ(second.say(ask).hear(12), "HTTP/1.1 200");
   EXPECT_THAT(answer(ask), StartsWith("HTTP/1.1 503"));
+}
+
+TEST_F(HttpServerTest, WhatAHandlerThrowsCostsItsAnswerOnly) {
+  start({}, [](const Request& request) {
+    if (request.path == "/huge") throw std::bad_alloc();
+    return Response{.status = 200, .type = "x", .body = "well"};
+  });
+  EXPECT_THAT(answer("GET /huge HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"), StartsWith("HTTP/1.1 500"));
+  EXPECT_THAT(answer("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"), HasSubstr("well"));
 }
 
 TEST_F(HttpServerTest, StoppingWaitsForNoPeer) {

@@ -69,7 +69,9 @@ Answer one(const RunSource& source, const Snapshot& snapshot, const std::string&
   Json lines = Json::array(), casts = Json::object();
   for (const auto& [number, text] : file.lines)
     lines.push_back({{"line", number}, {"text", report::shown_source(text)}});
-  for (const auto& [number, of] : lines_of(run)[name])
+  const std::map<std::string, OfFile> of_files = lines_of(run);
+  const auto of_file = of_files.find(name);
+  for (const auto& [number, of] : of_file == of_files.end() ? OfFile() : of_file->second)
     casts[std::to_string(number)] = {
         {"casts", of.counts.casts}, {"hits", of.counts.hits}, {"cpu_ns", of.counts.cpu_ns}, {"sites", of.sites}};
   return json_answer({{"file", name},

@@ -118,8 +118,8 @@ def test_every_kept_event_is_in_the_timeline(castscope, view, recorded):
     sums = viewer.json(f"runs/run/summary?from=0&to={run['newest'] + 1}")
     counts = {kind["kind"]: kind["count"] for kind in sums["kinds"]}
     casts = sum(counts.get(kind, 0) for kind in ("down", "up", "same"))
-    assert casts == sum(event["kind"] == "cast" for event in events) > 0
-    assert counts.get("hit", 0) == sum(event["kind"] == "hit" for event in events)
+    assert casts == sum(event["event"] == "cast" for event in events) > 0
+    assert counts.get("hit", 0) == sum(event["event"] == "hit" for event in events)
 
 
 def test_a_picture_and_the_event_in_it(view, recorded):
@@ -267,10 +267,12 @@ def test_what_is_no_run_is_refused_as_report_does(castscope, content, sentence):
 
 def test_a_run_file_cut_short_is_shown_as_far_as_it_goes(castscope, view, recorded):
     whole = (castscope.folder / "run.castscope").read_bytes()
-    (castscope.folder / "cut.castscope").write_bytes(whole[: len(whole) * 9 // 10])
-    report = castscope("report", "cut.castscope")
-    if not report.stdout:
-        pytest.skip("nothing of it can be read")
+    for missing in range(1, len(whole) // 4096):  # pages: until one is lost that matters, and not all with it
+        (castscope.folder / "cut.castscope").write_bytes(whole[:-4096 * missing])
+        report = castscope("report", "cut.castscope")
+        if report.returncode == 3 and report.stdout:
+            break
+    assert report.returncode == 3 and report.stdout
     viewer = view("cut.castscope")
     assert "cut short" in viewer.loaded("cut")["damage"]
     status, _, err = ended(viewer)
