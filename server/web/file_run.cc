@@ -91,7 +91,7 @@ void FileRun::read() {
       return stopping_ ? absl::CancelledError("nobody looks any more") : absl::OkStatus();
     });
   } else {
-    status = data.status();
+    status = absl::DataLossError(data.status().message());  // whatever is wrong is no fault of who asks
   }
   loaded_ = 1;
   const std::lock_guard lock(mutex_);
