@@ -218,7 +218,7 @@ def test_what_cannot_be_read_is_neither_deleted_nor_recovered_as_nothing(castsco
 def test_of_what_can_be_read_in_part_the_rest_stays(castscope, python):
     directory = left_by_a_dead_recorder(castscope, python)
     [segment] = directory.glob("*.lanes")
-    other = directory / "1-0.lanes"
+    other = segment.with_name(segment.name.replace("-0.", "-1."))
     other.write_bytes(segment.read_bytes())
     of_another_format(other)
     done = castscope("recover", "-o", "rescued", directory)
