@@ -62,6 +62,11 @@ std::shared_ptr<const timeline::Timeline> FileRun::timeline() {
 
 double FileRun::loaded() const { return loaded_; }
 
+std::string FileRun::unread_events() const {
+  const std::lock_guard lock(mutex_);
+  return std::string(events_.message());
+}
+
 bool FileRun::sources_here() const {
   const std::lock_guard lock(mutex_);
   return snapshot_ != nullptr && !options_.this_host.empty() && snapshot_->data().start.host == options_.this_host;
@@ -75,7 +80,7 @@ void FileRun::begin_reading() {
 }
 
 void FileRun::read() {
-  absl::Status status;
+  absl::Status status, events;
   if (auto data = store::read_as_it_is(file()); data.ok()) {
     auto snapshot = std::make_shared<const Snapshot>(*std::move(data), options_.settings, 1);
     std::shared_ptr<timeline::Timeline> timeline;
@@ -85,8 +90,7 @@ void FileRun::read() {
       timeline = timeline_;
     }
     read_.notify_all();
-    // What cannot be read of the events is told by the run's damage.
-    (void)timeline::load(file(), snapshot->data(), *timeline, [this](double share) {
+    events = timeline::load(file(), snapshot->data(), *timeline, [this](double share) {
       loaded_ = share;
       return stopping_ ? absl::CancelledError("nobody looks any more") : absl::OkStatus();
     });
@@ -96,6 +100,7 @@ void FileRun::read() {
   loaded_ = 1;
   const std::lock_guard lock(mutex_);
   failed_ = status;
+  events_ = events;
   over_ = true;
   read_.notify_all();
 }

@@ -27,6 +27,7 @@ class FileRun final : public RunSource {
   absl::StatusOr<SnapshotPtr> snapshot() override;
   std::shared_ptr<const timeline::Timeline> timeline() override;
   double loaded() const override;
+  std::string unread_events() const override;
   bool sources_here() const override;
   const rules::Settings& settings() const override { return options_.settings; }
   std::shared_ptr<RunSource> unloaded() const override { return std::make_shared<FileRun>(id(), file(), options_); }
@@ -40,7 +41,7 @@ class FileRun final : public RunSource {
   mutable std::mutex mutex_;
   std::condition_variable read_;
   bool begun_ = false, over_ = false;
-  absl::Status failed_;
+  absl::Status failed_, events_;  // of reading the run, and its events
   SnapshotPtr snapshot_;
   std::shared_ptr<timeline::Timeline> timeline_;
   std::atomic<double> loaded_ = 0;

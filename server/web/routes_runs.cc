@@ -124,7 +124,7 @@ Answer one(Call& call) {
                {"end_ns", run.end ? Json(since_begin(run, run.end->end_ns)) : Json()},
                {"exit_status", model.exit ? Json(*model.exit) : Json()},
                {"complete", model.complete},
-               {"damage", run.damage ? Json(run.damage->sentence) : Json()},
+               {"damage", run.damage ? Json(run.damage->sentence) : text_or_null(call.run->unread_events())},
                {"notices", model.notices},
                {"totals", totals_of(model, progress.events)},
                {"processes", processes_of(run)},

@@ -233,6 +233,18 @@ TEST_F(RoutesTest, AFileThatIsNoRunSaysSo) {
   EXPECT_THAT(trouble("runs/run", "", 500), HasSubstr("this is not a castscope run file"));
 }
 
+TEST_F(RoutesTest, EventsThatCannotBeReadAreTold) {
+  record();
+  auto database = store::Database::open(path(), SQLITE_OPEN_READWRITE);
+  ASSERT_TRUE(database.ok() && database->exec("UPDATE event_blocks SET data = x'63'").ok());
+  ASSERT_TRUE(database->close().ok());
+  show();
+  const Json run = loaded();
+  EXPECT_FALSE(run["damage"].is_null());
+  EXPECT_EQ(run["totals"]["casts"], 4);
+  EXPECT_TRUE(run["tracks"].empty());
+}
+
 TEST_F(RoutesTest, ARunWithoutAnEndIsLost) {
   auto store = create();
   store::TestRun run(*store);

@@ -47,7 +47,8 @@ class RunSource {
   virtual absl::StatusOr<SnapshotPtr> snapshot() = 0;
   // Held for as long as something is asked of it.
   virtual std::shared_ptr<const timeline::Timeline> timeline() = 0;
-  virtual double loaded() const { return 1; }  // share of the events that were read, 0 … 1
+  virtual double loaded() const { return 1; }               // share of the events that were read, 0 … 1
+  virtual std::string unread_events() const { return ""; }  // a sentence, when not all kept events could be read
   // May the job's source files be read from this machine's disk?
   virtual bool sources_here() const { return false; }
 
