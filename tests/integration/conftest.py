@@ -7,6 +7,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from program import Castscope  # noqa: E402
+from viewer import recorded, view  # noqa: E402, F401
 
 # A shell starts what it runs in the background with SIGINT ignored, nohup with SIGHUP; the jobs here would inherit it.
 for ignored in (signal.SIGINT, signal.SIGHUP):

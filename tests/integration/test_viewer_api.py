@@ -1,81 +1,18 @@
 """The viewer's API on a finished run, and on a training that goes on: what it tells is what the report tells."""
 
-import http.client
 import json
 import re
 import signal
 import socket
 import struct
 import subprocess
-import time
 import urllib.parse
 
 import pytest
 from gated import TRAIN
 from program import clean_environment
+from viewer import ENDLESS, PATIENCE_S, Viewer, live_url
 from work import CASTS, HITS, WORK
-
-ENDLESS = WORK + "import select\nwhile not select.select([sys.stdin], [], [], 0)[0]: work(1)\nprint('done')\nsys.exit(7)\n"
-PATIENCE_S = 60
-
-
-class Viewer:
-    """One that serves at an address, as a browser sees it."""
-
-    def __init__(self, url):
-        parts = urllib.parse.urlsplit(url)
-        self.url, self.port, self.base = url, parts.port, parts.path
-
-    def ask(self, path="", method="GET", headers=None, base=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
-        connection.request(method, (self.base if base is None else base) + path, headers=headers or {})
-        response = connection.getresponse()
-        body = response.read()
-        connection.close()
-        return response, body
-
-    def json(self, path, status=200):
-        response, body = self.ask("api/v1/" + path)
-        assert response.status == status, body
-        return json.loads(body)
-
-    def until(self, path, holds):
-        deadline = time.monotonic() + PATIENCE_S
-        while not holds(told := self.json(path)):
-            assert time.monotonic() < deadline, told
-        return told
-
-    def loaded(self, run="run"):
-        return self.until(f"runs/{run}", lambda told: told["state"] != "loading")
-
-    def socket(self):
-        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)
-
-
-@pytest.fixture
-def view(castscope):
-    """Starts `castscope view`; whatever is left of it is ended."""
-    started = []
-
-    def start(*arguments):
-        process = subprocess.Popen([castscope.program, "view", "--no-browser", *arguments], cwd=castscope.folder,
-                                   env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        started.append(process)
-        viewer = Viewer(process.stdout.readline().decode().strip())
-        viewer.process = process
-        return viewer
-
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
-
-
-@pytest.fixture
-def recorded(castscope, python):
-    (castscope.folder / "train.py").write_text(TRAIN)
-    assert castscope.run(python, "train.py").returncode == 0
-    return castscope.report()
 
 
 def ended(viewer, how=signal.SIGINT):
@@ -285,15 +222,6 @@ def test_wrong_usage(castscope):
     (castscope.folder / "empty").mkdir()
     done = castscope("view", "empty")
     assert done.returncode == 3 and b"no run file" in done.stderr
-
-
-def live_url(stderr):
-    told = b""
-    while b"can be watched at " not in told or not told.endswith(b"\n"):
-        read = stderr.read1()
-        assert read, told
-        told += read
-    return Viewer(re.search(rb"can be watched at (\S+)", told)[1].decode())
 
 
 def test_a_training_is_seen_as_it_goes_on(castscope, python):

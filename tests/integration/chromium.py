@@ -1,0 +1,47 @@
+"""A real Chromium that looks at the viewer."""
+
+import os
+import shutil
+import time
+
+from playwright.sync_api import sync_playwright
+
+PROGRAM = os.environ.get("CASTSCOPE_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+# Nothing but the page itself: no GPU, no calls home.
+OPTIONS = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+           "--disable-component-update", "--disable-sync", "--no-sandbox"]
+
+
+PATIENCE_S = 60
+
+
+def until(page, expression, argument=None):
+    """Waits for what a function of the page's says. (Playwright's own way is forbidden by the page's policy.)"""
+    deadline = time.monotonic() + PATIENCE_S
+    while not (told := page.evaluate(expression, argument)):
+        assert time.monotonic() < deadline, f"never true: {expression}"
+        page.wait_for_timeout(30)
+    return told
+
+
+class Chromium:
+    """Pages are opened by it, and what they complain of is remembered: a page that works complains of nothing."""
+
+    def __init__(self, playwright):
+        self.browser = playwright.chromium.launch(executable_path=PROGRAM, args=OPTIONS)
+        self.complaints = []
+
+    def open(self, url, width=1280, height=800, scheme="light", ready=True):
+        page = self.browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+        page.set_default_timeout(PATIENCE_S * 1000)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
+        page.goto(url)
+        if ready:
+            page.wait_for_selector("section.timeline canvas.lanes")
+            until(page, "() => document.querySelector('.header .facts b') !== null")
+        return page
+
+
+def started():
+    return sync_playwright()

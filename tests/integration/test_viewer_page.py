@@ -1,0 +1,233 @@
+"""The viewer's page in a real Chromium: what somebody sees who watches a training, and looks at a finished run."""
+
+import re
+import signal
+import subprocess
+
+import pytest
+
+pytest.importorskip("playwright")
+import chromium  # noqa: E402
+from chromium import until  # noqa: E402
+from gated import FINDS, TRAIN, line_of  # noqa: E402
+from program import clean_environment  # noqa: E402
+from viewer import ENDLESS, live_url  # noqa: E402
+
+pytestmark = pytest.mark.skipif(chromium.PROGRAM is None, reason="there is no Chromium")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium.started() as playwright:
+        browser = chromium.Chromium(playwright)
+        yield browser
+        browser.browser.close()
+
+
+@pytest.fixture
+def look(browser):
+    """Opens pages; whatever they complained of fails the test."""
+    browser.complaints.clear()
+    pages = []
+
+    def open_page(url, **options):
+        pages.append(browser.open(url, **options))
+        return pages[-1]
+
+    yield open_page
+    for page in pages:
+        page.close()
+    assert browser.complaints == []
+
+
+def facts(page):
+    """The numbers at the top, by their words."""
+    told = page.locator(".header .facts").inner_text()
+    return {words: int(number.replace(",", "")) for number, words in re.findall(r"([\d,]+)\s+(casts|from the cache|steps?)", told)}
+
+
+def coloured(page):
+    """How many different colours the lanes show: an empty timeline has few."""
+    return page.evaluate("""() => {
+        const canvas = document.querySelector('canvas.lanes');
+        const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+        const seen = new Set();
+        for (let i = 0; i < data.length; i += 4) seen.add(data[i] << 16 | data[i + 1] << 8 | data[i + 2]);
+        return seen.size;
+    }""")
+
+
+def window_of(page):
+    """The stretch that is shown, from the address: (begin, end) in ns, None for all."""
+    page.wait_for_timeout(400)  # the address follows a quarter of a second behind
+    found = re.search(r"[#&]t=(-?\d+)(?:~|%7E)(-?\d+)", page.url)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def tab(page, title):
+    page.get_by_role("tab", name=re.compile(title, re.IGNORECASE)).click()
+    return page.get_by_role("tabpanel")
+
+
+def test_a_finished_run_shows_its_numbers_and_its_finding(look, view, recorded):
+    page = look(view("run.castscope").url)
+    until(page, "() => document.querySelector('.header .state').textContent.includes('finished')")
+    assert facts(page)["casts"] == recorded["totals"]["casts"]
+    finding = recorded["findings"][0]
+    panel = tab(page, "findings")
+    panel.get_by_text(finding["title"]).wait_for()
+    assert finding["fix"] in panel.inner_text()
+    assert f"train.py:{line_of(TRAIN)}" in panel.inner_text()
+    page.wait_for_timeout(200)
+    assert coloured(page) > 5
+
+
+def test_a_finding_leads_to_its_place_in_time_and_in_the_source(look, view, recorded):
+    page = look(view("run.castscope").url)
+    panel = tab(page, "findings")
+    panel.get_by_role("button", name="Show in timeline").first.click()
+    until(page, "() => location.hash.includes('t=')")
+    begin, end = window_of(page)
+    assert 0 <= end - begin < recorded["run"]["seconds"] * 1e9
+    tab(page, "findings").get_by_role("button", name=re.compile(r"train\.py:\d+")).first.click()
+    source = page.get_by_role("tabpanel")
+    source.get_by_text(FINDS).first.wait_for()
+
+
+def test_zoom_pan_and_back(look, view, recorded):
+    page = look(view("run.castscope").url)
+    page.locator("canvas.lanes").hover()
+    page.keyboard.press("w")
+    until(page, "() => location.hash.includes('t=')")
+    nearer = window_of(page)
+    page.keyboard.press("d")
+    later = window_of(page)
+    assert later[0] > nearer[0]
+    assert later[1] - later[0] == pytest.approx(nearer[1] - nearer[0], rel=0.02)
+    page.keyboard.press("Backspace")
+    page.keyboard.press("0")
+    until(page, "() => !location.hash.includes('t=')")
+
+
+def test_a_link_opens_the_same_place(look, view, recorded):
+    viewer = view("run.castscope")
+    page = look(viewer.url)
+    page.locator("canvas.lanes").hover()
+    for _ in range(3):
+        page.keyboard.press("w")
+    page.keyboard.press("c")
+    window = window_of(page)
+    other = look(page.url)
+    until(other, "() => document.querySelector('.header .facts b') !== null")
+    assert window_of(other) == window
+    assert "by=dtype" in other.url
+
+
+def test_hiding_a_kind_takes_it_away(look, view, recorded):
+    page = look(view("run.castscope").url)
+    legend = page.get_by_role("toolbar", name=re.compile("Legend"))
+    button = legend.get_by_role("button").first
+    button.wait_for()
+    before = coloured(page)
+    for entry in legend.get_by_role("button").all():
+        entry.click()
+    page.wait_for_timeout(500)
+    assert legend.get_by_role("button", pressed=True).count() == 0
+    assert coloured(page) < before
+
+
+def test_searching_counts_what_it_finds(look, view, recorded):
+    page = look(view("run.castscope").url)
+    page.keyboard.press("/")
+    page.keyboard.type("linear")
+    until(page, "() => /\\d/.test(document.querySelector('.search output').textContent)")
+    count = int(page.locator(".search output").inner_text().replace(",", ""))
+    linear = sum(site["casts"] + site["cache_hits"] for site in recorded["sites"] if "linear" in site["operator"])
+    assert count == linear
+    page.keyboard.press("Enter")
+    panel = tab(page, "detail")
+    panel.get_by_text("linear").first.wait_for()
+
+
+def test_an_area_is_summed_up(look, view, recorded):
+    page = look(view("run.castscope").url)
+    box = page.locator("canvas.lanes").bounding_box()
+    page.mouse.move(box["x"] + 5, box["y"] + 5)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] - 5, box["y"] + min(box["height"], 160) - 5, steps=5)
+    page.mouse.up()
+    panel = tab(page, "selection")
+    panel.get_by_role("table").first.wait_for()
+    assert "linear" in panel.inner_text()
+
+
+def test_everything_is_reached_by_keyboard(look, view, recorded):
+    page = look(view("run.castscope").url)
+    page.keyboard.press("?")
+    page.get_by_role("dialog").get_by_text("follow the run live").wait_for()
+    page.keyboard.press("Escape")
+    assert page.get_by_role("dialog").count() == 0
+    page.keyboard.press("l")
+    page.get_by_role("tabpanel").get_by_role("row").nth(1).wait_for()
+
+
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1024, 768), (390, 844)])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_sticks_out_of_the_page(look, view, recorded, width, height, scheme):
+    page = look(view("run.castscope").url, width=width, height=height, scheme=scheme)
+    for title in ("findings", "sites", "source", "modules", "charts"):
+        tab(page, title)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    lightness = sum(int(part) for part in re.findall(r"\d+", background)[:3])
+    assert (lightness > 382) == (scheme == "light")
+
+
+def test_a_training_is_watched(look, castscope, python):
+    command = [castscope.program, "run", "--live", "-o", "run", "--", python, "-c", ENDLESS]
+    with subprocess.Popen(command, cwd=castscope.folder, env=clean_environment(), stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as job:
+        page = look(live_url(job.stderr).url)
+        until(page, "() => /live/.test(document.querySelector('.header .state').textContent)")
+        until(page, "() => document.querySelector('.header .facts b').textContent !== '0'")
+        first = facts(page)["casts"]
+        until(page, "seen => +document.querySelector('.header .facts b').textContent.replaceAll(',', '') > seen", first)
+        follow = page.get_by_role("button", name=re.compile("follow"))
+        assert "following" in follow.inner_text()
+        page.locator("canvas.lanes").hover()
+        page.keyboard.press("a")  # whoever looks at something is left alone
+        until(page, "() => /new/.test(document.querySelector('.follow').textContent)")
+        page.keyboard.press("f")
+        until(page, "() => /following/.test(document.querySelector('.follow').textContent)")
+        page.close()
+        out, _ = job.communicate(timeout=300)
+    assert (job.returncode, out) == (7, b"done\n")
+
+
+def test_who_is_not_answered_says_so_and_goes_on(browser, castscope, view, recorded):
+    viewer = view("--port", "0", "run.castscope")
+    page = browser.open(viewer.url)
+    viewer.process.send_signal(signal.SIGSTOP)
+    viewer.process.kill()
+    viewer.process.wait()
+    page.locator("canvas.lanes").hover()
+    for _ in range(4):
+        page.keyboard.press("w")
+    page.get_by_text("No answer since").wait_for()
+    page.close()
+    browser.complaints.clear()  # of the connection that was refused
+
+
+def test_a_run_without_casts_says_so(look, castscope, python, view):
+    (castscope.folder / "train.py").write_text("import torch\ntorch.ones(2)\n")
+    assert castscope.run(python, "train.py").returncode == 0
+    page = look(view("run.castscope").url)
+    page.get_by_text("This run has no events").wait_for()
+    page.get_by_text("Did the job use torch.autocast?").wait_for()
+
+
+def test_a_deleted_run_says_so(look, castscope, view, recorded):
+    page = look(view("run.castscope").url)
+    until(page, "() => document.querySelector('.header .state').textContent.includes('finished')")
+    (castscope.folder / "run.castscope").unlink()
+    page.get_by_text("The run file is gone").wait_for()
