@@ -98,7 +98,7 @@ int run(std::uint64_t events, bool apart, bool keep_all, const std::string& kept
                     file = kept_file.empty() ? folder.path + "/bench.castscope" : kept_file,
                     socket = "unix:" + folder.path + "/socket";
   // Children before gRPC has threads. gRPC tries again until the collector listens.
-  const pid_t job = in_child(1, [&] { return run_synthetic_job(lanes, events); });
+  const pid_t job = in_child(1, [&] { return run_synthetic_job(lanes, {.events = events}); });
   const pid_t remote_relay = apart ? in_child(1, [&] { return relay_all(lanes, socket); }) : 0;
   pin(0);
 

@@ -3,9 +3,12 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "agent/lanes/lane_writer.h"
@@ -65,28 +68,64 @@ void count(Counter& counter, const Event& event) {
 
 bool is_call(const Event& event) { return event.kind == EventKind::kCast || event.kind == EventKind::kHit; }
 
-// The stream again and again: time and steps go on from where the last round ended.
-void write_events(LaneWriter& lane, const std::vector<Counter*>& counters, std::uint64_t wanted) {
-  const std::vector<Event> stream = wire::training_stream(kStream);
-  const std::uint64_t round_time = stream.back().time;
-  const std::uint32_t round_steps = stream.back().step;
-  const std::uint64_t begin = lane.now();
-  for (std::uint64_t i = 0; i < wanted; ++i) {
-    while (lane.lane().head.load() - lane.lane().tail.load() >= lane.lane().ring_capacity) sched_yield();
-    const auto round = static_cast<std::uint32_t>(i / stream.size());
-    Event event = stream[i % stream.size()];
-    event.time += begin + round * round_time;
-    event.step += round * round_steps;
-    event.region += round * round_steps;
-    if (is_call(event)) count(*counters[event.site], event);
-    *lane.begin_event() = event;
-    lane.publish();
+// One thread writes all lanes in turn. Each goes through the stream again and again: time, steps and regions go on from
+// where the last round ended.
+class Lanes {
+ public:
+  Lanes(SegmentWriter& segment, std::uint32_t lanes) : begin_(segment.now()), stream_(wire::training_stream(kStream)) {
+    for (std::uint32_t i = 0; i < lanes; ++i) {
+      One& one = lanes_.emplace_back();
+      one.writer = LaneWriter(segment, *segment.acquire_lane(static_cast<std::uint32_t>(getpid()) + i));
+      for (std::uint32_t site = 1; site <= kSites; ++site) {
+        one.counters.push_back(segment.new_counter(&one.writer.lane(), site));
+      }
+    }
+  }
+
+  void write_next(bool as_written) {
+    const std::size_t number = written_++ % lanes_.size();
+    One& one = lanes_[number];
+    while (one.writer.lane().head.load() - one.writer.lane().tail.load() >= one.writer.lane().ring_capacity)
+      sched_yield();
+    const auto round = static_cast<std::uint32_t>(one.next / stream_.size());
+    Event event = stream_[one.next++ % stream_.size()];
+    // The steps are those of one thread; what another does at a step's end is one more hit.
+    if (event.kind == EventKind::kStep && number != 0) event.kind = EventKind::kHit, event.site = 1, event.flags = 0;
+    event.time = as_written ? one.writer.now() : event.time + begin_ + round * stream_.back().time;
+    event.step += round * stream_.back().step;
+    event.region += round * stream_.back().step + static_cast<std::uint32_t>(number << 24);
+    if (is_call(event)) count(*one.counters[event.site - 1], event);
+    *one.writer.begin_event() = event;
+    one.writer.publish();
+  }
+
+ private:
+  struct One {
+    LaneWriter writer;
+    std::vector<Counter*> counters;
+    std::size_t next = 0;
+  };
+  const std::uint64_t begin_;
+  const std::vector<Event> stream_;
+  std::vector<One> lanes_;
+  std::uint64_t written_ = 0;
+};
+
+void write_in_time(Lanes& lanes, const SyntheticJob& job) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  const auto all = static_cast<std::uint64_t>(static_cast<double>(job.per_second) * job.seconds);
+  for (std::uint64_t written = 0; written < all;) {
+    const double elapsed = std::chrono::duration<double>(Clock::now() - begin).count();
+    const auto due = std::min(static_cast<std::uint64_t>(elapsed * static_cast<double>(job.per_second)), all);
+    for (; written < due; ++written) lanes.write_next(true);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // a job, too, comes in bursts
   }
 }
 
 }  // namespace
 
-int run_synthetic_job(const std::string& run_directory, std::uint64_t events) {
+int run_synthetic_job(const std::string& run_directory, const SyntheticJob& job) {
   std::string error;
   SegmentWriter* segment = SegmentWriter::create({.directory = run_directory}, &error);
   if (segment == nullptr) {
@@ -94,10 +133,9 @@ int run_synthetic_job(const std::string& run_directory, std::uint64_t events) {
     return 1;
   }
   Definitions(*segment).write();
-  LaneWriter lane(*segment, *segment->acquire_lane(static_cast<std::uint32_t>(getpid())));
-  std::vector<Counter*> counters(kSites + 1);
-  for (std::uint32_t i = 1; i <= kSites; ++i) counters[i] = segment->new_counter(&lane.lane(), i);
-  write_events(lane, counters, events);
+  Lanes lanes(*segment, job.lanes);
+  for (std::uint64_t i = 0; i < job.events; ++i) lanes.write_next(job.as_written);
+  if (job.per_second > 0) write_in_time(lanes, job);
   segment->mark_end(EndMark::kExited, 1);
   return 0;
 }

@@ -1,5 +1,5 @@
 // A stand-in for a traced process, for measuring what comes after it: a segment with definitions, counters and the
-// events of a training loop, written as fast as the reader makes room. It never drops.
+// events of a training loop. It never drops.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,16 @@
 
 namespace castscope::bench {
 
+struct SyntheticJob {
+  std::uint64_t events = 0;  // written as fast as the reader makes room
+  std::uint32_t lanes = 1;
+  bool as_written = false;  // times are those of writing, not those of the made-up loop
+  // After that so many events a second, for so long, as they are written.
+  std::uint64_t per_second = 0;
+  double seconds = 0;
+};
+
 // Runs in the calling process, which is the traced one as far as the segment tells. Returns its exit status.
-int run_synthetic_job(const std::string& run_directory, std::uint64_t events);
+int run_synthetic_job(const std::string& run_directory, const SyntheticJob& job);
 
 }  // namespace castscope::bench

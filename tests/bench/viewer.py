@@ -1,0 +1,232 @@
+"""The driver behind scripts/bench-ui: how the viewer's page feels while a big run goes on.
+
+A job writes EVENTS at once and then so many a second, into 64 lanes; castscope records and serves it as it serves any
+run with --live. A real Chromium without a GPU zooms and pans in it, follows it, and is opened eight times.
+"""
+
+import argparse
+import gzip
+import json
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "integration")]
+import runs  # noqa: E402
+from bench import machine  # noqa: E402
+from measure import program, say  # noqa: E402
+
+BEGIN, END = "<!-- made by scripts/bench-ui: begin -->", "<!-- made by scripts/bench-ui: end -->"
+PAGE = ROOT / "docs" / "performance.md"
+LANES = 64
+SIZE = {"width": 1600, "height": 900}
+
+
+def share(values, part):
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(part * len(ordered)))] if ordered else float("nan")
+
+
+class Job:
+    """A big run that goes on until it is stopped."""
+
+    def __init__(self, folder, events, per_second, seconds):
+        command = [str(runs.CASTSCOPE), "run", "--live", "--force", "-o", str(folder / "run"), "--",
+                   program("bench_watched_job"), str(events), str(LANES), str(per_second), str(seconds)]
+        self.process = subprocess.Popen(command, env=runs.clean_environment(), stderr=subprocess.PIPE, text=True)
+        for line in self.process.stderr:
+            if found := re.search(r"can be watched at (\S+)", line):
+                self.url = found[1]
+                break
+        deadline = time.monotonic() + 600
+        while self.run().get("events", 0) < events:
+            if time.monotonic() > deadline:
+                raise SystemExit("bench-ui: the events did not arrive in ten minutes")
+            time.sleep(0.5)
+
+    def ask(self, path):
+        with urllib.request.urlopen(self.url + "api/v1/" + path, timeout=60) as answer:
+            return answer.read()
+
+    def run(self):
+        found = json.loads(self.ask("runs"))["runs"]
+        return found[0] if found else {}
+
+    def memory_mb(self):
+        """Of castscope itself: what it holds of the run."""
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024
+
+    def stop(self):
+        self.process.terminate()
+        self.process.communicate()
+
+
+def renderer_mb():
+    """The largest process that draws a page."""
+    sizes = [0.0]
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if b"--type=renderer" in (process / "cmdline").read_bytes():
+                sizes.append(int(re.search(r"VmRSS:\s+(\d+)", (process / "status").read_text())[1]) / 1024)
+        except (OSError, TypeError):
+            continue
+    return max(sizes)
+
+
+def forget(page):
+    page.evaluate("() => { for (const name of ['frames', 'tasks', 'pictures', 'painted']) measured[name].length = 0 }")
+
+
+def first_picture_ms(page):
+    while (told := page.evaluate("() => measured.pictures.find((one) => one.painted !== undefined)?.painted")) is None:
+        page.wait_for_timeout(5)
+    return told
+
+
+def zoom_and_pan(page, seconds):
+    """As a person who looks for something: nearer, aside, farther, again and again."""
+    page.mouse.move(SIZE["width"] / 3, SIZE["height"] / 2)
+    page.keyboard.press("0")
+    forget(page)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        for key, held_ms in (("w", 1600), ("d", 500), ("a", 700), ("s", 1600)):
+            page.keyboard.down(key)
+            page.wait_for_timeout(held_ms)
+            page.keyboard.up(key)
+    return page.evaluate("() => measured")
+
+
+def follow(page, seconds):
+    if "following" not in page.locator(".follow").inner_text():
+        page.keyboard.press("f")
+    page.wait_for_timeout(1000)
+    forget(page)
+    page.wait_for_timeout(seconds * 1000)
+    return page.evaluate("() => measured")
+
+
+def server_ms(job, asked=500):
+    """A view answered, from the loopback's other end: log-uniform windows of 1,600 columns."""
+    import random
+    run = json.loads(job.ask("runs/" + job.run()["id"]))
+    generator, took = random.Random(1), []
+    whole = run["newest"] - run["begin"]
+    for _ in range(asked):
+        length = int(whole * 10 ** generator.uniform(-5, 0))
+        begin = run["begin"] + generator.randrange(max(whole - length, 1))
+        before = time.perf_counter()
+        job.ask(f"runs/{run['id']}/picture?from={begin}&to={begin + length + 1}&columns={SIZE['width']}")
+        took.append((time.perf_counter() - before) * 1e3)
+    return took
+
+
+def measure(given):
+    import chromium
+    with tempfile.TemporaryDirectory() as folder, chromium.started() as playwright:
+        say(f"bench-ui: {given.events:,} events are written")
+        before = time.monotonic()
+        job = Job(pathlib.Path(folder), given.events, given.rate, 3600)
+        found = {"events": given.events, "rate": given.rate, "arrived_s": time.monotonic() - before,
+                 "server_mb": job.memory_mb()}
+        browser = playwright.chromium.launch(executable_path=chromium.PROGRAM, args=chromium.OPTIONS)
+        context = browser.new_context(viewport=SIZE)
+        context.add_init_script(path=HERE / "viewer_page.js")
+        firsts = []
+        for number in range(given.rounds):
+            say(f"bench-ui: first picture, {number + 1} of {given.rounds}")
+            page = context.new_page()
+            page.goto(job.url)
+            firsts.append(first_picture_ms(page))
+            if number + 1 < given.rounds:
+                page.close()
+        found["first_ms"] = statistics.median(firsts)
+        say("bench-ui: zooming and panning")
+        moved = zoom_and_pan(page, given.seconds)
+        found |= {"frame_p50": share(moved["frames"], 0.5), "frame_p95": share(moved["frames"], 0.95),
+                  "frame_p99": share(moved["frames"], 0.99), "frame_max": max(moved["frames"]),
+                  "task_max": max(moved["tasks"], default=0), "tasks": len(moved["tasks"]),
+                  "view_p50": share([one["took"] for one in moved["pictures"]], 0.5),
+                  "view_p95": share([one["took"] for one in moved["pictures"]], 0.95),
+                  "view_kb_max": max(one["bytes"] for one in moved["pictures"]) / 1e3}
+        say("bench-ui: following")
+        followed = follow(page, given.seconds)
+        found |= {"paint_p50": share(followed["painted"], 0.5), "paint_p95": share(followed["painted"], 0.95),
+                  "paint_max": max(followed["painted"], default=float("nan")),
+                  "follow_frame_p95": share(followed["frames"], 0.95), "renderer_mb": renderer_mb()}
+        say("bench-ui: eight tabs")
+        tabs = [page] + [context.new_page() for _ in range(7)]
+        for tab in tabs[1:]:
+            tab.goto(job.url)
+            first_picture_ms(tab)
+        for tab in tabs:
+            forget(tab)
+        page.wait_for_timeout(5000)
+        ages = [tab.evaluate("() => measured.painted") for tab in tabs]
+        found["tabs_alive"] = sum(bool(age) for age in ages)
+        found["tabs_paint_p95"] = share([one for age in ages for one in age], 0.95)
+        for tab in tabs:
+            tab.close()
+        say("bench-ui: the server alone")
+        took = server_ms(job)
+        found |= {"server_p50": share(took, 0.5), "server_p95": share(took, 0.95), "server_mb_end": job.memory_mb()}
+        browser.close()
+        job.stop()
+    assets = [file for file in (ROOT / "ui" / "dist").rglob("*") if file.suffix in (".js", ".css", ".html")]
+    found["bundle_kb"] = sum(len(gzip.compress(file.read_bytes(), 9)) for file in assets) / 1e3
+    return found
+
+
+def render(found):
+    rows = [
+        ("frame while zooming and panning, p95", f"{found['frame_p95']:.1f} ms", "16.7 ms"),
+        ("… the longest", f"{found['frame_max']:.0f} ms", "100 ms"),
+        ("longest task of the page's main thread", f"{found['task_max']:.0f} ms ({found['tasks']} over 50 ms)", "50 ms"),
+        ("first picture", f"{found['first_ms']:.0f} ms", "500 ms"),
+        ("view answered, round trip in the page, p95", f"{found['view_p95']:.1f} ms", "50 ms"),
+        ("view answered, round trip of a bare client, p95", f"{found['server_p95']:.1f} ms", ""),
+        ("event to paint, p95", f"{found['paint_p95']:.0f} ms", "150 ms"),
+        ("… of eight tabs at once", f"{found['tabs_paint_p95']:.0f} ms, {found['tabs_alive']} of 8 live", "8 of 8"),
+        ("largest view", f"{found['view_kb_max']:.0f} kB", "205 kB"),
+        ("memory of the page's process", f"{found['renderer_mb']:.0f} MB", "350 MB"),
+        ("memory of castscope, after the events at once", f"{found['server_mb']:.0f} MB", ""),
+        ("page, gzipped", f"{found['bundle_kb']:.0f} kB", "150 kB"),
+    ]
+    lines = [f"`scripts/bench-ui` on {machine()}: {found['events']:,} events in {LANES} lanes, {found['rate']:,} a "
+             f"second arriving, Chromium without a GPU, {SIZE['width']}x{SIZE['height']}.", "",
+             "| | measured | target |", "|---|---|---|"]
+    return "\n".join([*lines, *(f"| {what} | {told} | {target} |" for what, told, target in rows)])
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="scripts/bench-ui", description=__doc__)
+    parser.add_argument("--events", type=int, default=10_000_000, help="stored before anybody looks")
+    parser.add_argument("--rate", type=int, default=100_000, help="events a second that arrive meanwhile")
+    parser.add_argument("--seconds", type=int, default=20, help="of zooming, and of following")
+    parser.add_argument("--rounds", type=int, default=5, help="first pictures")
+    parser.add_argument("--print", action="store_true", help="print the table and write nothing")
+    given = parser.parse_args()
+    found = measure(given)
+    print(json.dumps(found), file=sys.stderr)
+    text = f"{BEGIN}\n{render(found)}\n{END}"
+    if given.print:
+        return print(text)
+    page = PAGE.read_text()
+    if BEGIN in page:
+        before, rest = page.split(BEGIN, 1)
+        page = before + text + rest.split(END, 1)[1]
+    else:
+        page = page.rstrip() + "\n\n## The viewer\n\n" + text + "\n"
+    PAGE.write_text(page)
+
+
+if __name__ == "__main__":
+    main()
