@@ -14,13 +14,16 @@ Grid Grid::of(std::int64_t from, std::int64_t to, std::uint32_t pixels) {
   return grid;
 }
 
-Painter::Painter(const Grid& grid)
-    : grid_(grid),
-      unit_shift_(grid.k > kPartBits ? grid.k - kPartBits : 0),
+Painter::Painter(unsigned k)
+    : unit_shift_(k > kPartBits ? k - kPartBits : 0),
       unit_(std::uint64_t{1} << unit_shift_),
-      full_(std::uint64_t{1} << (grid.k - unit_shift_)),
-      total_(grid.columns),
-      most_(grid.columns) {}
+      full_(std::uint64_t{1} << (k - unit_shift_)) {}
+
+void Painter::begin_stretch(const Grid& grid) {
+  grid_ = grid;
+  total_.assign(grid.columns, 0);
+  most_.assign(grid.columns, 0);
+}
 
 void Painter::cover(std::int64_t begin, std::int64_t end) {
   begin = std::max(begin, grid_.first);
@@ -69,20 +72,14 @@ void Painter::spread(std::int64_t begin, std::int64_t end, std::uint64_t ns) {
   add(last, part(end - begin));
 }
 
-bool Painter::end_track(std::vector<std::uint16_t>* values) {
-  if (!any_) return false;
-  values->resize(grid_.columns);
+void Painter::end_stretch(std::uint16_t* values) {
   const auto bits = static_cast<unsigned>(std::bit_width(full_)) - 1;
   const auto full = static_cast<std::uint32_t>(full_);
   for (std::size_t i = 0; i < grid_.columns; ++i) {
     // At most 2^20 * 255 + 2^20.
     const std::uint32_t share = (std::min(total_[i], full) * 255 + full - 1) >> bits;
-    (*values)[i] = static_cast<std::uint16_t>(share << 8 | (most_[i] & 0xff));
+    values[i] = static_cast<std::uint16_t>(share << 8 | (most_[i] & 0xff));
   }
-  std::fill(total_.begin(), total_.end(), 0);
-  std::fill(most_.begin(), most_.end(), 0);
-  any_ = false;
-  return true;
 }
 
 }  // namespace castscope::timeline

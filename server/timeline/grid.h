@@ -28,10 +28,12 @@ struct Bucket {
   std::uint16_t index, busy;
 };
 
-// Adds up one track: which shade fills most of a column, and how much of it is filled.
+// Adds up a stretch of one track: which shade fills most of a column, and how much of it is filled.
 class Painter {
  public:
-  explicit Painter(const Grid& grid);
+  explicit Painter(unsigned k);
+  // Its columns are as wide as told at first.
+  void begin_stretch(const Grid& grid);
   const Grid& grid() const { return grid_; }
   void begin_series(std::uint8_t shade) { shade_ = shade; }
   // Columns of one series never go back.
@@ -49,8 +51,8 @@ class Painter {
   // So many ns lie somewhere in [begin, end).
   void spread(std::int64_t begin, std::int64_t end, std::uint64_t ns);
   void end_series() { flush(); }
-  // Low byte the shade, high byte how full (1 … 255); 0 = nothing. False: the track is empty here. The next one begins.
-  bool end_track(std::vector<std::uint16_t>* values);
+  // Writes all columns: low byte the shade, high byte how full (1 … 255); 0 = nothing.
+  void end_stretch(std::uint16_t* values);
 
  private:
   void flush() {
@@ -60,18 +62,16 @@ class Painter {
     total_[column_] += static_cast<std::uint32_t>(filled);
     most_[column_] = std::max(most_[column_], static_cast<std::uint32_t>(filled << 8 | shade_));
     ns_ = 0;
-    any_ = true;
   }
   // Parts of a column in 2^20: with the shade they fit 32 bits, and a track of 3,200 columns the first-level cache.
   static constexpr unsigned kPartBits = 20;
-  const Grid grid_;
+  Grid grid_;
   const unsigned unit_shift_;
   const std::uint64_t unit_, full_;
   std::vector<std::uint32_t> total_, most_;
   std::size_t column_ = 0;
   std::uint64_t ns_ = 0;
   std::uint8_t shade_ = 0;
-  bool any_ = false;
 };
 
 }  // namespace castscope::timeline

@@ -12,27 +12,41 @@ namespace {
 constexpr std::uint16_t kDense = 0, kRuns = 1;
 constexpr std::size_t kRunNumbers = 3;
 
-// What is not empty, as runs of one value; false: they are so many that runs would hardly take less room.
-bool as_runs(std::span<const std::uint16_t> values, std::vector<std::uint16_t>* runs) {
-  runs->clear();
-  std::size_t changes = 0;
-  for (std::size_t i = 1; i < values.size(); ++i) changes += values[i] != values[i - 1] ? 1 : 0;
-  if (changes * 2 >= values.size()) return false;
-  for (std::size_t i = 0; i < values.size();) {
-    const std::uint16_t value = values[i];
-    std::size_t end = i + 1;
-    while (end < values.size() && values[end] == value) ++end;
-    if (value != 0) {
-      runs->push_back(static_cast<std::uint16_t>(i));
-      runs->push_back(static_cast<std::uint16_t>(end - i));
-      runs->push_back(value);
-    }
-    i = end;
+// What is not empty, as runs of one value; false: runs would take more room. Without branches on what is seen: where
+// it changes follows no rule.
+bool as_runs(std::span<const std::uint16_t> values, std::vector<std::uint16_t>* begins,
+             std::vector<std::uint16_t>* runs) {
+  std::size_t n = values[0] != 0 ? 1 : 0;
+  for (std::size_t i = 1; i < values.size(); ++i) n += (values[i] != values[i - 1]) & (values[i] != 0) ? 1 : 0;
+  if (n * kRunNumbers >= values.size()) return false;
+  begins->resize(values.size() + 1);
+  std::uint16_t* next = begins->data();
+  *next++ = 0;
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    *next = static_cast<std::uint16_t>(i);
+    next += values[i] != values[i - 1] ? 1 : 0;
   }
+  *next = static_cast<std::uint16_t>(values.size());
+  runs->resize((n + 1) * kRunNumbers);
+  std::uint16_t* run = runs->data();
+  for (const std::uint16_t* begin = begins->data(); begin < next; ++begin) {
+    run[0] = *begin;
+    run[1] = static_cast<std::uint16_t>(begin[1] - begin[0]);
+    run[2] = values[*begin];
+    run += run[2] != 0 ? kRunNumbers : 0;
+  }
+  runs->resize(n * kRunNumbers);
   return true;
 }
 
 }  // namespace
+
+PictureWriter::PictureWriter(const PictureHeader& header, std::size_t most_tracks) : header_(header) {
+  constexpr std::size_t kTrackHead = 12;
+  // Room that is not written to costs nothing.
+  text_.reserve(sizeof(PictureHeader) + most_tracks * (kTrackHead + (header.columns + 1) * sizeof(std::uint16_t)));
+  text_.resize(sizeof(PictureHeader));
+}
 
 void PictureWriter::put_all(std::span<const std::uint16_t> values) {
   text_.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
@@ -40,7 +54,7 @@ void PictureWriter::put_all(std::span<const std::uint16_t> values) {
 }
 
 void PictureWriter::track(std::uint32_t id, std::uint16_t flags, std::span<const std::uint16_t> values) {
-  const bool dense = !as_runs(values, &runs_);
+  const bool dense = !as_runs(values, &begins_, &runs_);
   put(id);
   put(dense ? kDense : kRuns);
   put(flags);

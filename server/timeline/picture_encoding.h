@@ -51,7 +51,7 @@ static_assert(sizeof(PictureBox) == 24);
 
 class PictureWriter {
  public:
-  explicit PictureWriter(const PictureHeader& header) : header_(header) { text_.resize(sizeof(PictureHeader)); }
+  PictureWriter(const PictureHeader& header, std::size_t most_tracks);
   void flag(std::uint32_t flag) { header_.flags |= flag; }
   void track(std::uint32_t id, std::uint16_t flags, std::span<const std::uint16_t> values);
   void counter(std::uint32_t process, std::span<const std::uint64_t> values);  // CacheCounter::kNotKnown
@@ -65,7 +65,7 @@ class PictureWriter {
   void put_all(std::span<const std::uint16_t> values);
   PictureHeader header_;
   std::string text_;
-  std::vector<std::uint16_t> runs_;  // of a track, kept for its room
+  std::vector<std::uint16_t> begins_, runs_;  // of a track, kept for their room
 };
 
 }  // namespace castscope::timeline

@@ -135,6 +135,7 @@ class PictureTest : public ::testing::TestWithParam<std::uint32_t> {
     all.insert(all.end(), others.begin(), others.end());
     return all;
   }
+  // Each window twice: the second picture is made of what the first one left.
   void check(
       int windows, const Filter& filter = {}, const Wants& wants = [](const Plain&) { return true; }) {
     const std::vector<Plain> plain = all();
@@ -143,6 +144,7 @@ class PictureTest : public ::testing::TestWithParam<std::uint32_t> {
       query.filter = filter;
       SCOPED_TRACE(testing::Message() << "seed " << GetParam() << " from " << query.from << " to " << query.to << " in "
                                       << query.pixels);
+      Seen(timeline_, query, plain, wants).check();
       Seen(timeline_, query, plain, wants).check();
     }
   }
@@ -157,6 +159,14 @@ TEST_P(PictureTest, ShowsWhatAScanOfAllEventsShows) {
   check(60);
 }
 
+// What was painted before says nothing of what has happened since.
+TEST_P(PictureTest, ShowsWhatCameSince) {
+  for (int i = 0; i < 6; ++i) {
+    happen(15, 3000);
+    check(20);
+  }
+}
+
 TEST_P(PictureTest, ShowsFewEventsToo) {
   happen(6, 20);
   check(60);
@@ -169,6 +179,19 @@ TEST_P(PictureTest, LeavesOutWhatIsHidden) {
     if (shade.kind == ShadeKind::kDown || shade.kind == ShadeKind::kRegion) filter.hidden.push_back(shade.id);
   }
   check(30, filter, [](const Plain& one) { return one.kind != ShadeKind::kDown && one.kind != ShadeKind::kRegion; });
+}
+
+// One after another on the same timeline: none shows what another one hid.
+TEST_P(PictureTest, HidesNowThisNowThat) {
+  happen(60, 2000);
+  for (int i = 0; i < 12; ++i) {
+    const ShadeKind hidden = std::array{ShadeKind::kDown, ShadeKind::kHit, ShadeKind::kRegion}[random_() % 3];
+    Filter filter;
+    for (const Shade& shade : timeline_.shades()) {
+      if (shade.kind == hidden) filter.hidden.push_back(shade.id);
+    }
+    check(4, filter, [&](const Plain& one) { return one.kind != hidden; });
+  }
 }
 
 TEST_P(PictureTest, ShowsOnlyWhatIsFound) {

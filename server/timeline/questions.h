@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -18,6 +19,8 @@ class Choice {
   bool has(const Row& row) const;
   // Nullopt: nothing of this shade.
   std::optional<Wanted> of(const Row& row, std::uint8_t shade) const;
+  // The same number for the same shades left out; nullopt: single events are chosen too.
+  std::optional<std::uint64_t> hidden() const;
 
  private:
   const Filter& filter_;
@@ -27,6 +30,19 @@ class Choice {
 std::string draw(const Teller&, const PictureQuery&, std::uint64_t revision);
 std::optional<FoundEvent> find_at(const Teller&, std::uint32_t track, std::int64_t at, std::int64_t within);
 std::optional<FoundEvent> find_neighbour(const Teller&, const NeighbourQuery&);
-Summary sum_up(const Teller&, const SummaryQuery&);
+
+// Row by row, so that what happens can be told in between.
+class Summing {
+ public:
+  explicit Summing(const SummaryQuery& query);
+  ~Summing();
+  void add(const Teller&, const Row&);
+  Summary summary() const;
+
+ private:
+  struct Totals;
+  const SummaryQuery& query_;
+  std::unique_ptr<Totals> totals_;
+};
 
 }  // namespace castscope::timeline

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "server/timeline/series.h"
+#include "server/timeline/tiles.h"
 #include "server/timeline/tracks.h"
 
 namespace castscope::timeline {
@@ -22,6 +23,7 @@ struct Row {
   std::vector<std::unique_ptr<Series>> series;
   std::int64_t last = 0;  // nothing begins before it
   std::optional<Open> open;
+  mutable Tiles tiles;  // what was painted of it says nothing new
 
   void add(std::uint8_t shade, Item item, Holdings& holdings) {
     item.begin = std::max(item.begin, last);

@@ -173,19 +173,21 @@ void Series::paint_tail(Painter& painter) const {
 void Series::each_as_long(std::int64_t from, std::int64_t to, std::int64_t ns, const Wanted& wanted,
                           const std::function<void(const Item&)>& take) const {
   ns = std::max<std::int64_t>(ns, 1);
-  for (std::size_t part = first_part(from); part < parts(); ++part) {
-    const Chunk* c = chunk(part);
-    if (c != nullptr && heads_[part].begin >= to) return;
-    if (c != nullptr && heads_[part].longest < ns) continue;
+  for (std::size_t part = first_part(from); part < heads_.size() && heads_[part].begin < to; ++part) {
+    if (heads_[part].longest < ns) continue;
+    const Chunk& chunk = *heads_[part].chunk;
     for (std::size_t i = first_touching(part, from), n = size(part); i < n;) {
-      if (c != nullptr && !c->may_be_as_long(i / Chunk::kBlock, ns)) {
+      if (!chunk.may_be_as_long(i / Chunk::kBlock, ns)) {
         i = (i / Chunk::kBlock + 1) * Chunk::kBlock;
         continue;
       }
-      const Item found = item(part, i++);
+      const Item found = chunk.item(i++);
       if (found.begin >= to) return;
       if (found.end - found.begin >= ns && wanted(found.subject)) take(found);
     }
+  }
+  for (std::size_t i = first_touching(heads_.size(), from); i < tail_.size() && tail_[i].begin < to; ++i) {
+    if (tail_[i].end - tail_[i].begin >= ns && wanted(tail_[i].subject)) take(tail_[i]);
   }
 }
 

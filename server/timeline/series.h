@@ -53,6 +53,7 @@ class Series {
   std::uint8_t shade() const { return shade_; }
   void add(const Item&, Holdings&);  // not before the one added last
 
+  std::size_t size() const { return heads_.size() * kChunk + tail_.size(); }  // of all that were added
   bool touches(std::int64_t from, std::int64_t to) const;
   bool whole(std::int64_t from, std::int64_t to) const;  // all events there are still held one by one
   void paint(Painter&, const Wanted&) const;

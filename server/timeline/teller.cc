@@ -1,6 +1,7 @@
 #include "server/timeline/teller.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "server/timeline/queries.h"
 
@@ -78,7 +79,7 @@ void Teller::each_counter(const std::function<void(std::uint32_t process, const 
 
 std::size_t Teller::memory() const {
   std::size_t bytes = holdings_.memory() + rows_.size() * sizeof(Row);
-  for (const Row& row : rows_) bytes += row.series.size() * (sizeof(Series) + sizeof(void*));
+  for (const Row& row : rows_) bytes += row.series.size() * (sizeof(Series) + sizeof(void*)) + row.tiles.memory();
   for (const auto& [id, process] : processes_) {
     bytes += sizeof(Process) + process.lanes.size() * sizeof(Lane);
     const auto of = [](const Numbered& numbers) { return numbers.capacity() * (sizeof(Numbered::value_type) + 1); };
@@ -86,6 +87,11 @@ std::size_t Teller::memory() const {
     for (const Numbered& sites : process.sites) bytes += of(sites);
   }
   return bytes;
+}
+
+std::size_t Teller::tile_places() const {
+  const std::size_t fit = tiles_budget_ / (rows_.size() * Tiles::memory_of(1) + 1);
+  return std::bit_floor(std::clamp<std::size_t>(fit, 1, Tiles::kMostPlaces));
 }
 
 std::int64_t Teller::since_run_began(const Place& place, std::uint64_t time) const {

@@ -20,7 +20,7 @@ namespace castscope::timeline {
 
 class Teller {
  public:
-  explicit Teller(std::size_t budget) : holdings_(budget) {}
+  explicit Teller(std::size_t budget) : tiles_budget_(budget / kTilesShare), holdings_(budget) {}
 
   void process_begin(std::uint32_t process, std::int64_t begin);
   void feed(const Numbers&, std::uint32_t process, std::uint32_t lane, std::span<const lanes::Event>);
@@ -37,6 +37,7 @@ class Teller {
   std::int64_t newest() const { return newest_; }
   std::uint64_t events() const { return events_; }
   std::size_t memory() const;
+  std::size_t tile_places() const;  // of a row
 
  private:
   struct Known {  // what a number of a process means
@@ -92,6 +93,9 @@ class Teller {
   void close(Process&);
   void saw(Lane& lane, std::int64_t begin, std::int64_t end);
 
+  // Painted tiles may take this part of the budget's size, beside it.
+  static constexpr std::size_t kTilesShare = 8;
+  const std::size_t tiles_budget_;
   Holdings holdings_;
   Shades shades_;
   std::deque<Row> rows_;

@@ -47,6 +47,7 @@ class Timeline {
   std::optional<FoundEvent> event_at(std::uint32_t track, std::int64_t at, std::int64_t within) const;
   // The one that begins next after `at`, or last before it.
   std::optional<FoundEvent> neighbour(const NeighbourQuery&) const;
+  // Track by track: of a run that goes on, later ones may have been told more.
   Summary summary(const SummaryQuery&) const;
 
  private:
