@@ -63,6 +63,7 @@ struct NeighbourQuery {
 
 struct SummaryQuery {
   std::int64_t from = 0, to = 0;
+  bool rows = true;  // false: by kind only, which costs a third
   Filter filter = {};
 };
 

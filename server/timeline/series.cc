@@ -17,7 +17,7 @@ Wanted::Some Wanted::of(const Chunk& chunk) const {
 
 void SeriesSum::add(const Item& item, std::int64_t from, std::int64_t to) {
   all.add(item, from, to);
-  subjects[item.subject].add(item, from, to);
+  if (by_subject) subjects[item.subject].add(item, from, to);
 }
 
 void SeriesSum::add_share(const Chunk& chunk, std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t to,
@@ -29,7 +29,10 @@ void SeriesSum::add_share(const Chunk& chunk, std::int64_t begin, std::int64_t e
     return share >= 1 ? number : static_cast<std::uint64_t>(share * static_cast<double>(number) + 0.5);
   };
   const auto of = [&](const Sum& sum) { return Sum{shared(sum.count), shared(sum.ns), shared(sum.bytes)}; };
-  if (chunk.subjects() == 0 && wanted.all()) all += of(chunk.sum());
+  if (wanted.all() && (chunk.subjects() == 0 || !by_subject)) {
+    all += of(chunk.sum());
+    return;
+  }
   for (std::size_t i = 0; i < chunk.subjects(); ++i) {
     if (!wanted(chunk.subject(i))) continue;
     subjects[chunk.subject(i)] += of(chunk.subject_sum(i));
@@ -220,6 +223,10 @@ void Series::sum(std::int64_t from, std::int64_t to, const Wanted& wanted, Serie
     const Chunk* c = chunk(part);
     if (c != nullptr && heads_[part].begin >= to) return;
     const bool inside = c != nullptr && heads_[part].begin >= from && heads_[part].covered_to <= to;
+    if (inside && wanted.all() && !sum.by_subject) {
+      sum.all += c->sum();
+      continue;
+    }
     if (inside && c->subjects() > 0) {
       for (std::size_t i = 0; i < c->subjects(); ++i) {
         if (!wanted(c->subject(i))) continue;

@@ -37,6 +37,7 @@ struct Wanted {
 
 // By subject. Where single events are no longer held, their chunk's totals are taken by their share of its time.
 struct SeriesSum {
+  bool by_subject = true;  // else only `all`
   bool exact = true;
   Sum all;
   absl::flat_hash_map<std::uint32_t, Sum> subjects;

@@ -65,6 +65,9 @@ TEST_P(SummaryTest, IsThatOfAllEventsInTheWindow) {
     EXPECT_TRUE(summary.exact);
     ASSERT_EQ(summary.kinds, values(expected.kinds));
     ASSERT_EQ(summary.rows, values(expected.rows));
+    const Summary kinds = timeline.summary({.from = from, .to = to, .rows = false});
+    ASSERT_EQ(kinds.kinds, values(expected.kinds));
+    ASSERT_TRUE(kinds.rows.empty());
   }
 }
 
@@ -94,6 +97,7 @@ TEST_P(SummaryTest, WithLittleMemoryTheTotalsStay) {
   const Summary summary = timeline.summary({.from = 0, .to = newest_ + 1});
   const Due expected = due(chance.all(newest_), 0, newest_ + 1);
   EXPECT_EQ(summary.kinds, values(expected.kinds));
+  EXPECT_EQ(timeline.summary({.from = 0, .to = newest_ + 1, .rows = false}).kinds, summary.kinds);
 }
 
 TEST_P(SummaryTest, TheBudgetHoldsAndTheNewestEventsAreStillWhole) {

@@ -168,11 +168,12 @@ void measure(const char* name, double millions, std::uint32_t n_lanes, double se
   Filter found;
   found.found = &one;
   ask(timeline, "find 1 site", found, 100);
-  Taken taken;
-  for (int i = 0; i < 20; ++i) {
-    taken.measure([&] { timeline.summary({.from = 12'345'678, .to = timeline.progress().newest - 12'345'678}); });
+  for (const bool rows : {true, false}) {
+    Taken taken;
+    const SummaryQuery query{.from = 12'345'678, .to = timeline.progress().newest - 12'345'678, .rows = rows};
+    for (int i = 0; i < 20; ++i) taken.measure([&] { timeline.summary(query); });
+    report(rows ? "summary" : "its kinds", taken);
   }
-  report("summary", taken);
   std::printf("  memory      %.0f MB\n", static_cast<double>(timeline.progress().memory_bytes) / (1 << 20));
 }
 

@@ -223,6 +223,7 @@ Answer summary(Call& call) {
   query.from = call.parameters.number("from", -kLatestTime, kLatestTime);
   query.to = call.parameters.number("to", -kLatestTime, kLatestTime);
   if (query.from >= query.to) call.parameters.note("from is not before to");
+  query.rows = call.parameters.number("rows", 0, 1, 1) != 0;
   if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
   const auto snapshot = call.run->snapshot();
   if (!snapshot.ok()) return snapshot.status();
@@ -258,7 +259,7 @@ void add_timeline_routes(std::vector<Route>& routes) {
   routes.push_back(
       {"runs/{run}/neighbour", {"at", "direction", "track", "kind", "subject", "find", "tracks", "hide"}, neighbour});
   routes.push_back({"runs/{run}/find", {"text"}, find});
-  routes.push_back({"runs/{run}/summary", {"from", "to", "tracks", "hide", "find"}, summary});
+  routes.push_back({"runs/{run}/summary", {"from", "to", "rows", "tracks", "hide", "find"}, summary});
 }
 
 }  // namespace castscope::web

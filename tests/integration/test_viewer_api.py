@@ -57,6 +57,8 @@ def test_every_kept_event_is_in_the_timeline(castscope, view, recorded):
     casts = sum(counts.get(kind, 0) for kind in ("down", "up", "same"))
     assert casts == sum(event["event"] == "cast" for event in events) > 0
     assert counts.get("hit", 0) == sum(event["event"] == "hit" for event in events)
+    brief = viewer.json(f"runs/run/summary?from=0&to={run['newest'] + 1}&rows=0")
+    assert brief == {**sums, "rows": []}
 
 
 def test_a_picture_and_the_event_in_it(view, recorded):

@@ -91,7 +91,7 @@ function countSoon(): void {
   counted = window.setTimeout(async () => {
     if (!state.run || document.hidden) return;
     const { begin, end } = state.window;
-    const summary = await api.summary(state.run.id, Math.max(begin, 0), Math.max(end, 1)).catch(() => null);
+    const summary = await api.kinds(state.run.id, Math.max(begin, 0), Math.max(end, 1)).catch(() => null);
     if (summary) legend.count(summary);
     if (state.following) countSoon();
   }, 700);

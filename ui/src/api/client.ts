@@ -98,6 +98,10 @@ export const api = {
       run(id, 'summary', { from: Math.floor(begin), to: Math.ceil(end), tracks: list(tracks), hide: list(hide) }),
     ),
 
+  /** By kind only: `rows` is empty. */
+  kinds: (id: string, begin: number, end: number) =>
+    json<types.Summary>(run(id, 'summary', { from: Math.floor(begin), to: Math.ceil(end), rows: 0 })),
+
   findings: (id: string) =>
     json<{ judgement: number; findings: types.Finding[] }>(run(id, 'findings')).then((answer) => answer.findings),
   sites: (id: string) => json<{ sites: types.SiteCounts[] }>(run(id, 'sites')).then((answer) => answer.sites),
