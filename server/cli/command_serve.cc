@@ -173,7 +173,8 @@ absl::StatusOr<std::unique_ptr<web::Viewer>> start_viewer(const ServeOptions& op
   runs->watch_folder(folder, [](const std::string& id, const std::string& file) -> web::RunPtr {
     return std::make_shared<web::FileRun>(id, file, web::FileRunOptions());
   });
-  auto viewer = web::Viewer::on(options.web, runs);
+  // Who watches goes on watching when the collector is started again.
+  auto viewer = web::Viewer::on(options.web, runs, (fs::path(folder) / ".castscope-web-token").string());
   if (!viewer.ok()) return viewer.status();
   if (absl::Status status = (*viewer)->start(); !status.ok()) return status;
   return viewer;
@@ -248,7 +249,8 @@ void add_serve(CommandLine& line) {
       "  castscope serve --folder runs\n"
       "  castscope serve --folder runs --web=127.0.0.1:7391\n"
       "  CASTSCOPE_TOKEN=… castscope serve --listen 0.0.0.0:7390 --cert cert.pem --key key.pem\n\n"
-      "An address that others can reach is refused until certificate, key and token are given.");
+      "An address that others can reach is refused until certificate, key and token are given. The address to watch\n"
+      "at stays the same after a restart where --web has a port: the folder keeps its token.");
   command->callback([&line, options] { line.run = [options] { return serve(*options); }; });
 }
 

@@ -34,6 +34,10 @@ class TestRun : public TestDefinitions {
     lane_ = id;
     return *this;
   }
+  TestRun& wait(std::int64_t ns) {
+    time_ += static_cast<std::uint64_t>(ns);
+    return *this;
+  }
   TestRun& enter(std::uint32_t region) {
     State& lane = lanes_[lane_];
     lane.open.emplace_back(++serial_, region);

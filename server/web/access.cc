@@ -1,10 +1,16 @@
 #include "server/web/access.h"
 
+#include <fcntl.h>
 #include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -30,10 +36,28 @@ bool has_header(const Response& response, std::string_view name) {
                      [&](const auto& header) { return header.first == name; });
 }
 
+constexpr std::size_t kTokenBits = 128, kTokenLength = 22;  // in base64
+
+// Nullopt: it holds none, or others may know it.
+std::optional<std::string> read_token(const std::string& file) {
+  const int descriptor = open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor < 0) return std::nullopt;
+  struct stat status {};
+  const bool own = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+                   (status.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+  std::array<char, kTokenLength + 1> text{};
+  const ssize_t n = own ? read(descriptor, text.data(), text.size()) : -1;
+  close(descriptor);
+  const std::string_view token(text.data(), kTokenLength);
+  const auto fits = [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_'; };
+  if (n != static_cast<ssize_t>(kTokenLength) || !std::all_of(token.begin(), token.end(), fits)) return std::nullopt;
+  return std::string(token);
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> new_token() {
-  std::array<char, 16> bits{};
+  std::array<char, kTokenBits / 8> bits{};
   if (getrandom(bits.data(), bits.size(), 0) != static_cast<ssize_t>(bits.size()))
     return absl::UnavailableError("the system gives no random numbers for the viewer's token");
   std::string token = absl::WebSafeBase64Escape(absl::string_view(bits.data(), bits.size()));
@@ -45,6 +69,20 @@ bool is_loopback_host(std::string_view host) {
   if (host.starts_with("[")) return host.substr(0, host.find(']') + 1) == "[::1]";
   const std::string_view name = host.substr(0, host.find(':'));
   return name == "127.0.0.1" || absl::EqualsIgnoreCase(absl::string_view(name.data(), name.size()), "localhost");
+}
+
+absl::StatusOr<std::string> kept_token(const std::string& file) {
+  if (std::optional<std::string> known = read_token(file)) return *std::move(known);
+  auto token = new_token();
+  if (!token.ok()) return token;
+  (void)unlink(file.c_str());
+  const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  const int error = errno;
+  const bool written =
+      descriptor >= 0 && write(descriptor, token->data(), token->size()) == static_cast<ssize_t>(token->size());
+  if (descriptor >= 0) close(descriptor);
+  if (!written) return absl::UnavailableError(absl::StrCat(file, " cannot be written: ", std::strerror(error)));
+  return token;
 }
 
 std::optional<std::string> behind_token(std::string_view path, std::string_view token) {

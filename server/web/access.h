@@ -12,6 +12,9 @@ namespace castscope::web {
 
 // 128 random bits in base64url; a failure of the system's randomness is an error.
 absl::StatusOr<std::string> new_token();
+// The token that `file` holds, so that an address outlives the one who serves it. A file that is not there, or that
+// somebody else could have written or read, is made anew with a new token.
+absl::StatusOr<std::string> kept_token(const std::string& file);
 
 // "localhost", "127.0.0.1", "[::1]", with or without a port: a tunnel ends on another one.
 bool is_loopback_host(std::string_view host);

@@ -1,7 +1,10 @@
 #include "server/web/access.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
+#include <filesystem>
+#include <fstream>
 #include <set>
 
 namespace castscope::web {
@@ -32,6 +35,55 @@ TEST(AccessTest, TokensAreLongAndNeverTheSame) {
     EXPECT_EQ(token.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"),
               std::string::npos);
   }
+}
+
+class KeptTokenTest : public ::testing::Test {
+ protected:
+  KeptTokenTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "castscope-token-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+    file_ = folder_ / "token";
+  }
+  ~KeptTokenTest() override { std::filesystem::remove_all(folder_); }
+  std::string kept() const { return kept_token(file_.string()).value(); }
+  std::filesystem::path folder_, file_;
+};
+
+TEST_F(KeptTokenTest, IsTheSameNextTime) {
+  const std::string token = kept();
+  EXPECT_EQ(token.size(), 22u);
+  EXPECT_EQ(kept(), token);
+  EXPECT_EQ(std::filesystem::status(file_).permissions(), std::filesystem::perms(0600));
+}
+
+TEST_F(KeptTokenTest, IsNewWhereOthersMayKnowIt) {
+  const std::string token = kept();
+  std::filesystem::permissions(file_, std::filesystem::perms(0640));
+  EXPECT_NE(kept(), token);
+  EXPECT_EQ(std::filesystem::status(file_).permissions(), std::filesystem::perms(0600));
+}
+
+TEST_F(KeptTokenTest, IsNewWhereTheFileIsSomethingElse) {
+  for (const char* text : {"", "short", "twenty-two-characters!", "AAAAAAAAAAAAAAAAAAAAAAA"}) {
+    std::ofstream(file_) << text;
+    std::filesystem::permissions(file_, std::filesystem::perms(0600));
+    const std::string token = kept();
+    EXPECT_NE(token, text);
+    EXPECT_EQ(kept(), token);
+  }
+  const std::filesystem::path other = folder_ / "other";
+  std::ofstream(other) << "of somebody else";
+  std::filesystem::remove(file_);
+  std::filesystem::create_symlink(other, file_);
+  kept();
+  EXPECT_FALSE(std::filesystem::is_symlink(file_));
+  EXPECT_EQ(std::filesystem::file_size(other), 16u);
+}
+
+TEST_F(KeptTokenTest, WhereItCannotBeWrittenThatIsSaid) {
+  const auto token = kept_token((folder_ / "missing" / "token").string());
+  ASSERT_FALSE(token.ok());
+  EXPECT_NE(token.status().message().find("missing/token cannot be written"), std::string::npos);
 }
 
 TEST(AccessTest, WithoutTheTokenNothingIsAnswered) {

@@ -11,10 +11,11 @@ Response answer(Runs& runs, const Request& request) {
   return request.path.starts_with("/api/") ? answer_api(runs, request) : answer_page(request.path);
 }
 
-absl::StatusOr<std::unique_ptr<Viewer>> Viewer::on(const std::string& address, std::shared_ptr<Runs> runs) {
+absl::StatusOr<std::unique_ptr<Viewer>> Viewer::on(const std::string& address, std::shared_ptr<Runs> runs,
+                                                   const std::string& token_file) {
   auto listener = Listener::bind(address);
   if (!listener.ok()) return listener.status();
-  auto token = new_token();
+  auto token = token_file.empty() ? new_token() : kept_token(token_file);
   if (!token.ok()) return token.status();
   return std::unique_ptr<Viewer>(new Viewer(*std::move(listener), *std::move(token), std::move(runs)));
 }

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+pytest.register_assert_rewrite("viewer_page")
 from program import Castscope  # noqa: E402
 from viewer import recorded, view  # noqa: E402, F401
 

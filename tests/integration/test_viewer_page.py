@@ -7,72 +7,19 @@ import subprocess
 import pytest
 
 pytest.importorskip("playwright")
-import chromium  # noqa: E402
 from chromium import until  # noqa: E402
 from gated import FINDS, TRAIN, line_of  # noqa: E402
 from program import clean_environment  # noqa: E402
 from viewer import ENDLESS, live_url  # noqa: E402
+from viewer_page import HAS_CHROMIUM, browser, coloured, facts, look, tab, window_of  # noqa: E402, F401
 
-pytestmark = pytest.mark.skipif(chromium.PROGRAM is None, reason="there is no Chromium")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium.started() as playwright:
-        browser = chromium.Chromium(playwright)
-        yield browser
-        browser.browser.close()
-
-
-@pytest.fixture
-def look(browser):
-    """Opens pages; whatever they complained of fails the test."""
-    browser.complaints.clear()
-    pages = []
-
-    def open_page(url, **options):
-        pages.append(browser.open(url, **options))
-        return pages[-1]
-
-    yield open_page
-    for page in pages:
-        page.close()
-    assert browser.complaints == []
-
-
-def facts(page):
-    """The numbers at the top, by their words."""
-    told = page.locator(".header .facts").inner_text()
-    return {words: int(number.replace(",", "")) for number, words in re.findall(r"([\d,]+)\s+(casts|from the cache|steps?)", told)}
-
-
-def coloured(page):
-    """How many different colours the lanes show: an empty timeline has few."""
-    return page.evaluate("""() => {
-        const canvas = document.querySelector('canvas.lanes');
-        const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-        const seen = new Set();
-        for (let i = 0; i < data.length; i += 4) seen.add(data[i] << 16 | data[i + 1] << 8 | data[i + 2]);
-        return seen.size;
-    }""")
-
-
-def window_of(page):
-    """The stretch that is shown, from the address: (begin, end) in ns, None for all."""
-    page.wait_for_timeout(400)  # the address follows a quarter of a second behind
-    found = re.search(r"[#&]t=(-?\d+)(?:~|%7E)(-?\d+)", page.url)
-    return (int(found[1]), int(found[2])) if found else None
-
-
-def tab(page, title):
-    page.get_by_role("tab", name=re.compile(title, re.IGNORECASE)).click()
-    return page.get_by_role("tabpanel")
+pytestmark = HAS_CHROMIUM
 
 
 def test_a_finished_run_shows_its_numbers_and_its_finding(look, view, recorded):
     page = look(view("run.castscope").url)
     until(page, "() => document.querySelector('.header .state').textContent.includes('finished')")
-    assert facts(page)["casts"] == recorded["totals"]["casts"]
+    assert facts(page)["cast"] == recorded["totals"]["casts"]
     finding = recorded["findings"][0]
     panel = tab(page, "findings")
     panel.get_by_text(finding["title"]).wait_for()
@@ -190,7 +137,7 @@ def test_a_training_is_watched(look, castscope, python):
         page = look(live_url(job.stderr).url)
         until(page, "() => /live/.test(document.querySelector('.header .state').textContent)")
         until(page, "() => document.querySelector('.header .facts b').textContent !== '0'")
-        first = facts(page)["casts"]
+        first = facts(page)["cast"]
         until(page, "seen => +document.querySelector('.header .facts b').textContent.replaceAll(',', '') > seen", first)
         follow = page.get_by_role("button", name=re.compile("follow"))
         assert "following" in follow.inner_text()

@@ -9,12 +9,19 @@ import type { ColourBy } from './model/colours.ts';
 import { grouped } from './model/format.ts';
 import type { Action } from './model/keymap.ts';
 import type { State } from './model/state.ts';
+import { tracksOf } from './model/lanes.ts';
 import { fitting, lengthOf, showing } from './model/time_window.ts';
 import { openHelp } from './panels/help.ts';
 import { toast } from './panels/dom.ts';
 import type { Pointer } from './interact/pointer.ts';
 
 const kAroundInstantNs = 10_000;
+
+/** "step 12" is one. */
+export function stepOf(text: string): number | null {
+  const found = /^step\s+#?(\d+)$/i.exec(text.trim());
+  return found ? Number(found[1]) : null;
+}
 
 export interface Parts {
   search: HTMLInputElement;
@@ -128,10 +135,16 @@ export class Viewer {
         track: sameSite ? undefined : from.track,
         kind: sameSite ? state.run.tracks.find((one) => one.id === from.track)?.track : undefined,
         subject: sameSite ? from.subject : undefined,
+        hide: this.hiddenBut(from.shade),
       })
       .catch(() => null);
     if (!event) return toast(direction === 'next' ? 'That was the last one.' : 'That was the first one.');
     await this.goToEvent(event);
+  }
+
+  /** What is hidden is passed over, but for the kind one has chosen all the same. */
+  private hiddenBut(shade: number): number[] {
+    return this.state.hiddenShades().filter((one) => one !== shade);
   }
 
   /** Goes to an event of this subject: the next one from where one looks, else the first. */
@@ -182,8 +195,11 @@ export class Viewer {
     this.state.openTab('source');
   }
 
-  async find(text: string): Promise<void> {
+  async find(asked: string): Promise<void> {
     const { state, feed } = this;
+    // A step is a place, not a name: Enter goes there.
+    const text = stepOf(asked) === null ? asked : '';
+    if (text === '' && state.find === '') return;
     state.find = text;
     state.found = null;
     if (text === '') state.foundPicture = state.foundOverview = null;
@@ -200,9 +216,11 @@ export class Viewer {
 
   async findStep(direction: 'next' | 'previous'): Promise<void> {
     const { state } = this;
+    const step = stepOf(this.parts.search.value);
+    if (step !== null) return this.chooseSubject('steps', step, { begin: 0 });
     if (!state.run || state.find === '') return this.parts.search.focus();
     const middle = state.event ? state.event.begin : direction === 'next' ? state.window.begin : state.window.end;
-    const event = await api.neighbour(state.run.id, middle, direction, { find: state.find }).catch(() => null);
+    const event = await api.neighbour(state.run.id, middle, direction, { find: state.find, hide: state.hiddenShades() }).catch(() => null);
     if (!event) return toast(state.found?.count === 0 ? `Nothing is called “${state.find}”.` : direction === 'next' ? 'No hit after this.' : 'No hit before this.');
     await this.goToEvent(event);
   }
@@ -219,7 +237,10 @@ export class Viewer {
   private selectWindow(): void {
     const { state } = this;
     state.pause();
-    state.selection = { begin: Math.max(state.window.begin, 0), end: state.window.end, tracks: null };
+    const row = this.timeline.gutter.chosen();
+    const lanes = row?.kind === 'process' ? state.layout.rows.filter((one) => one.process.id === row.process.id) : row;
+    const tracks = lanes ? tracksOf([lanes].flat()) : null;
+    state.selection = { begin: Math.max(state.window.begin, 0), end: state.window.end, tracks };
     state.tell('selection');
     state.openTab('selection');
   }

@@ -85,11 +85,11 @@ export const api = {
     id: string,
     at: number,
     direction: 'next' | 'previous',
-    of: { track?: number; kind?: types.TrackKind; subject?: number; find?: string },
+    of: { track?: number; kind?: types.TrackKind; subject?: number; find?: string; hide?: readonly number[] },
   ) =>
-    json<{ event: types.EventDetail | null }>(run(id, 'neighbour', { at: Math.round(at), direction, ...of })).then(
-      (answer) => answer.event,
-    ),
+    json<{ event: types.EventDetail | null }>(
+      run(id, 'neighbour', { at: Math.round(at), direction, ...of, hide: list(of.hide) }),
+    ).then((answer) => answer.event),
 
   find: (id: string, text: string) => json<types.FindAnswer>(run(id, 'find', { text })),
 

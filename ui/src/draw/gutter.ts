@@ -2,21 +2,78 @@
 
 import { el } from '../panels/dom.ts';
 import type { LaneRow, Row } from '../model/lanes.ts';
-import { processName, visibleRows } from '../model/lanes.ts';
+import { processName, siblingsOf, visibleRows } from '../model/lanes.ts';
 import type { State } from '../model/state.ts';
 
 const kMore = 400;
+// A press that goes so far is no click.
+const kDragPx = 5;
 
 export class Gutter {
   readonly element = el('div', { class: 'gutter', role: 'group', 'aria-label': 'Lanes' });
   private readonly fixed = el('div', { class: 'fixed' });
   private readonly moving = el('div');
   private built = '';
+  /** Its name gets the focus back once it is built anew. */
+  private refocus: string | null = null;
   private readonly state: State;
 
   constructor(state: State) {
     this.state = state;
     this.element.append(this.fixed, this.moving);
+    this.element.addEventListener('pointerdown', (event) => this.drag(event));
+    this.element.addEventListener('keydown', (event) => this.key(event));
+  }
+
+  /** The row that has the focus. */
+  chosen(): Row | null {
+    return this.rowOf(document.activeElement);
+  }
+
+  private rowOf(target: EventTarget | null): Row | null {
+    const key = target instanceof Element ? (target.closest<HTMLElement>('.gutter-row')?.dataset.key ?? null) : null;
+    const { pinned, rows } = this.state.layout;
+    return key === null ? null : ([...pinned, ...rows].find((row) => row.key === key) ?? null);
+  }
+
+  /** A row is dragged up or down by its name, and stands where it is let go. */
+  private drag(first: PointerEvent): void {
+    const row = this.rowOf(first.target);
+    if (!row || first.button !== 0 || first.pointerType === 'touch') return;
+    let dragging = false;
+    const move = (now: PointerEvent) => {
+      if (now.pointerId !== first.pointerId) return;
+      if (!dragging && Math.abs(now.clientY - first.clientY) < kDragPx) return;
+      if (!dragging) this.element.setPointerCapture(first.pointerId); // from here on it is no click
+      dragging = true;
+      this.element.classList.add('dragging');
+      const under = document.elementsFromPoint(first.clientX, now.clientY).map((one) => this.rowOf(one)).find(Boolean);
+      const siblings = siblingsOf(this.state.layout, row);
+      const target = under && (siblings.includes(under.key) ? under.key : `p${under.process.id}`);
+      if (target && target !== row.key && siblings.includes(target)) this.state.move(row, target);
+    };
+    const end = (now: PointerEvent) => {
+      if (now.pointerId !== first.pointerId) return;
+      this.element.classList.remove('dragging');
+      document.removeEventListener('pointermove', move);
+      document.removeEventListener('pointerup', end);
+      document.removeEventListener('pointercancel', end);
+    };
+    document.addEventListener('pointermove', move);
+    document.addEventListener('pointerup', end);
+    document.addEventListener('pointercancel', end);
+  }
+
+  private key(event: KeyboardEvent): void {
+    const row = this.rowOf(event.target);
+    const by = event.key === 'ArrowUp' ? -1 : event.key === 'ArrowDown' ? 1 : 0;
+    if (!row || !event.altKey || by === 0) return;
+    event.preventDefault();
+    const siblings = siblingsOf(this.state.layout, row);
+    const target = siblings[siblings.indexOf(row.key) + by];
+    if (target === undefined) return;
+    this.state.move(row, target);
+    this.refocus = row.key;
   }
 
   /** Follows the scrolling; builds rows anew only when others come into sight. */
@@ -32,6 +89,9 @@ export class Gutter {
       ...visibleRows(layout.rows, from, Math.ceil(heightPx / kMore) * kMore + 3 * kMore).map((row) => this.row(row)),
     );
     this.fixed.replaceChildren(...layout.pinned.map((row) => this.row(row)));
+    if (this.refocus === null) return;
+    this.element.querySelector<HTMLElement>(`[data-key="${this.refocus}"] .name`)?.focus({ preventScroll: true });
+    this.refocus = null;
   }
 
   forget(): void {
@@ -40,6 +100,7 @@ export class Gutter {
 
   private row(row: Row): HTMLElement {
     const element = row.kind === 'process' ? this.processRow(row) : this.laneRow(row);
+    element.dataset.key = row.key;
     element.style.top = `${row.y}px`;
     element.style.height = `${row.height}px`;
     return element;

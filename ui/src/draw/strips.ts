@@ -33,11 +33,13 @@ export function drawMinimap(surface: Surface, state: State, density: Float32Arra
   if (overview) {
     context.fillStyle = ink.accent;
     context.globalAlpha = 0.55;
+    // On whole pixels: two that share one would be seen as a stripe.
+    const edge = (c: number) => Math.round(scale.px(nsOfColumn(overview, c)));
     for (let c = 0; c < density.length; c += 1) {
       if (density[c] === 0) continue;
-      const left = scale.px(nsOfColumn(overview, c));
+      const left = edge(c);
       const height = Math.max(density[c] * (base - 7), 1.5);
-      context.fillRect(left, base - height, Math.max(scale.px(nsOfColumn(overview, c + 1)) - left, 1), height);
+      context.fillRect(left, base - height, Math.max(edge(c + 1) - left, 1), height);
     }
     context.globalAlpha = 1;
   }
@@ -103,7 +105,7 @@ export function drawRuler(surface: Surface, state: State, ruler: Ruler, drag: Ti
     const x = Math.round(scale.px(tick.ns));
     context.fillStyle = ink.strong;
     context.fillRect(x, surface.height - 7, 1, 7);
-    if (x + 4 < clear) continue;
+    if (x + 4 < clear || x + 4 + context.measureText(tick.label).width > surface.width) continue;
     context.fillStyle = ink.soft;
     context.fillText(tick.label, x + 4, 9);
   }

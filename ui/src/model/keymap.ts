@@ -37,7 +37,7 @@ export const kKeys: readonly KeyLine[] = [
   { keys: ['Enter'], action: 'fitEvent', says: 'fit the chosen event to the screen', group: 'Find' },
   { keys: ['m'], action: 'measure', says: 'measure: from here to the next click', group: 'Look' },
   { keys: ['c'], action: 'colours', says: 'colour by kind, dtype, cause, cost', group: 'Look' },
-  { keys: ['e'], action: 'selectWindow', says: 'sum up everything on the screen', group: 'Look' },
+  { keys: ['e'], action: 'selectWindow', says: 'sum up what is on the screen; of one lane, when its name has the focus', group: 'Look' },
   { keys: ['l'], action: 'list', says: 'what is on the screen as a list', group: 'Look' },
   { keys: ['L'], action: 'filterLanes', says: 'filter lanes by name', group: 'Look' },
   { keys: ['p'], action: 'side', says: 'fold the panel away', group: 'Look' },

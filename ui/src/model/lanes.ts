@@ -2,6 +2,7 @@
 // and y are css px from the top of all rows; what is pinned is laid out apart, for it does not scroll.
 
 import type { Process, Track } from '../api/types.ts';
+import { ordered } from './lane_order.ts';
 
 export interface TrackRow {
   track: Track;
@@ -47,6 +48,8 @@ export interface Layout {
 export interface LayoutOptions {
   collapsed: ReadonlySet<string>;
   pinned: readonly string[];
+  /** Rows that were moved by hand (lane_order.ts). */
+  order: readonly string[];
   filter: string;
   /** css px that there are: few rows grow into them. */
   roomPx: number;
@@ -71,7 +74,8 @@ interface Lane {
 }
 
 export function processName(process: Process): string {
-  const rank = process.rank === null || process.rank === undefined ? '' : `rank ${process.rank} · `;
+  const says = process.name.startsWith('rank ');
+  const rank = says || process.rank === null || process.rank === undefined ? '' : `rank ${process.rank} · `;
   const pid = String(process.pid);
   return `${rank}${process.name.includes(pid) ? process.name : `${process.name || 'process'} ${pid}`}`;
 }
@@ -153,8 +157,9 @@ function grownLayout(
     layout.pinned.push(row);
     layout.pinnedHeight += row.height;
   }
-  for (const process of processes) {
-    const lanes = (byProcess.get(process.id) ?? []).filter((lane) => matches(lane, options.filter));
+  for (const process of ordered(processes, (one) => processKey(one.id), options.order)) {
+    const matching = (byProcess.get(process.id) ?? []).filter((lane) => matches(lane, options.filter));
+    const lanes = ordered(matching, (lane) => laneKey(process.id, lane.lane), options.order);
     if (options.filter !== '' && lanes.length === 0) continue;
     const key = processKey(process.id);
     const collapsed = options.collapsed.has(key);
@@ -171,6 +176,15 @@ function grownLayout(
     }
   }
   return layout;
+}
+
+/** The keys of the rows among which one may be moved, in their order: processes, or lanes of one process. */
+export function siblingsOf(layout: Layout, row: Row): string[] {
+  if (row.kind === 'lane' && row.pinned) return layout.pinned.map((one) => one.key);
+  const among = layout.rows.filter(
+    (one) => one.kind === row.kind && (row.kind === 'process' || one.process.id === row.process.id),
+  );
+  return among.map((one) => one.key);
 }
 
 /** Rows that touch [top, top + height). */

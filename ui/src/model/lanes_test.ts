@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Process, Track, TrackKind } from '../api/types.ts';
-import { laneKey, layoutOf, processKey, tracksOf, visibleRows } from './lanes.ts';
+import { laneKey, layoutOf, processKey, processName, siblingsOf, tracksOf, visibleRows } from './lanes.ts';
 
 const process = (id: number): Process => ({ id, name: 'python', rank: id - 1, pid: 100 + id, host: 'h', begin: 0, end: null, state: 'live' });
 
@@ -18,7 +18,7 @@ function run(processes: number, lanes: number): { processes: Process[]; tracks: 
 
 function layout(size: [processes: number, lanes: number], more = {}) {
   const { processes, tracks } = run(...size);
-  return layoutOf(processes, tracks, { collapsed: new Set(), pinned: [], filter: '', roomPx: 0, ...more });
+  return layoutOf(processes, tracks, { collapsed: new Set(), pinned: [], order: [], filter: '', roomPx: 0, ...more });
 }
 
 const names = (rows: { key: string }[]) => rows.map((row) => row.key);
@@ -53,6 +53,13 @@ test('pinned lanes lie apart, in the order they were pinned', () => {
   assert.deepEqual(names(rows), ['p1', 'p1.2', 'p2', 'p2.1']);
 });
 
+test('rows stand where they were moved to, among their own', () => {
+  const moved = layout([2, 3], { order: ['p2', 'p1', 'p1.3', 'p1.1', 'p1.2'] });
+  assert.deepEqual(names(moved.rows), ['p2', 'p2.1', 'p2.2', 'p2.3', 'p1', 'p1.3', 'p1.1', 'p1.2']);
+  assert.deepEqual(siblingsOf(moved, moved.rows[0]), ['p2', 'p1']);
+  assert.deepEqual(siblingsOf(moved, moved.rows[5]), ['p1.3', 'p1.1', 'p1.2']);
+});
+
 test('a filter keeps lanes by name and the processes that have any', () => {
   assert.deepEqual(names(layout([2, 3], { filter: 'WORKER 3' }).rows), ['p1', 'p1.3', 'p2', 'p2.3']);
   assert.deepEqual(names(layout([2, 3], { filter: 'rank 1' }).rows), ['p2', 'p2.1', 'p2.2', 'p2.3']);
@@ -79,4 +86,10 @@ test('few rows grow into the room that there is', () => {
   const small = layout([1, 1]).height;
   const grown = layout([1, 1], { roomPx: 800 }).height;
   assert.ok(grown > small && grown <= 800);
+});
+
+test('a rank is told once', () => {
+  assert.equal(processName(process(1)), 'rank 0 · python 101');
+  assert.equal(processName({ ...process(1), name: 'rank 0, pid 101 on h' }), 'rank 0, pid 101 on h');
+  assert.equal(processName({ ...process(1), name: 'pid 101 on h', rank: null }), 'pid 101 on h');
 });

@@ -6,11 +6,12 @@ import type { Picture } from '../api/picture.ts';
 import type { ColourBy, Theme } from './colours.ts';
 import { legendKey } from './colours.ts';
 import { Definitions } from './definitions.ts';
-import type { Layout } from './lanes.ts';
-import { layoutOf } from './lanes.ts';
+import { moving } from './lane_order.ts';
+import type { Layout, Row } from './lanes.ts';
+import { layoutOf, siblingsOf } from './lanes.ts';
 import { LiveClock } from './pacing.ts';
 import type { TimeWindow } from './time_window.ts';
-import { WindowHistory, limited, same } from './time_window.ts';
+import { WindowHistory, kAir, limited, same } from './time_window.ts';
 import type { Tab, ThemeChoice, ViewState } from './url_state.ts';
 
 export type Topic =
@@ -74,6 +75,7 @@ export class State {
   roomPx = 0;
   readonly collapsed = new Set<string>();
   pinned: string[] = [];
+  order: readonly string[] = [];
   filter = '';
   colourBy: ColourBy = 'kind';
   readonly hidden = new Set<string>();
@@ -133,7 +135,7 @@ export class State {
 
   allWindow(): TimeWindow {
     const { begin, end } = this.whole;
-    const air = (end - begin) * 0.015;
+    const air = (end - begin) * kAir;
     return { begin: begin - air, end: end + air };
   }
 
@@ -197,6 +199,14 @@ export class State {
     this.tell('lanes');
   }
 
+  /** A row takes the place of another: of pinned ones, of lanes of one process, or of processes. */
+  move(row: Row, target: string): void {
+    const siblings = siblingsOf(this.layout, row);
+    if (row.kind === 'lane' && row.pinned) this.pinned = [...moving(this.pinned, siblings, row.key, target)];
+    else this.order = moving(this.order, siblings, row.key, target);
+    this.layOut();
+  }
+
   hiddenShades(): number[] {
     if (this.hidden.size === 0 || !this.run) return [];
     return this.run.shades
@@ -216,6 +226,7 @@ export class State {
     this.themeChoice = view.theme;
     this.filter = view.filter;
     this.pinned = [...view.pinned];
+    this.order = [...view.order];
     this.hidden.clear();
     for (const key of view.hidden) this.hidden.add(key);
     this.collapsed.clear();
@@ -240,6 +251,7 @@ export class State {
       hidden: [...this.hidden],
       collapsed: [...this.collapsed],
       pinned: this.pinned,
+      order: this.order,
       filter: this.filter,
       find: this.find,
       selection: this.selection,

@@ -37,6 +37,9 @@ export function panned(window: TimeWindow, ns: number, whole: TimeWindow): TimeW
   return limited({ begin: window.begin + ns, end: window.end + ns }, whole);
 }
 
+// Of the whole run, shown before its begin and behind its end.
+export const kAir = 0.015;
+
 /** The window that shows [begin, end] with some air around it. */
 export function fitting(begin: number, end: number, whole: TimeWindow, air = 0.15): TimeWindow {
   const length = Math.max(end - begin, kShortestNs / 2);
@@ -44,16 +47,18 @@ export function fitting(begin: number, end: number, whole: TimeWindow, air = 0.1
   return limited({ begin: middle - length * (0.5 + air), end: middle + length * (0.5 + air) }, whole);
 }
 
-/** Moves as little as it must, so that `at` is well within. */
+/** Moves as little as it must, so that [begin, end) is well within. */
 export function showing(window: TimeWindow, begin: number, end: number, whole: TimeWindow): TimeWindow {
   const length = lengthOf(window);
   if (end - begin > length) return fitting(begin, end, whole);
   const margin = Math.min(length * 0.1, (length - (end - begin)) / 2);
-  if (begin < window.begin + margin || end > window.end - margin) {
-    const middle = (begin + end) / 2;
-    return limited({ begin: middle - length / 2, end: middle + length / 2 }, whole);
-  }
-  return window;
+  if (begin >= window.begin + margin && end <= window.end - margin) return window;
+  // Into the middle, but not beyond the ends of the run, where nothing is.
+  const air = lengthOf(whole) * kAir;
+  const first = whole.begin - air;
+  const last = Math.max(whole.end + air - length, first);
+  const from = Math.min(Math.max((begin + end - length) / 2, first), last);
+  return limited({ begin: from, end: from + length }, whole);
 }
 
 export function same(a: TimeWindow, b: TimeWindow): boolean {

@@ -46,6 +46,15 @@ test('showing moves only when it must', () => {
   assert.ok(moved.begin < 30e9 && moved.end > 30e9);
 });
 
+test('showing what lies at an end of the run does not leave it', () => {
+  const all = { begin: 10e9, end: 20e9 };
+  const seen = showing({ begin: 15e9, end: 19e9 }, 10.01e9, 10.02e9, all);
+  assert.equal(lengthOf(seen), 4e9);
+  assert.ok(seen.begin < 10.01e9 && seen.begin > 9.5e9);
+  const wide = showing({ begin: 9.85e9, end: 20.15e9 }, 10.01e9, 10.02e9, all);
+  assert.deepEqual([Math.round(wide.begin), Math.round(wide.end)], [9.85e9, 20.15e9]);
+});
+
 test('ns to px and back', () => {
   const scale = new TimeScale({ begin: 1e9, end: 2e9 }, 500);
   assert.equal(scale.px(1.5e9), 250);

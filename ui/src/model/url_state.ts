@@ -17,6 +17,7 @@ export interface ViewState {
   hidden: string[];
   collapsed: string[];
   pinned: string[];
+  order: readonly string[];
   filter: string;
   find: string;
   selection: { begin: number; end: number; tracks: number[] | null } | null;
@@ -34,6 +35,7 @@ export const kPlain: ViewState = {
   hidden: [],
   collapsed: [],
   pinned: [],
+  order: [],
   filter: '',
   find: '',
   selection: null,
@@ -57,6 +59,7 @@ export function toFragment(view: ViewState): string {
   put('hide', view.hidden.join('~'));
   put('fold', view.collapsed.join('~'));
   put('pin', view.pinned.join('~'));
+  put('order', view.order.join('~'));
   put('lanes', view.filter);
   put('find', view.find);
   if (view.selection) put('area', numbers([view.selection.begin, view.selection.end, ...(view.selection.tracks ?? [])]));
@@ -95,6 +98,7 @@ export function fromFragment(fragment: string): ViewState {
     hidden: words(parts.get('hide')),
     collapsed: words(parts.get('fold')),
     pinned: words(parts.get('pin')),
+    order: words(parts.get('order')),
     filter: parts.get('lanes') ?? '',
     find: parts.get('find') ?? '',
     selection:

@@ -10,6 +10,7 @@ const everything: ViewState = {
   colourBy: 'cause',
   hidden: ['kind.hit', 'cause.explicit to()'],
   collapsed: ['p1', 'p2.3'],
+  order: ['p2', 'p1.2'],
   pinned: ['p2.1'],
   filter: 'rank 0 & more',
   find: 'layer_norm #3 ~ä',

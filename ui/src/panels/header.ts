@@ -93,7 +93,7 @@ export class Header {
     const fact = (count: number, what: string) => el('span', {}, el('b', {}, grouped(count)), ` ${what}`);
     fill(
       this.facts,
-      fact(totals.casts, 'casts'),
+      fact(totals.casts, totals.casts === 1 ? 'cast' : 'casts'),
       fact(totals.cache_hits, 'from the cache'),
       fact(totals.steps, totals.steps === 1 ? 'step' : 'steps'),
       el('span', {}, el('b', {}, duration(this.state.whole.end - this.state.whole.begin)), ' long'),

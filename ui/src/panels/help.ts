@@ -12,6 +12,7 @@ const kMouse: [string, string][] = [
   ['click', 'details of an event'],
   ['double-click', 'fit an event to the screen'],
   ['minimap', 'drag the window or its ends'],
+  ['drag a name', 'move a lane or a process (Alt ↑ ↓ too)'],
 ];
 
 export function openHelp(): void {

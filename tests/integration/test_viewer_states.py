@@ -1,0 +1,188 @@
+"""The viewer's page with runs of all sizes, made up so that they are the same each time, and how it looks.
+
+Expected pictures are in tests/golden/viewer; CASTSCOPE_UPDATE_GOLDEN=1 makes them anew: look at them before they are
+committed.
+"""
+
+import base64
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+
+import pytest
+
+pytest.importorskip("playwright")
+from chromium import until  # noqa: E402
+from program import BUILD, clean_environment  # noqa: E402
+from viewer import ENDLESS, Viewer  # noqa: E402
+from viewer_page import HAS_CHROMIUM, browser, coloured, facts, look, tab  # noqa: E402, F401
+
+pytestmark = HAS_CHROMIUM
+GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden" / "viewer"
+SIZES = [(1600, 900), (1024, 768), (390, 844)]
+
+
+@pytest.fixture
+def sample(castscope, view):
+    def start(kind):
+        program = BUILD / "tests" / "integration" / "sample_run"
+        subprocess.run([program, kind, castscope.folder / f"{kind}.castscope"], check=True)
+        return view(f"{kind}.castscope")
+
+    return start
+
+
+def opened(look, sample, kind, **options):
+    page = look(sample(kind).url, **options)
+    until(page, "() => document.querySelector('.header .state').textContent.includes('finished')")
+    return page
+
+
+def test_a_run_of_one_event(look, sample):
+    page = opened(look, sample, "one-event")
+    assert facts(page)["cast"] == 1
+    page.wait_for_timeout(300)
+    box = page.locator("canvas.lanes").bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 50)
+    tab(page, "detail").get_by_text("linear").first.wait_for()
+
+
+def test_a_run_of_a_week(look, sample):
+    page = opened(look, sample, "week")
+    assert "6 d 23 h" in page.locator(".header .facts").inner_text()
+    page.get_by_role("searchbox", name="Search events").fill("step 200")
+    page.keyboard.press("Enter")
+    until(page, "() => /t=\\d+/.test(location.hash)")
+    tab(page, "detail").get_by_text("200").first.wait_for()
+    assert coloured(page) > 3
+
+
+def test_512_lanes(look, sample):
+    page = opened(look, sample, "many-lanes")
+    names = page.get_by_role("group", name="Lanes")
+    names.get_by_text("lane 1", exact=True).wait_for()
+    page.get_by_placeholder("filter lanes").fill("lane 512")
+    names.get_by_text("lane 512", exact=True).wait_for()
+    assert names.get_by_text("lane 1", exact=True).count() == 0
+
+
+def rows(page):
+    return page.locator(".gutter-row .name").all_inner_texts()
+
+
+def test_lanes_are_put_in_order(look, sample):
+    page = opened(look, sample, "training")
+    before = rows(page)
+    assert [name[2:8] for name in before if "rank" in name] == ["rank 0", "rank 1"]
+    page.locator(".gutter-row.process .name").nth(1).focus()
+    page.keyboard.press("Alt+ArrowUp")
+    until(page, "() => document.querySelector('.gutter-row .name').textContent.includes('rank 1')")
+    until(page, "() => document.activeElement.textContent.includes('rank 1')")
+    second = page.locator(".gutter-row.lane .name").nth(1).bounding_box()
+    first = page.locator(".gutter-row.lane .name").nth(0).bounding_box()
+    page.mouse.move(second["x"] + 30, second["y"] + second["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(first["x"] + 30, first["y"] + 5, steps=6)
+    page.mouse.up()
+    after = rows(page)
+    assert after[1:3] == ["lane 2", "lane 1"] and sorted(after) == sorted(before)
+    until(page, "() => location.hash.includes('order=')")
+    assert rows(look(page.url)) == after
+
+
+def test_what_is_hidden_is_passed_over(look, sample):
+    page = opened(look, sample, "training")
+    page.get_by_role("toolbar", name=re.compile("Legend")).get_by_role("button", name=re.compile("cast down")).click()
+    page.get_by_role("searchbox", name="Search events").fill("attend")
+    page.keyboard.press("Enter")
+    panel = tab(page, "detail")
+    panel.get_by_text("linear in bfloat16").wait_for()  # its cast comes before
+
+
+def test_an_area_of_one_lane_by_keyboard(look, sample):
+    page = opened(look, sample, "training")
+    page.locator(".gutter-row.lane .name").nth(1).focus()
+    page.keyboard.press("e")
+    panel = tab(page, "selection")
+    panel.get_by_role("table").first.wait_for()
+    assert "attend" in panel.inner_text() and "teacher" not in panel.inner_text()
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        return one.getsockname()[1]
+
+
+def test_a_collector_is_started_again(browser, castscope, python):
+    listen, web = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
+
+    def collector():
+        command = [castscope.program, "serve", "--listen", listen, "--folder", "collected", f"--web={web}"]
+        process = subprocess.Popen(command, cwd=castscope.folder, env=clean_environment(), stderr=subprocess.PIPE)
+        for line in process.stderr:
+            if found := re.search(rb"can be watched at (\S+)", line):
+                return process, Viewer(found[1].decode())
+
+    serving, viewer = collector()
+    command = [castscope.program, "run", "-o", "job", "--collector", listen, "--", python, "-c", ENDLESS]
+    job = subprocess.Popen(command, cwd=castscope.folder, env=clean_environment(), stdin=subprocess.PIPE,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        viewer.until("runs", lambda told: any(run["events"] > 0 for run in told["runs"]))
+        page = browser.open(viewer.url)
+        before = facts(page)["cast"]
+        serving.send_signal(signal.SIGKILL)
+        serving.communicate()
+        page.get_by_text("No answer since").wait_for()
+        serving, again = collector()
+        assert again.url == viewer.url
+        until(page, "seen => +document.querySelector('.header .facts b').textContent.replaceAll(',', '') > seen", before)
+        page.get_by_text("No answer since").wait_for(state="hidden")
+        page.close()
+        job.communicate(timeout=300)
+    finally:
+        job.kill()
+        serving.kill()
+        serving.communicate()
+        browser.complaints.clear()  # of the connection that was refused
+
+
+# Two pictures, each cell of 8 x 8 pixels compared: what shapes of letters differ by is lost in it, what moves is not.
+DIFFERENT_CELLS = """async ([shown, expected]) => {
+    const cells = async (text) => {
+        const image = await createImageBitmap(await (await fetch('data:image/png;base64,' + text)).blob());
+        const canvas = new OffscreenCanvas(Math.ceil(image.width / 8), Math.ceil(image.height / 8));
+        const context = canvas.getContext('2d');
+        context.imageSmoothingQuality = 'high';
+        context.drawImage(image, 0, 0, canvas.width, canvas.height);
+        return [image.width, image.height, context.getImageData(0, 0, canvas.width, canvas.height).data];
+    };
+    const [a, b] = [await cells(shown), await cells(expected)];
+    if (a[0] !== b[0] || a[1] !== b[1]) return 1;
+    let different = 0;
+    for (let i = 0; i < a[2].length; i += 4)
+        if ([0, 1, 2].some((part) => Math.abs(a[2][i + part] - b[2][i + part]) > 40)) different += 1;
+    return different / (a[2].length / 4);
+}"""
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_looks_as_expected(browser, look, sample, tmp_path, width, height, scheme):
+    page = opened(look, sample, "training", width=width, height=height, scheme=scheme)
+    page.get_by_text("teacher.weight is cast again").first.wait_for()
+    until(page, "() => /\\d/.test(document.querySelector('.legend').textContent)")
+    page.wait_for_timeout(500)  # pictures that are on their way
+    shown = page.screenshot()
+    file = GOLDEN / f"training-{width}-{scheme}.png"
+    if os.environ.get("CASTSCOPE_UPDATE_GOLDEN"):
+        GOLDEN.mkdir(exist_ok=True)
+        file.write_bytes(shown)
+    blank = browser.browser.new_page()
+    different = blank.evaluate(DIFFERENT_CELLS, [base64.b64encode(one).decode() for one in (shown, file.read_bytes())])
+    blank.close()
+    (tmp_path / file.name).write_bytes(shown)
+    assert different < 0.01, f"{different:.1%} of {tmp_path / file.name} differs from {file}"

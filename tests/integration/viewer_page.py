@@ -1,0 +1,64 @@
+"""The viewer's page in a real Chromium, for the tests that look at it: import `browser` and `look` where they are used."""
+
+import re
+
+import pytest
+
+pytest.importorskip("playwright")
+import chromium  # noqa: E402
+
+HAS_CHROMIUM = pytest.mark.skipif(chromium.PROGRAM is None, reason="there is no Chromium")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium.started() as playwright:
+        browser = chromium.Chromium(playwright)
+        yield browser
+        browser.browser.close()
+
+
+@pytest.fixture
+def look(browser, view):
+    """Opens pages; whatever they complained of fails the test. They are closed before what they look at ends."""
+    browser.complaints.clear()
+    pages = []
+
+    def open_page(url, **options):
+        pages.append(browser.open(url, **options))
+        return pages[-1]
+
+    yield open_page
+    for page in pages:
+        page.close()
+    assert browser.complaints == []
+
+
+def facts(page):
+    """The numbers at the top, by their words."""
+    told = page.locator(".header .facts").inner_text()
+    found = re.findall(r"([\d,]+)\s+(cast|from the cache|step)", told)
+    return {words: int(number.replace(",", "")) for number, words in found}
+
+
+def coloured(page):
+    """How many different colours the lanes show: an empty timeline has few."""
+    return page.evaluate("""() => {
+        const canvas = document.querySelector('canvas.lanes');
+        const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+        const seen = new Set();
+        for (let i = 0; i < data.length; i += 4) seen.add(data[i] << 16 | data[i + 1] << 8 | data[i + 2]);
+        return seen.size;
+    }""")
+
+
+def window_of(page):
+    """The stretch that is shown, from the address: (begin, end) in ns, None for all."""
+    page.wait_for_timeout(400)  # the address follows a quarter of a second behind
+    found = re.search(r"[#&]t=(-?\d+)(?:~|%7E)(-?\d+)", page.url)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def tab(page, title):
+    page.get_by_role("tab", name=re.compile(title, re.IGNORECASE)).click()
+    return page.get_by_role("tabpanel")
