@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 namespace castscope::web {
 namespace {
@@ -75,8 +75,13 @@ Response answer_api(Runs& runs, const Request& request) {
   const auto [id, pattern] = parted(request.path.substr(kBase.size()));
   for (const Route& route : routes()) {
     if (route.path != pattern) continue;
+    const auto begin = std::chrono::steady_clock::now();
     Answer answer = ask(runs, route, id, request);
-    return answer.ok() ? *std::move(answer) : error_answer(answer.status());
+    Response response = answer.ok() ? *std::move(answer) : error_answer(answer.status());
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    // https://www.w3.org/TR/server-timing/: shown by the browser's own tools.
+    response.headers.emplace_back("Server-Timing", absl::StrFormat("answer;dur=%.3f", took.count()));
+    return response;
   }
   return error_answer(absl::NotFoundError("there is no such route: docs/openapi.json lists them"));
 }

@@ -153,7 +153,9 @@ def measure(given):
         moved = zoom_and_pan(page, given.seconds)
         found |= {"frame_p50": share(moved["frames"], 0.5), "frame_p95": share(moved["frames"], 0.95),
                   "frame_p99": share(moved["frames"], 0.99), "frame_max": max(moved["frames"]),
-                  "task_max": max(moved["tasks"], default=0), "tasks": len(moved["tasks"]),
+                  "task_max": max((task["ms"] for task in moved["tasks"]), default=0), "tasks": len(moved["tasks"]),
+                  "served_p50": share([one["served"] for one in moved["pictures"]], 0.5),
+                  "served_p95": share([one["served"] for one in moved["pictures"]], 0.95),
                   "view_p50": share([one["took"] for one in moved["pictures"]], 0.5),
                   "view_p95": share([one["took"] for one in moved["pictures"]], 0.95),
                   "view_kb_max": max(one["bytes"] for one in moved["pictures"]) / 1e3}
@@ -191,8 +193,9 @@ def render(found):
         ("… the longest", f"{found['frame_max']:.0f} ms", "100 ms"),
         ("longest task of the page's main thread", f"{found['task_max']:.0f} ms ({found['tasks']} over 50 ms)", "50 ms"),
         ("first picture", f"{found['first_ms']:.0f} ms", "500 ms"),
-        ("view answered, round trip in the page, p95", f"{found['view_p95']:.1f} ms", "50 ms"),
-        ("view answered, round trip of a bare client, p95", f"{found['server_p95']:.1f} ms", ""),
+        ("view answered, on the server, p95", f"{found['served_p95']:.1f} ms", "2 ms"),
+        ("… round trip in the page, p95", f"{found['view_p95']:.1f} ms", "50 ms"),
+        ("… of any window, round trip of a bare client, p95", f"{found['server_p95']:.1f} ms", ""),
         ("event to paint, p95", f"{found['paint_p95']:.0f} ms", "150 ms"),
         ("… of eight tabs at once", f"{found['tabs_paint_p95']:.0f} ms, {found['tabs_alive']} of 8 live", "8 of 8"),
         ("largest view", f"{found['view_kb_max']:.0f} kB", "205 kB"),

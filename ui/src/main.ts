@@ -1,6 +1,7 @@
 // The page, put together: state, feed, timeline, panels; the view in the address.
 
 import { api } from './api/client.ts';
+import { lookUp } from './api/feed.ts';
 import { Timeline } from './draw/timeline.ts';
 import { Keys } from './interact/keys.ts';
 import { Pointer } from './interact/pointer.ts';
@@ -25,6 +26,11 @@ import { SitesPanel } from './panels/sites.ts';
 import { SourcePanel } from './panels/source.ts';
 import { Tip } from './panels/tip.ts';
 import { Viewer } from './viewer.ts';
+
+const asked = fromFragment(location.hash);
+// While the page is put together the answer is on its way.
+const opening = lookUp(asked.run);
+opening.catch(() => undefined); // whoever waits for it tells
 
 const state = new State();
 const timeline = new Timeline(state);
@@ -120,12 +126,11 @@ document.body.append(
 );
 timeline.element.append(notice.empty);
 
-const asked = fromFragment(location.hash);
 state.take(asked);
 timeline.filter.value = state.filter;
 viewer.applyTheme();
 state.tell('tab');
-await viewer.feed.open(asked.run);
+await viewer.feed.open(asked.run, opening);
 countSoon();
 if (asked.find !== '') void viewer.find(asked.find);
 if (asked.event) {

@@ -1,6 +1,7 @@
 // The routes of the API, each a function. Every address is relative: the page does not know the token it lies behind.
 
 import type * as types from './types.ts';
+import { Basin } from './basin.ts';
 import { decodePicture } from './picture.ts';
 import type { Picture } from './picture.ts';
 
@@ -53,6 +54,13 @@ function run(id: string, route = '', query: Record<string, string | number | und
 
 const list = (ids: readonly number[] | undefined) => (ids && ids.length > 0 ? ids.join(',') : undefined);
 
+const basin = new Basin();
+
+/** Nobody looks at this picture any more: another one may take its memory. */
+export function release(picture: Picture | null): void {
+  if (picture) basin.give(picture.memory);
+}
+
 export const api = {
   runs: () => json<{ runs: types.RunEntry[] }>('runs').then((answer) => answer.runs),
   run: (id: string) => json<types.Run>(run(id)),
@@ -70,7 +78,8 @@ export const api = {
         counters: query.counters ? 1 : undefined,
       }),
     );
-    return decodePicture(await answer.arrayBuffer());
+    const { memory, length } = await basin.read(answer);
+    return decodePicture(memory, length);
   },
 
   definitions: (id: string, known: { sites: number; regions: number; uses: number }) =>

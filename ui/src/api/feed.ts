@@ -6,11 +6,11 @@ import { Fineness, pollMs, retryMs } from '../model/pacing.ts';
 import type { State } from '../model/state.ts';
 import { lengthOf } from '../model/time_window.ts';
 import type { TimeWindow } from '../model/time_window.ts';
-import { Refused, api } from './client.ts';
+import { Refused, api, release } from './client.ts';
 import { Knowledge } from './knowledge.ts';
 import { pictureEnd } from './picture.ts';
 import type { Picture } from './picture.ts';
-import type { Run } from './types.ts';
+import type { Run, RunEntry } from './types.ts';
 
 /** What the timeline has room for. */
 export interface Surface {
@@ -21,7 +21,22 @@ export interface Surface {
 
 const kMostColumns = 4096;
 const kRunMs = 1000;
+// From one picture to the next while the view moves: its margins carry over the frames between.
+const kMovingMs = 33;
 const kOverviewMs = 1000;
+
+export interface Opening {
+  runs: RunEntry[];
+  run: Run | null;
+}
+
+/** Which runs there are, and the one to open. May be asked before there is a page to show it. */
+export async function lookUp(wanted: string | null): Promise<Opening> {
+  const runs = await api.runs();
+  const entry =
+    runs.find((run) => run.id === wanted) ?? runs.find((run) => run.state === 'live') ?? runs[runs.length - 1];
+  return { runs, run: entry ? await api.run(entry.id) : null };
+}
 
 export class Feed {
   private readonly state: State;
@@ -29,6 +44,7 @@ export class Feed {
   private readonly fineness = new Fineness();
   private pictureTimer = 0;
   private inFlight = false;
+  private askedMs = -Infinity;
   private dirty = false;
   private failures = 0;
   private runTimer = 0;
@@ -45,20 +61,18 @@ export class Feed {
   }
 
   /** Opens this run, or the one that is live, or the newest. */
-  async open(wanted: string | null): Promise<void> {
+  async open(wanted: string | null, opening = lookUp(wanted)): Promise<void> {
     this.wanted = wanted;
     await this.trying(async () => {
-      const runs = await api.runs();
+      const { runs, run } = await opening;
       this.state.runs = runs;
-      const entry =
-        runs.find((run) => run.id === wanted) ?? runs.find((run) => run.state === 'live') ?? runs[runs.length - 1];
-      if (!entry) {
+      if (!run) {
         this.state.problem = null;
         this.state.tell('run');
         this.later(() => this.open(wanted), kRunMs);
         return;
       }
-      this.take(await api.run(entry.id));
+      this.take(run);
       this.want();
       this.later(() => this.refreshRun(), kRunMs);
     });
@@ -67,7 +81,7 @@ export class Feed {
   /** The view changed: a picture of it as soon as one can be had. */
   want(): void {
     this.dirty = true;
-    if (!this.inFlight && this.failures === 0) this.schedule(0);
+    if (!this.inFlight && this.failures === 0) this.schedule(this.untilNext());
   }
 
   wake(): void {
@@ -87,6 +101,11 @@ export class Feed {
     }
   }
 
+  /** ms until the next picture may be asked for. */
+  private untilNext(): number {
+    return Math.max(this.askedMs + kMovingMs - performance.now(), 0);
+  }
+
   private later(what: () => Promise<void>, ms: number): void {
     clearTimeout(this.runTimer);
     this.runTimer = window.setTimeout(() => void what(), ms);
@@ -95,6 +114,14 @@ export class Feed {
   private schedule(ms: number): void {
     clearTimeout(this.pictureTimer);
     this.pictureTimer = window.setTimeout(() => void this.askPicture(), ms);
+  }
+
+  /** Not before what came is painted: a page that gets few frames asks for few pictures. */
+  private afterPaint(ms: number): void {
+    const dueMs = performance.now() + ms;
+    requestAnimationFrame(() => {
+      if (!this.inFlight) this.schedule(Math.max(dueMs - performance.now(), 0));
+    });
   }
 
   private async trying(what: () => Promise<void>): Promise<void> {
@@ -218,8 +245,11 @@ export class Feed {
         box: kMostColumns,
       };
       const find = state.find;
-      state.overview = await api.picture(run.id, query);
+      const overview = await api.picture(run.id, query);
+      release(state.overview);
+      state.overview = overview;
       const found = find === '' ? null : await api.picture(run.id, { ...query, find });
+      release(find === state.find ? state.foundOverview : found);
       if (find === state.find) state.foundOverview = found;
       this.state.tell('picture');
     } catch {
@@ -247,6 +277,7 @@ export class Feed {
     const wide = (width * lengthOf(window)) / lengthOf(state.window);
     const columns = Math.max(1, Math.min(kMostColumns, Math.round(wide * this.fineness.share)));
     const begunMs = performance.now();
+    this.askedMs = begunMs;
     await this.trying(async () => {
       const query = {
         ...window,
@@ -260,6 +291,7 @@ export class Feed {
         api.picture(state.run!.id, { ...query, counters: true }),
         find === '' ? null : api.picture(state.run!.id, { ...query, box: kMostColumns, find }),
       ]);
+      release(find === state.find ? state.foundPicture : found);
       if (find === state.find) state.foundPicture = found;
       this.answered(picture, performance.now() - begunMs);
     });
@@ -271,6 +303,7 @@ export class Feed {
     const { state } = this;
     this.fineness.answered(ms);
     if (picture.live) state.clock.told(picture.newest, picture.behindNs, performance.now());
+    release(state.picture);
     state.picture = picture;
     if (!state.overview) void this.askOverview();
     if (picture.definitions > (state.run?.definitions ?? 0)) void this.refreshRun();
@@ -280,7 +313,7 @@ export class Feed {
 
   private next(answerMs: number): void {
     const { state } = this;
-    if (this.dirty) return this.schedule(0);
+    if (this.dirty) return this.afterPaint(this.untilNext());
     const picture = state.picture;
     const ms = pollMs(
       {
@@ -292,6 +325,6 @@ export class Feed {
       },
       answerMs,
     );
-    if (ms !== null) this.schedule(ms);
+    if (ms !== null) this.afterPaint(ms);
   }
 }

@@ -7,11 +7,29 @@ const kHeaderBytes = 80;
 const kBoxBytes = 24;
 export const kUnknown = 65535;
 
-/** One row: runs of equal columns that hold something, as triplets {first, length, value}. */
+/** One row, as it came. It is a view of the answer: nothing is copied. */
 export interface PictureTrack {
   track: number;
   coarse: boolean;
-  runs: Uint16Array;
+  /** A value for each column, 0 = nothing there; else triplets {first, length, value} of what is not empty. */
+  dense: boolean;
+  values: Uint16Array;
+}
+
+/** What is not empty in columns [from, to), in order: `take` is called for each stretch, and may be for each column. */
+export function eachRun(
+  { dense, values }: PictureTrack,
+  take: (first: number, length: number, value: number) => void,
+  from = 0,
+  to = Infinity,
+): void {
+  if (dense) {
+    for (let c = Math.max(from, 0), end = Math.min(to, values.length); c < end; c += 1)
+      if (values[c] !== 0) take(c, 1, values[c]);
+    return;
+  }
+  for (let i = 0; i < values.length && values[i] < to; i += 3)
+    if (values[i] + values[i + 1] > from) take(values[i], values[i + 1], values[i + 2]);
 }
 
 export interface PictureCounter {
@@ -50,6 +68,8 @@ export interface Picture {
   tracks: Map<number, PictureTrack>;
   counters: PictureCounter[];
   boxes: Map<number, Box[]>;
+  /** Holds the numbers of tracks and counters. */
+  memory: ArrayBuffer;
 }
 
 export class PictureError extends Error {}
@@ -58,8 +78,8 @@ class Cursor {
   readonly view: DataView;
   at = 0;
 
-  constructor(data: ArrayBuffer) {
-    this.view = new DataView(data);
+  constructor(data: ArrayBuffer, length: number) {
+    this.view = new DataView(data, 0, length);
   }
 
   take(bytes: number): number {
@@ -73,30 +93,10 @@ class Cursor {
     this.at = Math.min((this.at + 3) & ~3, this.view.byteLength);
   }
 
+  /** All sizes are multiples of 4 bytes up to here, and every machine with a browser is little-endian. */
   u16s(count: number): Uint16Array {
-    const from = this.take(count * 2);
-    const values = new Uint16Array(count);
-    for (let i = 0; i < count; i += 1) values[i] = this.view.getUint16(from + i * 2, true);
-    return values;
+    return new Uint16Array(this.view.buffer as ArrayBuffer, this.take(count * 2), count);
   }
-}
-
-function runsOf(values: Uint16Array): Uint16Array {
-  const runs = new Uint16Array(values.length * 3);
-  let used = 0;
-  for (let i = 0; i < values.length; ) {
-    const value = values[i];
-    let end = i + 1;
-    while (end < values.length && values[end] === value) end += 1;
-    if (value !== 0) {
-      runs[used] = i;
-      runs[used + 1] = end - i;
-      runs[used + 2] = value;
-      used += 3;
-    }
-    i = end;
-  }
-  return runs.slice(0, used);
 }
 
 function decodeTrack(cursor: Cursor, columns: number): PictureTrack {
@@ -111,7 +111,7 @@ function decodeTrack(cursor: Cursor, columns: number): PictureTrack {
   if (encoding === 1)
     for (let i = 0; i < values.length; i += 3)
       if (values[i] + values[i + 1] > columns) throw new PictureError('A run ends after the last column.');
-  return { track, coarse: (flags & 1) !== 0, runs: encoding === 0 ? runsOf(values) : values };
+  return { track, coarse: (flags & 1) !== 0, dense: encoding === 0, values };
 }
 
 function decodeCounter(cursor: Cursor, columns: number): PictureCounter {
@@ -137,8 +137,9 @@ function decodeBox(cursor: Cursor): Box {
   };
 }
 
-export function decodePicture(data: ArrayBuffer): Picture {
-  const cursor = new Cursor(data);
+/** The first `length` bytes of it. */
+export function decodePicture(data: ArrayBuffer, length = data.byteLength): Picture {
+  const cursor = new Cursor(data, length);
   cursor.take(kHeaderBytes);
   const view = cursor.view;
   if (view.getUint32(0, true) !== kMagic) throw new PictureError('This is no picture.');
@@ -163,6 +164,7 @@ export function decodePicture(data: ArrayBuffer): Picture {
     tracks: new Map(),
     counters: [],
     boxes: new Map(),
+    memory: data,
   };
   for (let i = u32(20); i > 0; i -= 1) {
     const track = decodeTrack(cursor, columns);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PictureError, decodePicture, kUnknown, nsOfColumn, pictureEnd } from './picture.ts';
+import { PictureError, decodePicture, eachRun, kUnknown, nsOfColumn, pictureEnd } from './picture.ts';
+import type { PictureTrack } from './picture.ts';
 
 /** Writes a picture as the collector does. */
 class Writer {
@@ -48,11 +49,18 @@ test('the header', () => {
   );
 });
 
-test('columns told one by one become runs, without those that are empty', () => {
+const runsOf = (track: PictureTrack, from?: number, to?: number) => {
+  const runs: number[] = [];
+  eachRun(track, (...run) => runs.push(...run), from, to);
+  return runs;
+};
+
+test('of columns told one by one those are runs that are not empty', () => {
   const writer = new Writer().header({ columns: 5, tracks: 1 });
   writer.put(4, 7).put(2, 0).put(2, 1).put(4, 5).words(0, 0x0203, 0x0203, 0, 0x0501);
   const track = decodePicture(writer.done()).tracks.get(7)!;
-  assert.deepEqual([...track.runs], [1, 2, 0x0203, 4, 1, 0x0501]);
+  assert.deepEqual(runsOf(track), [1, 1, 0x0203, 2, 1, 0x0203, 4, 1, 0x0501]);
+  assert.deepEqual(runsOf(track, 2, 4), [2, 1, 0x0203]);
   assert.equal(track.coarse, true);
 });
 
@@ -61,8 +69,10 @@ test('runs are taken as they are', () => {
   writer.put(4, 1).put(2, 1).put(2, 0).put(4, 1).words(0, 9, 0xff02);
   writer.put(4, 2).put(2, 1).put(2, 0).put(4, 2).words(0, 1, 0x0103, 5, 4, 0x0104);
   const { tracks } = decodePicture(writer.done());
-  assert.deepEqual([...tracks.get(1)!.runs], [0, 9, 0xff02]);
-  assert.deepEqual([...tracks.get(2)!.runs], [0, 1, 0x0103, 5, 4, 0x0104]);
+  assert.deepEqual(runsOf(tracks.get(1)!), [0, 9, 0xff02]);
+  assert.deepEqual(runsOf(tracks.get(2)!), [0, 1, 0x0103, 5, 4, 0x0104]);
+  assert.deepEqual(runsOf(tracks.get(2)!, 1, 6), [5, 4, 0x0104]);
+  assert.deepEqual(runsOf(tracks.get(2)!, 1, 5), []);
 });
 
 test('counters and boxes', () => {

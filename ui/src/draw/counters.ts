@@ -42,6 +42,9 @@ function word(colour: readonly number[], over: readonly number[], alpha: number)
   return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 }
 
+/** Used again for each picture: one a frame would be tens of MB a second. */
+let paperImage: ImageData | null = null;
+
 interface Paper {
   words: Uint32Array;
   width: number;
@@ -85,7 +88,8 @@ export function drawCounters(surface: Surface, state: State, ink: Ink): string {
 
 function drawAll(surface: Surface, state: State, picture: Picture, known: PictureCounter[], ink: Ink): void {
   const { width, height } = surface.canvas;
-  const image = new ImageData(width, height);
+  if (paperImage?.width !== width || paperImage.height !== height) paperImage = new ImageData(width, height);
+  const image = paperImage;
   const words = new Uint32Array(image.data.buffer);
   const [back, colour] = [rgbOf(ink.back), rgbOf(ink.accent)];
   words.fill(word(back, back, 1));

@@ -3,7 +3,7 @@
 import { nsOfColumn, pictureEnd } from '../api/picture.ts';
 import type { Picture } from '../api/picture.ts';
 import type { Track } from '../api/types.ts';
-import { castRowTable, clearSpan, colourTable, columnScale, fillRuns, Raster } from './raster.ts';
+import { castRowTable, clearSpan, colourTable, columnScale, fillTrack, Raster } from './raster.ts';
 import type { ColourTable } from './raster.ts';
 import { colourOf, css, inkOn } from '../model/colours.ts';
 import type { LaneRow, ProcessRow, Row } from '../model/lanes.ts';
@@ -134,11 +134,11 @@ export class LaneDrawing {
     for (const strip of strips) {
       const bits = strip.rows === 3 ? this.rowsOf : null;
       const under = coarse === null ? undefined : below?.tracks.get(strip.track.id);
-      if (under && coarse) fillRuns(raster.target, strip.row, under, coarse, this.colours, bits);
+      if (under && coarse) fillTrack(raster.target, strip.row, under, coarse, this.colours, bits);
       if (picture === null || fine === null) continue;
       if (under) clearSpan(raster.target, strip.row, strip.rows, fine.x0, fine.x0 + picture.columns * fine.perColumn);
       const track = picture.tracks.get(strip.track.id);
-      if (track) fillRuns(raster.target, strip.row, track, fine, this.colours, bits);
+      if (track) fillTrack(raster.target, strip.row, track, fine, this.colours, bits);
     }
     raster.finish(rows);
   }

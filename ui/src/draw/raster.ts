@@ -60,7 +60,7 @@ export function columnScale(picture: Picture, window: TimeWindow, width: number)
 }
 
 /** Fills rows `row`, row + 1, … as far as `rows` has bits (null = one row, all shades). */
-export function fillRuns(
+export function fillTrack(
   target: Target,
   row: number,
   track: PictureTrack,
@@ -69,21 +69,26 @@ export function fillRuns(
   rows: Uint8Array | null,
 ): void {
   const { words, width } = target;
-  const { runs } = track;
   const base = row * width;
-  for (let i = 0; i < runs.length; i += 3) {
-    const left = scale.x0 + runs[i] * scale.perColumn;
-    const right = left + runs[i + 1] * scale.perColumn;
+  const { x0, perColumn } = scale;
+  const { dense, values } = track;
+  // Columns in sight; a picture has margins.
+  const first = Math.max(Math.floor(-x0 / perColumn) - 1, 0);
+  const stride = dense ? 1 : 3;
+  for (let i = dense ? first : 0; i < values.length; i += stride) {
+    const value = dense ? values[i] : values[i + 2];
+    if (value === 0) continue;
+    const left = x0 + (dense ? i : values[i]) * perColumn;
+    const right = left + (dense ? 1 : values[i + 1]) * perColumn;
     if (right <= 0) continue;
     if (left >= width) break;
+    const shade = value & 255;
+    const colour = table[shade * kOccupancyLevels + ((value >> 12) & 15)];
+    if (colour === 0) continue;
     const a = left < 0 ? 0 : Math.floor(left);
     let b = Math.ceil(right);
     if (b > width) b = width;
     if (b <= a) b = a + 1;
-    const value = runs[i + 2];
-    const shade = value & 255;
-    const colour = table[shade * kOccupancyLevels + ((value >> 12) & 15)];
-    if (colour === 0) continue;
     const bits = rows === null ? 1 : rows[shade];
     for (let line = 0; line < 3; line += 1) {
       if ((bits & (1 << line)) === 0) continue;

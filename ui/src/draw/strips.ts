@@ -1,6 +1,6 @@
 // The strips above and below the rows: minimap, ruler, cache counter.
 
-import { nsOfColumn } from '../api/picture.ts';
+import { eachRun, nsOfColumn } from '../api/picture.ts';
 import type { Picture } from '../api/picture.ts';
 import type { Ruler } from '../model/ruler.ts';
 import type { State } from '../model/state.ts';
@@ -13,10 +13,9 @@ export function densityOf(picture: Picture, tracks: ReadonlySet<number>): Float3
   const sums = new Float32Array(picture.columns);
   for (const track of picture.tracks.values()) {
     if (!tracks.has(track.track)) continue;
-    for (let i = 0; i < track.runs.length; i += 3) {
-      const occupancy = (track.runs[i + 2] >> 8) / 255;
-      for (let c = track.runs[i]; c < track.runs[i] + track.runs[i + 1]; c += 1) sums[c] += occupancy;
-    }
+    eachRun(track, (first, length, value) => {
+      for (let c = first; c < first + length; c += 1) sums[c] += (value >> 8) / 255;
+    });
   }
   const top = sums.reduce((most, value) => Math.max(most, value), 0);
   // The root lifts what is little: a lone cast must be seen too.
@@ -55,11 +54,11 @@ export function drawMinimap(surface: Surface, state: State, density: Float32Arra
 function drawFound(context: CanvasRenderingContext2D, found: Picture, scale: TimeScale, y: number, ink: Ink): void {
   context.fillStyle = ink.mark;
   for (const track of found.tracks.values())
-    for (let i = 0; i < track.runs.length; i += 3) {
-      const left = scale.px(nsOfColumn(found, track.runs[i]));
-      const right = scale.px(nsOfColumn(found, track.runs[i] + track.runs[i + 1]));
+    eachRun(track, (first, length) => {
+      const left = scale.px(nsOfColumn(found, first));
+      const right = scale.px(nsOfColumn(found, first + length));
       context.fillRect(left, y, Math.max(right - left, 1.5), 4);
-    }
+    });
 }
 
 function drawWindow(

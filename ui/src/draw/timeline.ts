@@ -33,6 +33,7 @@ export class Timeline {
   private density: Float32Array = new Float32Array(0);
   private densityOf: object | null = null;
   private frame = 0;
+  private readonly stillness = matchMedia('(prefers-reduced-motion: reduce)');
   private recolour = true;
   private resized = true;
   /** Drawn while somebody drags in the ruler. */
@@ -125,7 +126,7 @@ export class Timeline {
       this.recolour = false;
     }
     if (state.following && state.live) {
-      if (!matchMedia('(prefers-reduced-motion: reduce)').matches) {
+      if (!this.stillness.matches) {
         state.advance(ms);
         this.soon();
       }

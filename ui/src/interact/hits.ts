@@ -1,6 +1,6 @@
 // What is under a point of the lanes (css px from their top left), from the picture that is shown.
 
-import { nsOfColumn } from '../api/picture.ts';
+import { eachRun, nsOfColumn } from '../api/picture.ts';
 import type { Track } from '../api/types.ts';
 import type { LaneRow, Row } from '../model/lanes.ts';
 import { visibleRows } from '../model/lanes.ts';
@@ -37,13 +37,13 @@ function hitOn(state: State, scale: TimeScale, track: Track, x: number): Hit | n
     if (x >= scale.px(begin) - 1 && x <= scale.px(end))
       return { track, box: { begin, end, subject: box.subject, shade: box.shade }, shade: box.shade };
   }
-  const runs = picture.tracks.get(track.id)?.runs;
-  if (!runs) return null;
+  const row = picture.tracks.get(track.id);
+  if (!row) return null;
   const a = (scale.ns(x - kNearPx) - picture.first) / picture.columnNs;
   const b = (scale.ns(x + kNearPx) - picture.first) / picture.columnNs;
-  for (let i = 0; i < runs.length && runs[i] <= b; i += 3)
-    if (runs[i] + runs[i + 1] >= a) return { track, box: null, shade: runs[i + 2] & 255 };
-  return null;
+  let shade: number | null = null;
+  eachRun(row, (_first, _length, value) => (shade ??= value & 255), Math.floor(a), Math.floor(b) + 1);
+  return shade === null ? null : { track, box: null, shade };
 }
 
 export function hitAt(state: State, scale: TimeScale, x: number, y: number): Hit | null {

@@ -173,7 +173,8 @@ export class State {
   /** Moves a followed window on to where the run is; false when it does not move. */
   advance(nowMs: number): boolean {
     if (!this.following) return false;
-    const edge = this.clock.edge(nowMs, kIdleNs);
+    // Before the first picture the clock knows nothing yet.
+    const edge = Math.max(this.clock.edge(nowMs, kIdleNs), this.run?.newest ?? 0);
     const all = this.allWindow();
     const length = this.chosen
       ? this.window.end - this.window.begin
