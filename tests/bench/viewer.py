@@ -174,6 +174,8 @@ def measure(given):
         page.wait_for_timeout(5000)
         ages = [tab.evaluate("() => measured.painted") for tab in tabs]
         found["tabs_alive"] = sum(bool(age) for age in ages)
+        # The one in front, and all of them: Chromium gives those behind a frame or two a second.
+        found["front_paint_p95"] = share(ages[-1], 0.95)
         found["tabs_paint_p95"] = share([one for age in ages for one in age], 0.95)
         for tab in tabs:
             tab.close()
@@ -193,11 +195,13 @@ def render(found):
         ("… the longest", f"{found['frame_max']:.0f} ms", "100 ms"),
         ("longest task of the page's main thread", f"{found['task_max']:.0f} ms ({found['tasks']} over 50 ms)", "50 ms"),
         ("first picture", f"{found['first_ms']:.0f} ms", "500 ms"),
-        ("view answered, on the server, p95", f"{found['served_p95']:.1f} ms", "2 ms"),
+        ("view answered, on the server, while all this goes on, p95", f"{found['served_p95']:.1f} ms "
+         f"(p50 {found['served_p50']:.1f})", "2 ms"),
         ("… round trip in the page, p95", f"{found['view_p95']:.1f} ms", "50 ms"),
         ("… of any window, round trip of a bare client, p95", f"{found['server_p95']:.1f} ms", ""),
         ("event to paint, p95", f"{found['paint_p95']:.0f} ms", "150 ms"),
-        ("… of eight tabs at once", f"{found['tabs_paint_p95']:.0f} ms, {found['tabs_alive']} of 8 live", "8 of 8"),
+        ("… with eight tabs at once, in the one in front", f"{found['front_paint_p95']:.0f} ms", "150 ms"),
+        ("… in all of them", f"{found['tabs_paint_p95']:.0f} ms, {found['tabs_alive']} of 8 live", "8 of 8"),
         ("largest view", f"{found['view_kb_max']:.0f} kB", "205 kB"),
         ("memory of the page's process", f"{found['renderer_mb']:.0f} MB", "350 MB"),
         ("memory of castscope, after the events at once", f"{found['server_mb']:.0f} MB", ""),
