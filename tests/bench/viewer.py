@@ -19,12 +19,15 @@ import urllib.request
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "integration")]
+import chromium  # noqa: E402
 import runs  # noqa: E402
+import viewer_peers  # noqa: E402
 from bench import machine  # noqa: E402
 from measure import program, say  # noqa: E402
 
 BEGIN, END = "<!-- made by scripts/bench-ui: begin -->", "<!-- made by scripts/bench-ui: end -->"
 PAGE = ROOT / "docs" / "performance.md"
+FIGURES = ROOT / "build" / "bench-ui.json"  # of earlier calls, so that --only leaves the other table as it was
 LANES = 64
 SIZE = {"width": 1600, "height": 900}
 
@@ -130,7 +133,6 @@ def server_ms(job, asked=500):
 
 
 def measure(given):
-    import chromium
     with tempfile.TemporaryDirectory() as folder, chromium.started() as playwright:
         say(f"bench-ui: {given.events:,} events are written")
         before = time.monotonic()
@@ -213,19 +215,32 @@ def render(found):
     return "\n".join([*lines, *(f"| {what} | {told} | {target} |" for what, told, target in rows)])
 
 
-def main():
+def arguments():
     parser = argparse.ArgumentParser(prog="scripts/bench-ui", description=__doc__)
+    parser.add_argument("--only", default="page,peers", metavar="A,B",
+                        help="page: ours; peers: ours beside Perfetto's and speedscope's")
     parser.add_argument("--events", type=int, default=10_000_000, help="stored before anybody looks")
     parser.add_argument("--rate", type=int, default=100_000, help="events a second that arrive meanwhile")
     parser.add_argument("--seconds", type=int, default=20, help="of zooming, and of following")
-    parser.add_argument("--rounds", type=int, default=5, help="first pictures")
+    parser.add_argument("--rounds", type=int, default=5, help="first pictures, and turns of the peers")
+    parser.add_argument("--peer-events", type=int, default=1_000_000, help="in the run that all three are given")
     parser.add_argument("--print", action="store_true", help="print the table and write nothing")
-    given = parser.parse_args()
-    found = measure(given)
+    return parser.parse_args()
+
+
+def main():
+    given = arguments()
+    found = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
+    if "page" in given.only:
+        found["page"] = measure(given)
+    if "peers" in given.only:
+        found["peers"] = {"events": given.peer_events, "viewers": viewer_peers.measure(given.peer_events, given.rounds)}
     print(json.dumps(found), file=sys.stderr)
-    text = f"{BEGIN}\n{render(found)}\n{END}"
+    text = "\n".join([BEGIN, *([render(found["page"])] if "page" in found else []),
+                      *([viewer_peers.render(found["peers"]["viewers"], found["peers"]["events"])] if "peers" in found else []), END])
     if given.print:
         return print(text)
+    FIGURES.write_text(json.dumps(found, indent=1))
     page = PAGE.read_text()
     if BEGIN in page:
         before, rest = page.split(BEGIN, 1)

@@ -263,7 +263,7 @@ export class Feed {
     const length = lengthOf(window);
     return following
       ? { begin: window.begin - length * 0.05, end: window.end + length * 0.02 }
-      : { begin: window.begin - length * 0.3, end: window.end + length * 0.3 };
+      : { begin: window.begin - length * 0.15, end: window.end + length * 0.15 };
   }
 
   private async askPicture(): Promise<void> {
