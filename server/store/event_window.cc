@@ -1,5 +1,10 @@
 #include "server/store/event_window.h"
 
+#include <algorithm>
+#include <tuple>
+#include <utility>
+#include <vector>
+
 #include "server/store/run_reader.h"
 
 namespace castscope::store {
@@ -77,6 +82,77 @@ absl::Status read_event_blocks(const std::string& path, const std::function<absl
     block.packed = rows->blob(3);
     CASTSCOPE_RETURN_IF_ERROR(take(block));
   }
+}
+
+namespace {
+
+struct ListedBlock {
+  std::int64_t id = 0;
+  KeptBlock block;
+  std::uint32_t gaps = 0;  // of its process, before it
+  std::int64_t first_ns = 0, settled_ns = 0;
+};
+
+// Without what they hold, in the order received. An error leaves those before it.
+absl::Status list_blocks(const Database& database, std::vector<ListedBlock>* blocks) {
+  auto rows = Statement::prepare(database, "SELECT id, process, lane, number, first_ns FROM event_blocks ORDER BY id");
+  if (!rows.ok()) return rows.status();
+  absl::flat_hash_map<std::uint32_t, std::pair<std::int64_t, std::uint32_t>> processes;  // last number, gaps
+  for (;;) {
+    const auto more = rows->next();
+    if (!more.ok() || !*more) return more.status();
+    ListedBlock& listed = blocks->emplace_back();
+    listed.id = rows->number(0);
+    rows->get(1, listed.block.process);
+    rows->get(2, listed.block.lane);
+    auto& [number, gaps] = processes[listed.block.process];
+    if (rows->number(3) != number + 1) ++gaps;
+    number = rows->number(3);
+    listed.gaps = gaps;
+    listed.first_ns = rows->number(4);
+  }
+}
+
+// What lies on both sides of a gap stays apart.
+void put_in_time(std::vector<ListedBlock>& blocks) {
+  std::stable_sort(blocks.begin(), blocks.end(), [](const ListedBlock& a, const ListedBlock& b) {
+    return std::tuple(a.gaps, a.first_ns) < std::tuple(b.gaps, b.first_ns);
+  });
+  absl::flat_hash_map<std::uint32_t, const ListedBlock*> next;  // of each process
+  for (std::size_t i = blocks.size(); i-- > 0;) {
+    const ListedBlock*& after = next[blocks[i].block.process];
+    const bool last = after == nullptr || after->gaps != blocks[i].gaps;
+    blocks[i].settled_ns = last ? INT64_MAX : after->first_ns - 1;
+    after = &blocks[i];
+  }
+  absl::flat_hash_map<std::uint32_t, std::uint32_t> gaps;
+  for (ListedBlock& listed : blocks) {
+    std::uint32_t& before = gaps[listed.block.process];
+    listed.block.after_gap = listed.gaps != before;
+    before = listed.gaps;
+  }
+}
+
+}  // namespace
+
+absl::Status read_event_blocks_by_time(
+    const std::string& path, const std::function<absl::Status(const KeptBlock&, std::int64_t settled_ns)>& take) {
+  auto database = open_as_it_is(path);
+  if (!database.ok()) return database.status();
+  std::vector<ListedBlock> blocks;
+  const absl::Status listed_all = list_blocks(*database, &blocks);
+  put_in_time(blocks);
+  auto data = Statement::prepare(*database, "SELECT data FROM event_blocks WHERE id = ?");
+  if (!data.ok()) return data.status();
+  for (ListedBlock& listed : blocks) {
+    data->bind_all(listed.id);
+    const auto found = data->next();
+    if (!found.ok() || !*found) return found.status();
+    listed.block.packed = data->blob(0);
+    CASTSCOPE_RETURN_IF_ERROR(take(listed.block, listed.settled_ns));
+    if (const auto end = data->next(); !end.ok()) return end.status();  // ready for the next one
+  }
+  return listed_all;
 }
 
 absl::Status read_event_blocks_in(const std::string& path, const BlockRange& range,

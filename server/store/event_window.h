@@ -45,6 +45,10 @@ struct KeptBlock {
 // Calls `take` for each block of a run file, in the order received. Data loss: of a file that is damaged or cut short,
 // the blocks before the damage were given.
 absl::Status read_event_blocks(const std::string& path, const std::function<absl::Status(const KeptBlock&)>& take);
+// The same by the time of their first event: blocks of a lane that casts seldom are handed over late, and merged when
+// the file is closed. `settled_ns`: nothing of this process up to then is still to come, until the next gap.
+absl::Status read_event_blocks_by_time(
+    const std::string& path, const std::function<absl::Status(const KeptBlock&, std::int64_t settled_ns)>& take);
 
 // Of the kept blocks those of one lane that hold events of this stretch; times are ns since the process's begin.
 struct BlockRange {

@@ -1,7 +1,6 @@
 // The bytes that the autocast cache of one process held, over time: what was kept adds up, a clear takes all of it.
 //
-// Lanes are told one after another, so that what was kept before a clear may be told after it: it counts no more. Of
-// any other order of two lanes the time of what was told last is taken, which is later by a batch at most. After a gap
+// Told in the order of time; what was kept before a clear and is told after it all the same counts no more. After a gap
 // nothing is known until the next clear.
 #pragma once
 

@@ -81,6 +81,28 @@ TEST_F(FileLoaderTest, TellsTheTimelineWhatTheFileKept) {
   EXPECT_GE(timeline_.progress().begin, 1'000'000'000);
 }
 
+// A lane that says little is written last.
+TEST_F(FileLoaderTest, StepsAreInTheirPlaceWhicheverLaneTookThem) {
+  begin();
+  for (int i = 0; i < 4; ++i) {
+    run_->lane(1).step().enter(region_).cast(weight_, 1, true).exit();
+    if (i == 1) run_->lane(2).step().cast(weight_, 1);
+  }
+  end();
+  ASSERT_TRUE(loaded().ok());
+  const std::vector<Track> tracks = timeline_.tracks();
+  const auto steps =
+      std::find_if(tracks.begin(), tracks.end(), [](const Track& track) { return track.kind == TrackKind::kSteps; });
+  ASSERT_NE(steps, tracks.end());
+  std::vector<std::uint32_t> numbers;
+  NeighbourQuery query{.at = -1, .filter = {.tracks = {steps->id}}};
+  while (const auto found = timeline_.neighbour(query)) {
+    numbers.push_back(found->subject);
+    query.at = found->begin;
+  }
+  EXPECT_THAT(numbers, ::testing::ElementsAre(1, 2, 3, 4, 5));
+}
+
 TEST_F(FileLoaderTest, WhereBlocksAreNotKeptNothingStaysOpen) {
   begin({.keep_all = false, .first_window_bytes = 1, .newest_window_bytes = 1});
   run_->enter(region_).flush();

@@ -25,16 +25,51 @@ void Teller::feed(const Numbers& numbers, std::uint32_t process, std::uint32_t l
   Process& fed = processes_[process];
   if (!fed.cache.begun()) fed.cache.begin(std::clamp<std::int64_t>(fed.begin, 0, kLatestTime));
   Place place{numbers, process, lane, fed, fed.lanes[lane]};
-  const std::size_t before = fed.cache.memory();
   for (const lanes::Event& event : events) tell(place, event);
   events_ += events.size();
-  holdings_.changed(before, fed.cache.memory());
   holdings_.fit();
+}
+
+void Teller::settle(std::uint32_t process, std::int64_t time) {
+  const auto found = processes_.find(process);
+  if (found == processes_.end()) return;
+  const bool all = time > kLatestTime - found->second.begin;
+  settle(process, found->second, all ? INT64_MAX : time + found->second.begin);
+}
+
+void Teller::settle() {
+  for (auto& [id, process] : processes_) settle(id, process, INT64_MAX);
+}
+
+void Teller::settle(std::uint32_t id, Process& process, std::int64_t time) {
+  std::vector<Shared>& waiting = process.waiting;
+  const auto sooner = [](const Shared& a, const Shared& b) { return a.time < b.time; };
+  if (!std::is_sorted(waiting.begin(), waiting.end(), sooner)) std::stable_sort(waiting.begin(), waiting.end(), sooner);
+  const std::size_t before = process.cache.memory();
+  auto next = waiting.begin();
+  for (; next != waiting.end() && next->time <= time; ++next) {
+    switch (next->kind) {
+      case EventKind::kStep:
+        step(id, process, next->time, static_cast<std::uint32_t>(next->number));
+        break;
+      case EventKind::kDeep:
+        deep(process, next->time);
+        break;
+      case EventKind::kCacheClear:
+        process.cache.cleared(next->time, next->number);
+        break;
+      default:
+        process.cache.kept(next->time, next->number);
+    }
+  }
+  waiting.erase(waiting.begin(), next);
+  holdings_.changed(before, process.cache.memory());
 }
 
 void Teller::gap(std::uint32_t process) {
   const auto found = processes_.find(process);
   if (found == processes_.end()) return;
+  settle(process, found->second, INT64_MAX);
   close(found->second);
   std::int64_t last = 0;
   for (const auto& [id, lane] : found->second.lanes) last = std::max(last, lane.told_to);
@@ -43,10 +78,13 @@ void Teller::gap(std::uint32_t process) {
 
 void Teller::end(std::uint32_t process) {
   const auto found = processes_.find(process);
-  if (found != processes_.end()) close(found->second);
+  if (found == processes_.end()) return;
+  settle(process, found->second, INT64_MAX);
+  close(found->second);
 }
 
 void Teller::end() {
+  settle();
   for (auto& [id, process] : processes_) close(process);
 }
 
@@ -131,11 +169,13 @@ void Teller::tell(Place& place, const lanes::Event& event) {
     case EventKind::kThread:
       return close_regions(place.lane, time);
     case EventKind::kStep:
-      return step(place, time, event);
+      place.process.waiting.push_back({time, event.step, EventKind::kStep});
+      return;
     case EventKind::kDeep:
-      return event.flags & 1 ? deep(place, time) : void();
+      if (event.flags & 1) place.process.waiting.push_back({time, 0, EventKind::kDeep});
+      return;
     case EventKind::kCacheClear:
-      place.process.cache.cleared(time, event.bytes);
+      place.process.waiting.push_back({time, event.bytes, EventKind::kCacheClear});
       return mark(place, time, ShadeKind::kClear, 0, event.bytes);
     case EventKind::kOptimizer:
       return mark(place, time, ShadeKind::kOptimizer, event.site);
@@ -157,7 +197,7 @@ void Teller::cast(Place& place, std::int64_t time, const lanes::Event& event) {
   Row& casts = row(place.lane.casts, place.process_id, place.lane_id, TrackKind::kCasts);
   const std::uint64_t flags = kept ? kKept : 0;
   casts.add(known.shade, {time, end, with_flags(std::min(event.bytes, kMostBytes), flags), known.id}, holdings_);
-  if (kept) place.process.cache.kept(end, event.bytes);
+  if (kept) place.process.waiting.push_back({end, event.bytes, EventKind::kCast});
   place.lane.last = end;
   saw(place.lane, time, end);
 }
@@ -199,14 +239,16 @@ void Teller::close_regions(Lane& lane, std::int64_t time) {
   lane.open.clear();
 }
 
-void Teller::step(Place& place, std::int64_t time, const lanes::Event& event) {
-  Row& steps = row(place.process.steps, place.process_id, 0, TrackKind::kSteps);
+void Teller::step(std::uint32_t id, Process& process, std::int64_t time, std::uint32_t number) {
+  Row& steps = row(process.steps, id, 0, TrackKind::kSteps);
+  // Told too late after all: what is there already has the right name.
+  if (steps.open && time < steps.open->item.begin && number < steps.open->item.subject) return;
   steps.end(time, holdings_);
-  steps.begin(shades_.of(TrackKind::kSteps, ShadeKind::kStep), instant(time, event.step));
+  steps.begin(shades_.of(TrackKind::kSteps, ShadeKind::kStep), instant(time, number));
 }
 
-void Teller::deep(Place& place, std::int64_t time) {
-  Row* steps = place.process.steps;
+void Teller::deep(Process& process, std::int64_t time) {
+  Row* steps = process.steps;
   if (steps == nullptr || !steps->open || time < steps->open->item.begin) return;
   steps->open->shade = shades_.of(TrackKind::kSteps, ShadeKind::kStepDeep);
 }

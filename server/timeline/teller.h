@@ -24,6 +24,8 @@ class Teller {
 
   void process_begin(std::uint32_t process, std::int64_t begin);
   void feed(const Numbers&, std::uint32_t process, std::uint32_t lane, std::span<const lanes::Event>);
+  void settle(std::uint32_t process, std::int64_t time);
+  void settle();
   void gap(std::uint32_t process);
   void end(std::uint32_t process);
   void end();
@@ -59,8 +61,15 @@ class Teller {
     Row *casts = nullptr, *regions = nullptr, *marks = nullptr;
     std::vector<Row*> operators;  // by depth
   };
+  // What is of the process and not of a lane. Lanes are told one after another: it waits until all have come so far.
+  struct Shared {
+    std::int64_t time;
+    std::uint64_t number;  // bytes, or of the step
+    lanes::EventKind kind;
+  };
   struct Process {
     std::int64_t begin = 0;
+    std::vector<Shared> waiting;
     Row* steps = nullptr;
     std::map<std::uint32_t, Lane> lanes;
     Numbered sites[3], regions, uses;  // sites by Shown
@@ -78,8 +87,9 @@ class Teller {
   void served(Place&, std::int64_t time, const lanes::Event&, Shown);
   void enter(Place&, std::int64_t time, const lanes::Event&);
   void exit(Place&, std::int64_t time, const lanes::Event&);
-  void step(Place&, std::int64_t time, const lanes::Event&);
-  void deep(Place&, std::int64_t time);
+  void settle(std::uint32_t id, Process&, std::int64_t time);
+  void step(std::uint32_t id, Process&, std::int64_t time, std::uint32_t number);
+  void deep(Process&, std::int64_t time);
   void operate(Place&, const lanes::Event&);
   void mark(Place&, std::int64_t time, ShadeKind, std::uint32_t fact, std::uint64_t bytes = 0);
 

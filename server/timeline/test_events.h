@@ -126,6 +126,7 @@ class Telling {
   }
   Telling& tell(const lanes::Event& made) {
     timeline_.feed(numbers_, process_, lane_, std::span(&made, 1));
+    timeline_.settle();
     return *this;
   }
 

@@ -44,6 +44,7 @@ class Chance {
     while (events.size() < n) happen(lane_id, lane, events);
     if (events.back().kind != lanes::EventKind::kOperator) lane.told_to = std::max(lane.told_to, lane.now);
     timeline_.feed(numbers_, process_, lane_id, events);
+    timeline_.settle();
   }
   void gap() {
     timeline_.gap(process_);

@@ -56,6 +56,12 @@ void Timeline::feed(const Numbers& numbers, std::uint32_t process, std::uint32_t
   }
 }
 
+void Timeline::settle(std::uint32_t process, std::int64_t time) {
+  state_->write([&] { state_->told.settle(process, time); });
+}
+void Timeline::settle() {
+  state_->write([&] { state_->told.settle(); });
+}
 void Timeline::gap(std::uint32_t process) {
   state_->write([&] { state_->told.gap(process); });
 }

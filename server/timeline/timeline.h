@@ -32,7 +32,11 @@ class Timeline {
   // ---- what happened: by one thread at a time
   // Event times of a process are ns since its begin. Of a process that is fed without it: the run's begin.
   void process_begin(std::uint32_t process, std::int64_t begin);
+  // What all lanes of a process do together, its steps and its cache, is seen once it is settled.
   void feed(const Numbers&, std::uint32_t process, std::uint32_t lane, std::span<const lanes::Event>);
+  // No lane of the process will be fed anything that happened up to `time` (ns since the process's begin).
+  void settle(std::uint32_t process, std::int64_t time);
+  void settle();                    // of all processes, as far as they were fed
   void gap(std::uint32_t process);  // events of it are missing here: what is open ends at the last time told
   void end(std::uint32_t process);
   void end();

@@ -54,6 +54,50 @@ TEST_F(TimelineTest, CastsAreIntervalsHitsAndPassesInstants) {
   EXPECT_EQ(told(TrackKind::kCasts), "down@10-15 hit@20 pass@25 up@30-31 same@40-44");
 }
 
+// What two lanes do in turns, told lane by lane.
+TEST_F(TimelineTest, StepsAndCacheFollowTimeWhicheverLaneIsToldFirst) {
+  const TestNumbers numbers;
+  const auto kept = [](std::int64_t time) {
+    lanes::Event made = event(lanes::EventKind::kCast, time, Site::kWeightSite);
+    made.bytes = 100;
+    made.flags = lanes::kFlagKept;
+    return made;
+  };
+  const auto step = [](std::int64_t time, std::uint32_t number) {
+    lanes::Event made = event(lanes::EventKind::kStep, time);
+    made.step = number;
+    return made;
+  };
+  lanes::Event cleared = event(lanes::EventKind::kCacheClear, 45);
+  cleared.bytes = 300;
+  const lanes::Event first[] = {step(10, 1), kept(15), step(30, 3), kept(35), cleared, step(60, 5)};
+  const lanes::Event second[] = {step(20, 2), kept(25), step(40, 4)};
+  Timeline timeline;
+  timeline.feed(numbers, 1, 1, first);
+  timeline.settle(1, 19);                   // of the other lane nothing is known yet
+  EXPECT_EQ(timeline.tracks().size(), 3u);  // casts, marks, steps
+  timeline.feed(numbers, 1, 2, second);
+  timeline.settle();
+  const auto steps = timeline.tracks().front();
+  ASSERT_EQ(steps.kind, TrackKind::kSteps);
+  NeighbourQuery query{.at = -1, .filter = {.tracks = {steps.id}}};
+  std::vector<std::pair<std::uint32_t, std::int64_t>> told;
+  while (const auto found = timeline.neighbour(query)) {
+    told.emplace_back(found->subject, found->begin);
+    query.at = found->begin;
+  }
+  EXPECT_THAT(told, ::testing::ElementsAre(std::pair(1, 10), std::pair(2, 20), std::pair(3, 30), std::pair(4, 40),
+                                           std::pair(5, 60)));
+  const ReadPicture seen(timeline.picture({.from = 0, .to = 64, .pixels = 64, .counters = true}));
+  const ReadCounter& counter = seen.counters.at(1);
+  EXPECT_EQ(counter.top, 300);
+  const auto bytes = [&](std::size_t at) { return counter.values.at(at) * counter.top / kTop; };
+  EXPECT_NEAR(bytes(20), 100, 1);
+  EXPECT_NEAR(bytes(27), 200, 1);
+  EXPECT_NEAR(bytes(36), 300, 1);
+  EXPECT_NEAR(bytes(50), 0, 1);
+}
+
 TEST_F(TimelineTest, OfNestedRegionsTheInnermostIsShown) {
   tell_.enter(10, Region::kOnRegion).enter(20, Region::kOffRegion).exit(30, Region::kOffRegion);
   tell_.exit(40, Region::kOnRegion);
@@ -277,6 +321,7 @@ TEST(ShadesOfTimeline, RunOutIntoPlainOnesOfTheSameKind) {
   for (std::uint32_t i = 1; i <= 460; ++i) {
     const lanes::Event made = event(lanes::EventKind::kHit, i, i);
     timeline.feed(numbers, 1, 1, std::span(&made, 1));
+    timeline.settle();
   }
   EXPECT_LE(timeline.shades().size(), 255u);
   const auto last = timeline.event_at(1, 460, 0);

@@ -104,6 +104,7 @@ store::LanePosition LiveRun::position(const std::string& key, std::uint32_t lane
 }
 absl::Status LiveRun::commit() {
   return taken(store_->commit(), [&] {
+    timeline_->settle();
     const std::lock_guard lock(mutex_);
     ++commits_;
     wake_.notify_all();
