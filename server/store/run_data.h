@@ -73,6 +73,7 @@ struct Site {
   lanes::Phase phase{};
   std::uint8_t from = 0, to = 0, device = 0, flags = 0;
   bool pass_through() const { return flags & lanes::kSitePassThrough; }
+  bool has_dtypes() const { return (flags & lanes::kSiteNoCast) == 0; }
   bool traced() const { return flags & lanes::kSiteTraced; }
 };
 

@@ -275,7 +275,8 @@ Teller::Known Teller::site(Place& place, std::uint32_t local, Shown shown) {
   const auto cached = numbered.find(local);
   if (cached != numbered.end()) return cached->second;
   const store::Site* site = place.numbers.site(place.process_id, local);
-  const std::uint8_t from = site == nullptr ? kNoDtype : site->from, to = site == nullptr ? kNoDtype : site->to;
+  const bool dtypes = site != nullptr && site->has_dtypes();
+  const std::uint8_t from = dtypes ? site->from : kNoDtype, to = dtypes ? site->to : kNoDtype;
   const lanes::Cause cause = site == nullptr ? lanes::Cause::kUnknown : site->cause;
   const ShadeKind kind = shown == Shown::kHit    ? ShadeKind::kHit
                          : shown == Shown::kPass ? ShadeKind::kPass

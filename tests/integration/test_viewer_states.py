@@ -186,3 +186,52 @@ def test_the_page_looks_as_expected(browser, look, sample, tmp_path, width, heig
     blank.close()
     (tmp_path / file.name).write_bytes(shown)
     assert different < 0.003, f"{different:.1%} of {tmp_path / file.name} differs from {file}"
+
+
+def test_a_link_to_a_selection_shows_what_is_in_it(look, sample):
+    page = opened(look, sample, "training")
+    page.keyboard.press("e")
+    tab(page, "selection").get_by_role("table").first.wait_for()
+    until(page, "() => location.hash.includes('area=')")
+    panel = tab(look(page.url), "selection")
+    panel.get_by_role("table").nth(1).wait_for()
+    assert "attend" in panel.inner_text() and "autocast cpu bfloat16" in panel.inner_text()
+    assert not re.search(r"autocast on\s*·\s*blocks", panel.inner_text())  # a region is of no module
+
+
+def test_what_is_hidden_counts_no_more_in_the_selection(look, sample):
+    page = opened(look, sample, "training")
+    page.keyboard.press("e")
+    panel = tab(page, "selection")
+    panel.get_by_role("table", name="By kind").get_by_text("cast up").wait_for()
+    page.get_by_role("toolbar", name=re.compile("Legend")).get_by_role("button", name=re.compile("cast up")).click()
+    panel.get_by_role("table", name="By kind").get_by_text("cast up").wait_for(state="detached")
+
+
+def test_a_file_that_cannot_be_read_leaves_the_others(look, castscope, sample, browser):
+    viewer = sample("one-event")
+    viewer.process.kill()
+    (castscope.folder / "zzz.castscope").write_bytes(b"no run file")
+    process = subprocess.Popen([castscope.program, "view", "--no-browser", "."], cwd=castscope.folder,
+                               env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        url = process.stdout.readline().decode().strip()
+        page = look(url)
+        assert facts(page)["cast"] == 1
+        bad = look(f"{url}#run=zzz", ready=False)
+        bad.get_by_text("This run cannot be read").wait_for()
+        assert "one-event" in bad.get_by_label("Run", exact=True).inner_text()
+        bad.close()
+        page.close()
+    finally:
+        process.kill()
+        process.communicate()
+        browser.complaints.clear()  # of the answer that the file cannot be read
+
+
+def test_what_came_before_the_first_step(look, sample):
+    page = opened(look, sample, "training")
+    for text, said in (("step 0", "before the first step"), ("step 77", "There is no step 77")):
+        page.get_by_role("searchbox", name="Search events").fill(text)
+        page.keyboard.press("Enter")
+        page.get_by_text(said).wait_for()

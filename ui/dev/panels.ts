@@ -57,7 +57,7 @@ export function modulesAnswer(run: SynthRun): object {
       cpu_ns: run.step * 4e4,
       bytes: 3e6,
       computed: site.operator === 'aten::layer_norm' ? { float32: 4 } : { bfloat16: 12, float32: 1 },
-      cast_to: { [site.to]: 12 },
+      cast_to: { [site.to ?? '']: 12 },
     }));
   return { models: [{ model: 'Transformer', modules }] };
 }

@@ -57,6 +57,7 @@ const viewer: Viewer = new Viewer(state, timeline, {
 
 const legend = new Legend(state, () => {
   viewer.feed.wantAll();
+  state.tell('hidden');
   remember();
 });
 const notice = new Notice(state, () => viewer.feed.tryNow());

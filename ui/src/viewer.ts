@@ -20,7 +20,7 @@ const kAroundInstantNs = 10_000;
 /** "step 12" is one. */
 export function stepOf(text: string): number | null {
   const found = /^step\s+#?(\d+)$/i.exec(text.trim());
-  return found ? Number(found[1]) : null;
+  return found && Number(found[1]) < 2 ** 32 ? Number(found[1]) : null;
 }
 
 export interface Parts {
@@ -148,7 +148,12 @@ export class Viewer {
   }
 
   /** Goes to an event of this subject: the next one from where one looks, else the first. */
-  async chooseSubject(kind: TrackKind, subject: number, within: { begin: number } | null = null): Promise<void> {
+  async chooseSubject(
+    kind: TrackKind,
+    subject: number,
+    within: { begin: number } | null = null,
+    otherwise = 'No single event of it is in the timeline.',
+  ): Promise<void> {
     const { state } = this;
     if (!state.run) return;
     const { id, tracks } = state.run;
@@ -157,7 +162,7 @@ export class Viewer {
       const event = await api.neighbour(id, from, 'next', { kind, subject }).catch(() => null);
       if (event && tracks.some((one) => one.id === event.track && one.track === kind)) return this.goToEvent(event);
     }
-    toast('No single event of it is in the timeline.');
+    toast(otherwise);
   }
 
   private async goToEvent(event: EventDetail): Promise<void> {
@@ -217,12 +222,20 @@ export class Viewer {
   async findStep(direction: 'next' | 'previous'): Promise<void> {
     const { state } = this;
     const step = stepOf(this.parts.search.value);
-    if (step !== null) return this.chooseSubject('steps', step, { begin: 0 });
+    if (step !== null) return this.goToStep(step);
     if (!state.run || state.find === '') return this.parts.search.focus();
     const middle = state.event ? state.event.begin : direction === 'next' ? state.window.begin : state.window.end;
     const event = await api.neighbour(state.run.id, middle, direction, { find: state.find, hide: state.hiddenShades() }).catch(() => null);
     if (!event) return toast(state.found?.count === 0 ? `Nothing is called “${state.find}”.` : direction === 'next' ? 'No hit after this.' : 'No hit before this.');
     await this.goToEvent(event);
+  }
+
+  private async goToStep(step: number): Promise<void> {
+    const { state } = this;
+    if (step > 0) return this.chooseSubject('steps', step, { begin: 0 }, `There is no step ${step} in the timeline.`);
+    const { begin } = state.whole;
+    state.show(showing(state.window, begin, begin, state.whole), performance.now());
+    toast('Step 0 is what came before the first step.');
   }
 
   private fitEvent(): void {

@@ -28,14 +28,25 @@ const kOverviewMs = 1000;
 export interface Opening {
   runs: RunEntry[];
   run: Run | null;
+  /** Why there is none, in the collector's words. */
+  problem: string | null;
 }
 
 /** Which runs there are, and the one to open. May be asked before there is a page to show it. */
 export async function lookUp(wanted: string | null): Promise<Opening> {
   const runs = await api.runs();
+  const readable = runs.filter((run) => !run.trouble);
   const entry =
-    runs.find((run) => run.id === wanted) ?? runs.find((run) => run.state === 'live') ?? runs[runs.length - 1];
-  return { runs, run: entry ? await api.run(entry.id) : null };
+    runs.find((run) => run.id === wanted) ??
+    readable.find((run) => run.state === 'live') ??
+    readable[readable.length - 1] ??
+    runs[0];
+  try {
+    return { runs, run: entry ? await api.run(entry.id) : null, problem: null };
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    return { runs, run: null, problem: error.message };
+  }
 }
 
 export class Feed {
@@ -64,10 +75,10 @@ export class Feed {
   async open(wanted: string | null, opening = lookUp(wanted)): Promise<void> {
     this.wanted = wanted;
     await this.trying(async () => {
-      const { runs, run } = await opening;
+      const { runs, run, problem } = await opening;
       this.state.runs = runs;
+      this.state.problem = problem;
       if (!run) {
-        this.state.problem = null;
         this.state.tell('run');
         this.later(() => this.open(wanted), kRunMs);
         return;
@@ -184,12 +195,14 @@ export class Feed {
     if (before && before.id === run.id && run.totals.events < before.totals.events) this.restarted();
     const tracks = before?.id !== run.id || before.tracks.length !== run.tracks.length ||
       before.processes.length !== run.processes.length;
-    const shades = before?.shades.length !== run.shades.length;
+    // A collector that was started again may number them anew.
+    const shades = JSON.stringify(before?.shades) !== JSON.stringify(run.shades);
     const moved = before?.newest !== run.newest;
     state.run = run;
     state.forgotten = false;
     if (!before || before.id !== run.id) this.first();
     state.ended();
+    if (state.live && state.resume) state.follow();
     if (tracks) state.layOut();
     if (shades) state.tell('look');
     state.tell('run');

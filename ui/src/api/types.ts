@@ -11,6 +11,8 @@ export interface RunEntry {
   state: RunState;
   events: number;
   file: string | null;
+  /** Why it cannot be read. */
+  trouble?: string;
 }
 
 export interface Process {
@@ -89,8 +91,9 @@ export interface Site {
   operator: string | null;
   argument: string | null;
   role: string;
-  from: string;
-  to: string;
+  /** null: it only counts pass-throughs. */
+  from: string | null;
+  to: string | null;
   cause: string;
   why_not_cached: string | null;
   phase: string;

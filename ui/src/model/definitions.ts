@@ -39,7 +39,7 @@ export class Definitions {
       const site = this.sites.get(subject);
       if (!site) return '';
       const what = site.argument ?? site.role;
-      return `${shortDtype(site.from)}→${shortDtype(site.to)} ${what}${site.operator ? ` of ${shortOperator(site.operator)}` : ''}`;
+      return `${castOf(site)} ${what}${site.operator ? ` of ${shortOperator(site.operator)}` : ''}`.trim();
     }
     if (track.track === 'operators') {
       const use = this.uses.get(subject);
@@ -62,6 +62,11 @@ const kShort: Record<string, string> = {
   float8_e4m3fn: 'fp8e4',
   float8_e5m2: 'fp8e5',
 };
+
+/** "fp32→bf16"; '' of what only counts pass-throughs. */
+export function castOf(site: { from: string | null; to: string | null }): string {
+  return site.from === null || site.to === null ? '' : `${shortDtype(site.from)}→${shortDtype(site.to)}`;
+}
 
 export function shortDtype(dtype: string): string {
   return kShort[dtype] ?? dtype;

@@ -17,7 +17,8 @@ import type { Tab, ThemeChoice, ViewState } from './url_state.ts';
 export type Topic =
   | 'window' // what stretch of time is shown
   | 'lanes' // which rows there are, and how they are scrolled
-  | 'look' // colours, theme, what is hidden
+  | 'look' // colours, theme
+  | 'hidden' // what the legend leaves out
   | 'picture' // newer columns
   | 'run' // what is known of the run
   | 'definitions'
@@ -68,6 +69,8 @@ export class State {
   /** The window's length is the viewer's choice; else all is shown. */
   chosen = false;
   following = false;
+  /** It was followed when it went silent: should it go on, it is followed again. */
+  resume = false;
   eventsSeen = 0;
   layout: Layout = { pinned: [], pinnedHeight: 0, rows: [], height: 0 };
   scrollTop = 0;
@@ -121,6 +124,7 @@ export class State {
     const next = limited(window, this.whole);
     if (same(next, this.window) && !this.following) return;
     this.history.remember(this.window, nowMs);
+    this.resume = false;
     this.pause();
     this.chosen = true;
     this.window = next;
@@ -158,6 +162,7 @@ export class State {
   ended(): void {
     if (!this.following || this.live) return;
     this.following = false;
+    this.resume = true;
     this.chosen = true;
     this.window = limited(this.window, this.whole);
     this.tell('window');
@@ -166,6 +171,7 @@ export class State {
   follow(): void {
     if (!this.live || this.following) return;
     this.following = true;
+    this.resume = false;
     this.tell('run');
     this.tell('window');
   }

@@ -38,6 +38,9 @@ export class ComparePanel implements Panel {
     this.state = state;
     this.choice.addEventListener('change', () => void this.runs());
     this.element.append(el('p', { class: 'row' }, el('span', {}, 'this run and'), this.choice), this.body);
+    state.on('run', () => {
+      if (state.tab === 'compare' && this.choice.childElementCount === 0) this.show();
+    });
     state.on('selection', () => {
       if (this.first && state.tab === 'compare') this.show();
       else if (this.first) this.known = '';
@@ -181,5 +184,6 @@ function signed(ns: number): string {
 }
 
 function amount(name: string, value: number): string {
-  return name === 'bytes' || name.endsWith('_bytes') ? bytes(value) : name.endsWith('_ns') ? duration(value) : grouped(value);
+  const words = name.split(/[ _]/);
+  return words.includes('bytes') ? bytes(value) : words.includes('ns') ? duration(value) : grouped(value);
 }

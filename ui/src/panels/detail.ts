@@ -63,7 +63,7 @@ export class DetailPanel implements Panel {
       ['at', `${moment(event.begin)} s`],
       [instant ? '' : event.open ? 'so far' : 'took', instant ? null : duration(event.end - event.begin)],
       ['step', event.step === null ? null : String(event.step)],
-      ['dtypes', site ? `${site.from} → ${site.to}` : null],
+      ['dtypes', site && site.from !== null ? `${site.from} → ${site.to}` : null],
       ['operator', site?.operator ?? use?.operator],
       ['argument', site?.argument],
       ['role', site?.role],
@@ -91,8 +91,9 @@ export class DetailPanel implements Panel {
 
   private stack(event: EventDetail): (HTMLElement | false)[] {
     const { definitions, run } = this.state;
-    const of = definitions.sites.get(event.subject);
-    const frames: Place[] = event.stack && event.stack.length > 0 ? event.stack : of && event.kind !== 'operator' && of.file ? [of] : [];
+    const cast = run?.tracks.find((one) => one.id === event.track)?.track === 'casts';
+    const of = cast ? definitions.sites.get(event.subject) : undefined;
+    const frames: Place[] = event.stack && event.stack.length > 0 ? event.stack : of?.file ? [of] : [];
     const line = (frame: Place) =>
       el(
         'li',
@@ -104,7 +105,7 @@ export class DetailPanel implements Panel {
       frames.length > 0 && el('h3', {}, 'Called from, innermost first'),
       frames.length > 0 && el('ol', { class: 'stack' }, ...frames.map(line)),
       event.truncated === true && el('p', { class: 'soft' }, 'There were more frames outwards.'),
-      !event.in_file && el('p', { class: 'soft' }, 'The run file no longer holds this event by itself: shape and cache state are not known.'),
+      cast && !event.in_file && el('p', { class: 'soft' }, 'The run file no longer holds this event by itself: shape and cache state are not known.'),
     ];
   }
 }

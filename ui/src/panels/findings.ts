@@ -32,7 +32,7 @@ export class FindingsPanel implements Panel {
   constructor(state: State, actions: FindingActions) {
     this.state = state;
     this.actions = actions;
-    state.on('findings', () => this.show());
+    state.on(['findings', 'run'], () => this.show());
   }
 
   count(): number {
@@ -41,7 +41,7 @@ export class FindingsPanel implements Panel {
 
   show(): void {
     const { findings } = this.state;
-    if (findings === this.shown) return;
+    if (findings === this.shown || !this.state.run) return;
     this.shown = findings;
     if (findings.length === 0) {
       fill(this.element, nothing(this.state.live ? 'Nothing found so far. Findings appear here as the run goes on.' : 'castscope found nothing to complain of in this run.'));

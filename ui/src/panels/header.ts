@@ -68,26 +68,16 @@ export class Header {
         el('button', { class: 'icon-button', 'aria-label': 'Keys', title: 'keys (?)', click: () => actions.help() }, '?'),
       ),
     );
-    state.on(['run', 'picture', 'window'], () => this.badge());
+    state.on(['run', 'picture', 'window', 'connection'], () => this.badge());
     state.on('run', () => this.show());
     state.on('look', () => this.look());
     state.on('find', () => this.finding());
   }
 
   private show(): void {
-    const { run, runs } = this.state;
+    const { run } = this.state;
+    this.showRuns();
     if (!run) return;
-    const known = runs.some((entry) => entry.id === run.id) ? runs : [{ id: run.id, name: run.name }, ...runs];
-    const key = `${run.id} ${known.map((entry) => entry.id + entry.name).join(' ')}`;
-    if (key !== this.shownRuns) {
-      this.shownRuns = key;
-      fill(
-        this.runs,
-        ...known.map((entry) => el('option', { value: entry.id, selected: entry.id === run.id }, entry.name)),
-      );
-      this.runs.title = run.command.join(' ');
-      document.title = `${run.name} · castscope`;
-    }
     this.stateText.className = `state ${this.state.forgotten ? 'gone' : run.state}`;
     const { totals } = run;
     const fact = (count: number, what: string) => el('span', {}, el('b', {}, grouped(count)), ` ${what}`);
@@ -101,16 +91,33 @@ export class Header {
     );
   }
 
+  /** Others can be chosen where the one that was wanted cannot be read. */
+  private showRuns(): void {
+    const { run, runs } = this.state;
+    const known = run && !runs.some((entry) => entry.id === run.id) ? [{ id: run.id, name: run.name }, ...runs] : runs;
+    const key = `${run?.id ?? ''} ${known.map((entry) => entry.id + entry.name).join(' ')}`;
+    if (key === this.shownRuns) return;
+    this.shownRuns = key;
+    fill(
+      this.runs,
+      !run && el('option', { value: '', selected: true, disabled: true }, 'choose a run'),
+      ...known.map((entry) => el('option', { value: entry.id, selected: entry.id === run?.id }, entry.name)),
+    );
+    if (!run) return;
+    this.runs.title = run.command.join(' ');
+    document.title = `${run.name} · castscope`;
+  }
+
   private badge(): void {
     const { state } = this;
     const { run, picture } = state;
     if (!run) return;
-    let text = state.forgotten ? 'not known any more' : run.state === 'loading' ? `loading ${percent(run.loaded)}` : kStates[run.state];
-    if (run.state === 'live' && picture && !state.forgotten) {
+    let text = state.connection.lost ? 'no answer' : state.forgotten ? 'not known any more' : run.state === 'loading' ? `loading ${percent(run.loaded)}` : kStates[run.state];
+    if (run.state === 'live' && picture && !state.forgotten && !state.connection.lost) {
       text = picture.behindNs > kQuietNs ? `live · no events for ${duration(picture.behindNs)}` : `live · ${Math.round(picture.behindNs / 1e6)} ms behind`;
     }
     if (this.stateText.textContent !== text) this.stateText.textContent = text;
-    this.follow.hidden = run.state !== 'live';
+    this.follow.hidden = run.state !== 'live' || state.connection.lost;
     const fresh = Math.max(0, state.events - state.eventsSeen);
     const label = state.following ? 'following' : fresh > 0 ? `follow · ${grouped(fresh)} new` : 'follow';
     if (this.follow.textContent !== label) {
@@ -132,6 +139,9 @@ export class Header {
   private finding(): void {
     const { found, find } = this.state;
     if (document.activeElement !== this.search) this.search.value = find;
-    this.found.textContent = find === '' || !found ? '' : found.count === 0 ? 'none' : grouped(found.count);
+    const others = found ? found.uses.length + found.regions.length + found.sites.length : 0;
+    const words = !found ? '' : found.count > 0 ? grouped(found.count) : others > 0 ? 'found' : 'none';
+    this.found.textContent = find === '' ? '' : words;
+    this.found.title = found && found.count > 0 ? 'casts and cache hits of the whole run' : '';
   }
 }

@@ -71,8 +71,9 @@ export class Notice {
   }
 
   private emptyWords(): [string, string] | null {
-    const { run, connection } = this.state;
+    const { run, connection, problem } = this.state;
     if (!run) {
+      if (problem !== null && !connection.lost) return ['This run cannot be read', `${problem} Others can be chosen above.`];
       if (connection.lost) return ['Not connected', 'castscope does not answer at this address. It may have ended; start it again and this page goes on.'];
       return ['Waiting for a run', 'No run has come in yet. Start one with: castscope run --live -- python train.py'];
     }

@@ -2,10 +2,10 @@
 // stretch that is shown.
 
 import { api } from '../api/client.ts';
-import type { Summary, SummaryRow } from '../api/types.ts';
+import type { OperatorUse, Region, Site, Summary, SummaryRow } from '../api/types.ts';
 import { kindName } from '../model/colours.ts';
 import { shortOperator } from '../model/definitions.ts';
-import { bytes, duration, grouped, moment, percent, shortPath } from '../model/format.ts';
+import { bytes, duration, grouped, moment, percent, place, shortPath } from '../model/format.ts';
 import type { State } from '../model/state.ts';
 import type { Column } from '../model/table.ts';
 import { el, fill } from './dom.ts';
@@ -49,6 +49,9 @@ export class SelectionPanel implements Panel {
     const columns: Column<SummaryRow>[] = [
       { key: 'name', title: 'what', value: (row) => state.definitions.nameOf(row.track, row.subject), under: (row) => this.under(row) },
       { key: 'kind', title: 'kind', hidden: true, value: (row) => kindName(row.kind) },
+      { key: 'operator', title: 'operator', hidden: true, value: (row) => this.groupOf(row, 'operator') },
+      { key: 'module', title: 'module', hidden: true, value: (row) => this.groupOf(row, 'module') },
+      { key: 'file', title: 'place', hidden: true, value: (row) => this.placeOf(row) },
       { key: 'count', title: 'count', number: true, value: (row) => row.count, format: grouped },
       { key: 'ns', title: 'time', number: true, value: (row) => row.ns, format: duration, says: 'that lies in the selection' },
       { key: 'bytes', title: 'bytes', number: true, value: (row) => row.bytes, format: bytes },
@@ -68,6 +71,10 @@ export class SelectionPanel implements Panel {
     this.table.tool(exportButtons('selection', columns, () => this.table.visible()));
     this.element = el('div', { class: 'wide' }, this.head, this.table.element, el('h3', {}, 'The whole run as a report'), this.reports);
     state.on('selection', () => this.soon(0));
+    state.on('hidden', () => this.soon(0)); // it counts no more
+    state.on('run', () => {
+      if (this.turn === 0) this.soon(0);
+    });
     state.on('window', () => {
       if (!state.selection) this.soon(350);
     });
@@ -134,17 +141,26 @@ export class SelectionPanel implements Panel {
     return module === '' || module === row.track ? kindName(row.kind) : `${kindName(row.kind)} · ${module}`;
   }
 
+  private definitionOf(row: SummaryRow): Site | OperatorUse | Region | undefined {
+    const { definitions } = this.state;
+    if (row.track === 'casts') return definitions.sites.get(row.subject);
+    if (row.track === 'operators') return definitions.uses.get(row.subject);
+    return row.track === 'regions' ? definitions.regions.get(row.subject) : undefined;
+  }
+
+  private placeOf(row: SummaryRow): string {
+    const of = this.definitionOf(row);
+    return of?.file ? place(of, this.state.run?.cwd ?? '') : '';
+  }
+
   private groupOf(row: SummaryRow, by: 'kind' | 'operator' | 'module' | 'file' | 'site'): string {
     const { definitions, run } = this.state;
     if (by === 'kind') return kindName(row.kind);
     if (by === 'site') return definitions.nameOf(row.track, row.subject);
-    const site = row.track === 'casts' ? definitions.sites.get(row.subject) : definitions.uses.get(row.subject);
-    const region = row.track === 'regions' ? definitions.regions.get(row.subject) : undefined;
-    if (by === 'file') {
-      const file = site?.file ?? region?.file;
-      return file ? shortPath(file, run?.cwd ?? '') : '';
-    }
-    if (!site) return row.track;
-    return by === 'operator' ? shortOperator(site.operator ?? '') : (site.module ?? '');
+    const of = this.definitionOf(row);
+    if (by === 'file') return of?.file ? shortPath(of.file, run?.cwd ?? '') : '';
+    // Regions, steps and marks are of no operator and no module.
+    if (!of || !('operator' in of)) return row.track;
+    return by === 'operator' ? shortOperator(of.operator ?? '') : (of.module ?? '');
   }
 }

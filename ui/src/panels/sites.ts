@@ -3,7 +3,7 @@
 import { api } from '../api/client.ts';
 import type { Site, SiteCounts } from '../api/types.ts';
 import { causeName } from '../model/colours.ts';
-import { shortDtype, shortOperator } from '../model/definitions.ts';
+import { castOf, shortOperator } from '../model/definitions.ts';
 import { bytes, duration, grouped, place, shortPath } from '../model/format.ts';
 import type { State } from '../model/state.ts';
 import type { Column } from '../model/table.ts';
@@ -98,5 +98,5 @@ function nameOf(row: Row): string {
   const { site } = row;
   if (!site) return `site ${row.id}`;
   const what = `${site.operator ? shortOperator(site.operator) : site.cause} ${site.argument ?? ''}`.trim();
-  return `${what} ${shortDtype(site.from)}→${shortDtype(site.to)}`;
+  return `${what} ${castOf(site)}`.trim();
 }
