@@ -154,7 +154,7 @@ def speedscope(browser, folder):
         page = browser.new_page(viewport=SIZE)
         before = time.monotonic()
         page.goto(f"http://127.0.0.1:{served.port}/#profileURL=trace.json")
-        until(page, "() => document.querySelector('canvas') !== null")
+        until(page, r"() => /\(\d+\/\d+\)/.test(document.body.innerText)")  # the profile's name, and which of how many
         loaded = time.monotonic() - before
         page.wait_for_timeout(1000)
         page.keyboard.press("n")  # from the sum of all casts to the events of the first lane
