@@ -118,14 +118,14 @@ TEST(SettingsTest, PathsAreSeenFromTheFileOfSettingsToo) {
   settings.file = "/repo/castscope.json";
   settings.folder = "/repo";
   settings.per_path = {{"third_party/*", {"*"}}, {"/abs/?.py", {"cache-*"}}};
-  EXPECT_TRUE(settings.ignores_in("any-rule", "/repo/third_party/a/b.py", "/repo/work"));
-  EXPECT_FALSE(settings.ignores_in("any-rule", "/repository/third_party/a.py", "/repo/work"));
-  EXPECT_FALSE(settings.ignores_in("any-rule", "/repo/mine/third_party.py", "/repo/work"));
+  EXPECT_TRUE(settings.ignores_in("any-rule", "/repo/third_party/a/b.py", "/repo/training"));
+  EXPECT_FALSE(settings.ignores_in("any-rule", "/repository/third_party/a.py", "/repo/training"));
+  EXPECT_FALSE(settings.ignores_in("any-rule", "/repo/mine/third_party.py", "/repo/training"));
   EXPECT_TRUE(settings.ignores_in("cache-grows", "/abs/x.py", ""));
   EXPECT_FALSE(settings.ignores_in("dtype-drift", "/abs/x.py", ""));
   EXPECT_FALSE(settings.ignores_in("cache-grows", "", ""));
-  EXPECT_TRUE(settings.ignores_in("any-rule", "/repo/work/../third_party/a.py", "/repo/work"));
-  EXPECT_FALSE(settings.ignores_in("any-rule", "/repo/third_party/../mine/a.py", "/repo/work"));
+  EXPECT_TRUE(settings.ignores_in("any-rule", "/repo/training/../third_party/a.py", "/repo/training"));
+  EXPECT_FALSE(settings.ignores_in("any-rule", "/repo/third_party/../mine/a.py", "/repo/training"));
 }
 
 TEST(SettingsTest, PathsAreSeenAsTheyAreShown) {

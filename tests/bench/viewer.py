@@ -24,17 +24,12 @@ import runs  # noqa: E402
 import viewer_peers  # noqa: E402
 from bench import machine  # noqa: E402
 from measure import program, say  # noqa: E402
+from viewer_peers import SIZE, share  # noqa: E402
 
 BEGIN, END = "<!-- made by scripts/bench-ui: begin -->", "<!-- made by scripts/bench-ui: end -->"
 PAGE = ROOT / "docs" / "performance.md"
 FIGURES = ROOT / "build" / "bench-ui.json"  # of earlier calls, so that --only leaves the other table as it was
 LANES = 64
-SIZE = {"width": 1600, "height": 900}
-
-
-def share(values, part):
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(part * len(ordered)))] if ordered else float("nan")
 
 
 class Job:

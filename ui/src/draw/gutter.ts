@@ -2,7 +2,7 @@
 
 import { el } from '../panels/dom.ts';
 import type { LaneRow, Row } from '../model/lanes.ts';
-import { processName, siblingsOf, visibleRows } from '../model/lanes.ts';
+import { processKey, processName, siblingsOf, visibleRows } from '../model/lanes.ts';
 import type { State } from '../model/state.ts';
 
 const kMore = 400;
@@ -49,7 +49,7 @@ export class Gutter {
       this.element.classList.add('dragging');
       const under = document.elementsFromPoint(first.clientX, now.clientY).map((one) => this.rowOf(one)).find(Boolean);
       const siblings = siblingsOf(this.state.layout, row);
-      const target = under && (siblings.includes(under.key) ? under.key : `p${under.process.id}`);
+      const target = under && (siblings.includes(under.key) ? under.key : processKey(under.process.id));
       if (target && target !== row.key && siblings.includes(target)) this.state.move(row, target);
     };
     const end = (now: PointerEvent) => {
