@@ -1,5 +1,8 @@
 #include "server/cli/live_viewer.h"
 
+#include <chrono>
+#include <thread>
+
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands.h"
 #include "server/report/words.h"
@@ -24,8 +27,23 @@ void LiveViewer::start() {
   if (!status.ok()) give_up(status);
 }
 
+// A page asks for pictures 25 times a second, or once when it does not follow; each tells that the run is over.
+void LiveViewer::show_the_end() const {
+  using std::chrono::milliseconds;
+  constexpr milliseconds kAtMost{1500}, kForTheRest{250},
+      kPause{10};  // the rest: findings, definitions, the last picture
+  const auto now = [] { return std::chrono::steady_clock::now(); };
+  const auto give_up = now() + kAtMost;
+  for (const web::RunPtr& run : runs_->all()) {
+    if (!run->watched(now())) continue;
+    while (!run->end_told() && now() < give_up) std::this_thread::sleep_for(kPause);
+    std::this_thread::sleep_for(kForTheRest);
+  }
+}
+
 void LiveViewer::stop(const std::string& run_file) {
   if (viewer_ == nullptr) return;
+  show_the_end();
   (void)viewer_->stop(std::chrono::milliseconds(0));
   say(report::on_one_line(
       absl::StrCat("the page is gone with the job: `castscope view ", run_file, "` shows it again")));

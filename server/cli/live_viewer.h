@@ -17,11 +17,13 @@ class LiveViewer {
   void start();
   // What the page shows; null without one.
   const std::shared_ptr<web::Runs>& runs() const { return runs_; }
-  // Who is still being answered keeps nobody waiting: the process is about to end.
+  // Who looks at the page sees how it ended, if his browser asks in time; who is still being answered after that keeps
+  // nobody waiting: the process is about to end.
   void stop(const std::string& run_file);
 
  private:
   void give_up(const absl::Status& status);
+  void show_the_end() const;
   std::shared_ptr<web::Runs> runs_;
   std::unique_ptr<web::Viewer> viewer_;
 };

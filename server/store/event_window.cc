@@ -64,21 +64,37 @@ absl::Status EventWindow::add(std::uint32_t process, const EventBlock& block) {
   return absl::OkStatus();
 }
 
+namespace {
+
+// Blocks of a process are numbered one by one: where a number is left out, others were given up.
+class Gaps {
+ public:
+  bool before(std::uint32_t process, std::int64_t number) {
+    std::int64_t& last = last_[process];
+    const bool gap = number != last + 1;
+    last = number;
+    return gap;
+  }
+
+ private:
+  absl::flat_hash_map<std::uint32_t, std::int64_t> last_;
+};
+
+}  // namespace
+
 absl::Status read_event_blocks(const std::string& path, const std::function<absl::Status(const KeptBlock&)>& take) {
   auto database = open_as_it_is(path);
   if (!database.ok()) return database.status();
   auto rows = Statement::prepare(*database, "SELECT process, lane, number, data FROM event_blocks ORDER BY id");
   if (!rows.ok()) return rows.status();
-  absl::flat_hash_map<std::uint32_t, std::int64_t> numbers;
+  Gaps gaps;
   for (;;) {
     const auto more = rows->next();
     if (!more.ok() || !*more) return more.status();
     KeptBlock block;
     rows->get(0, block.process);
     rows->get(1, block.lane);
-    std::int64_t& number = numbers[block.process];
-    block.after_gap = rows->number(2) != number + 1;
-    number = rows->number(2);
+    block.after_gap = gaps.before(block.process, rows->number(2));
     block.packed = rows->blob(3);
     CASTSCOPE_RETURN_IF_ERROR(take(block));
   }
@@ -97,7 +113,8 @@ struct ListedBlock {
 absl::Status list_blocks(const Database& database, std::vector<ListedBlock>* blocks) {
   auto rows = Statement::prepare(database, "SELECT id, process, lane, number, first_ns FROM event_blocks ORDER BY id");
   if (!rows.ok()) return rows.status();
-  absl::flat_hash_map<std::uint32_t, std::pair<std::int64_t, std::uint32_t>> processes;  // last number, gaps
+  Gaps gaps;
+  absl::flat_hash_map<std::uint32_t, std::uint32_t> count;  // of each process
   for (;;) {
     const auto more = rows->next();
     if (!more.ok() || !*more) return more.status();
@@ -105,10 +122,8 @@ absl::Status list_blocks(const Database& database, std::vector<ListedBlock>* blo
     listed.id = rows->number(0);
     rows->get(1, listed.block.process);
     rows->get(2, listed.block.lane);
-    auto& [number, gaps] = processes[listed.block.process];
-    if (rows->number(3) != number + 1) ++gaps;
-    number = rows->number(3);
-    listed.gaps = gaps;
+    if (gaps.before(listed.block.process, rows->number(3))) ++count[listed.block.process];
+    listed.gaps = count[listed.block.process];
     listed.first_ns = rows->number(4);
   }
 }

@@ -119,7 +119,7 @@ std::size_t Teller::memory() const {
   std::size_t bytes = holdings_.memory() + rows_.size() * sizeof(Row);
   for (const Row& row : rows_) bytes += row.series.size() * (sizeof(Series) + sizeof(void*)) + row.tiles.memory();
   for (const auto& [id, process] : processes_) {
-    bytes += sizeof(Process) + process.lanes.size() * sizeof(Lane);
+    bytes += sizeof(Process) + process.lanes.size() * sizeof(Lane) + process.waiting.capacity() * sizeof(Shared);
     const auto of = [](const Numbered& numbers) { return numbers.capacity() * (sizeof(Numbered::value_type) + 1); };
     bytes += of(process.regions) + of(process.uses);
     for (const Numbered& sites : process.sites) bytes += of(sites);

@@ -7,6 +7,16 @@
 
 namespace castscope::web {
 
+namespace {
+
+// A collector that ends before the job concludes the file without knowing how it ended.
+RunState state_after(const std::optional<store::RunEnd>& end) {
+  const bool told = end && (end->complete || end->exit_status || end->signal);
+  return told ? RunState::kFinished : RunState::kLost;
+}
+
+}  // namespace
+
 FileRun::FileRun(std::string id, std::string file, FileRunOptions options)
     : RunSource(std::move(id), std::move(file)),
       options_(std::move(options)),
@@ -26,9 +36,9 @@ RunState FileRun::state() const {
     snapshot = snapshot_;
   }
   if (!identity_.still_there(file())) return RunState::kGone;
-  if (snapshot != nullptr) return snapshot->data().end ? RunState::kFinished : RunState::kLost;
+  if (snapshot != nullptr) return state_after(snapshot->data().end);
   const auto told = summary();
-  return told.ok() && told->end ? RunState::kFinished : RunState::kLost;
+  return told.ok() ? state_after(told->end) : RunState::kLost;
 }
 
 absl::StatusOr<RunSummary> FileRun::summary() const {

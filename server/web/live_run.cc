@@ -37,8 +37,8 @@ LiveRun::~LiveRun() {
 
 void LiveRun::concluded(RunState state) {
   timeline_->end();
-  state_ = state;
   const std::lock_guard lock(mutex_);
+  state_ = state;
   ++commits_;
   wake_.notify_all();
 }
@@ -130,9 +130,10 @@ absl::StatusOr<SnapshotPtr> LiveRun::snapshot() {
     const std::lock_guard lock(mutex_);
     asked_ = true;
     if (seen_ != commits_) wake_.notify_all();
-    if (snapshot_ != nullptr) return snapshot_;
+    const bool is_the_last = state_ != RunState::kLive;
+    if (snapshot_ != nullptr && !(is_the_last && seen_ != commits_)) return snapshot_;
   }
-  refresh();  // the first to ask waits
+  refresh();  // the first to ask waits, and the first to ask for how it ended
   const std::lock_guard lock(mutex_);
   if (snapshot_ != nullptr) return snapshot_;
   return absl::UnavailableError("the run cannot be read yet");

@@ -9,11 +9,11 @@ using std::chrono::milliseconds;
 
 class LiveRunTest : public RoutesTest {
  protected:
-  std::shared_ptr<LiveRun> begin(bool goes_on = false) {
+  std::shared_ptr<LiveRun> begin(bool goes_on = false, milliseconds pause = milliseconds(1)) {
     auto opened = goes_on ? store::RunStore::resume(path()) : store::RunStore::create(path(), start());
     EXPECT_TRUE(opened.ok()) << opened.status().message();
     store_ = *std::move(opened);
-    auto live = LiveRun::begin("run", store_, start(), goes_on, {.least_pause = milliseconds(1), .share = 1});
+    auto live = LiveRun::begin("run", store_, start(), goes_on, {.least_pause = pause, .share = 1});
     runs_.put(live);
     return live;
   }
@@ -101,6 +101,21 @@ TEST_F(LiveRunTest, StatesOfARun) {
   EXPECT_EQ(until("runs/run", [](const Json& run) { return !run["end_ns"].is_null(); })["exit_status"], 0);
   std::filesystem::remove(path());
   EXPECT_EQ(json("runs/run")["state"], "gone");
+}
+
+TEST_F(LiveRunTest, TheEndComesWithAllThatBelongsToIt) {
+  const auto live = begin(false, std::chrono::hours(1));  // nothing is read anew for that long
+  store::TestRun run(*live);
+  json("runs/run");
+  tell(run);
+  run.end();
+  EXPECT_FALSE(live->end_told());
+  conclude(*live);
+  const Json told = json("runs/run");
+  EXPECT_EQ(told["state"], "finished");
+  EXPECT_EQ(told["exit_status"], 0);
+  EXPECT_EQ(told["totals"]["casts"], 4);
+  EXPECT_TRUE(live->end_told());
 }
 
 TEST_F(LiveRunTest, ADeletedFileIsStillToldOf) {

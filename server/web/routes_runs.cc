@@ -105,7 +105,9 @@ Json shades_of(const timeline::Timeline& timeline) {
 }
 
 Answer one(Call& call) {
-  const auto snapshot = call.run->snapshot();
+  auto snapshot = call.run->snapshot();
+  const RunState state = call.run->state();                           // asking for the snapshot may begin the loading
+  if (state == RunState::kFinished) snapshot = call.run->snapshot();  // it may have ended since: with all it had
   if (!snapshot.ok()) return snapshot.status();
   const report::Model& model = (*snapshot)->model();
   const store::RunData& run = (*snapshot)->data();
@@ -119,7 +121,7 @@ Answer one(Call& call) {
                {"host", run.start.host},
                {"castscope_version", run.start.castscope_version},
                {"start_ns", run.start.start_ns},
-               {"state", name(call.run->state())},
+               {"state", name(state)},
                {"loaded", call.run->loaded()},
                {"end_ns", run.end ? Json(since_begin(run, run.end->end_ns)) : Json()},
                {"exit_status", model.exit ? Json(*model.exit) : Json()},
@@ -135,6 +137,7 @@ Answer one(Call& call) {
                {"revision", progress.revision},
                {"definitions", (*snapshot)->definitions().together()},
                {"judgement", (*snapshot)->number()}};
+  if (state == RunState::kFinished) call.run->end_was_told();
   return json_answer(json);
 }
 

@@ -107,8 +107,30 @@ TEST_F(RoutesTest, SearchCountsExactly) {
   EXPECT_EQ(found["sites"], Json({2}));
   EXPECT_EQ(found["count"], 3);  // two casts, a hit
   EXPECT_GT(found["first"], 0);
+  EXPECT_EQ(found["events"], 3);
+  EXPECT_EQ(found["exact"], true);
   EXPECT_EQ(json("runs/run/find", "text=nowhere")["count"], 0);
+  EXPECT_EQ(json("runs/run/find", "text=nowhere")["events"], 0);
   EXPECT_EQ(json("runs/run/find", "text=nowhere")["first"], nullptr);
+}
+
+TEST_F(RoutesTest, SearchKnowsTheShortNamesOfDtypes) {
+  record();
+  show();
+  loaded();
+  EXPECT_EQ(json("runs/run/find", "text=BF16")["sites"], json("runs/run/find", "text=bfloat16")["sites"]);
+  EXPECT_EQ(json("runs/run/find", "text=fp32")["count"], 5);
+  EXPECT_EQ(json("runs/run/find", "text=fp64")["count"], 0);
+}
+
+TEST_F(RoutesTest, WhatHasNoSitesCountsAsTheTimelineHasIt) {
+  record();
+  show();
+  loaded();
+  const Json found = json("runs/run/find", "text=autocast");
+  EXPECT_EQ(found["count"], 0);
+  EXPECT_EQ(found["events"], 2);  // regions
+  EXPECT_EQ(found["kinds"][0]["kind"], "region");
 }
 
 TEST_F(RoutesTest, ASummaryOfEverything) {
@@ -251,6 +273,18 @@ TEST_F(RoutesTest, ARunWithoutAnEndIsLost) {
   tell(run);
   run.flush();
   show();
+  EXPECT_EQ(loaded()["state"], "lost");
+}
+
+TEST_F(RoutesTest, ARunWhoseEndNobodyToldIsLost) {
+  auto store = create();
+  store::TestRun run(*store);
+  tell(run);
+  run.flush();
+  (void)store->finish({.end_ns = start().start_ns + 1, .exit_status = {}, .signal = {}, .complete = false});
+  EXPECT_TRUE(store->close().ok());
+  show();
+  EXPECT_EQ(json("runs")["runs"][0]["state"], "lost");
   EXPECT_EQ(loaded()["state"], "lost");
 }
 

@@ -197,6 +197,13 @@ Json found_ids(const std::vector<bool>& found) {
   return ids;
 }
 
+Json kinds_json(const timeline::Summary& sums) {
+  Json kinds = Json::array();
+  for (const timeline::KindSum& sum : sums.kinds)
+    kinds.push_back({{"kind", timeline::name(sum.kind)}, {"count", sum.count}, {"ns", sum.ns}, {"bytes", sum.bytes}});
+  return kinds;
+}
+
 Answer find(Call& call) {
   const std::string text = call.parameters.text("text");
   if (text.empty()) return absl::InvalidArgumentError("text is missing: what is to be found");
@@ -211,10 +218,16 @@ Answer find(Call& call) {
   timeline::NeighbourQuery from_the_begin{.at = -kLatestTime};
   from_the_begin.filter.found = &selection;
   const auto first = timeline->neighbour(from_the_begin);
+  timeline::SummaryQuery all{.from = -kLatestTime, .to = kLatestTime, .rows = false};
+  all.filter.found = &selection;
+  const timeline::Summary held = timeline->summary(all);
   return json_answer({{"sites", found_ids(selection.sites)},
                       {"uses", found_ids(selection.uses)},
                       {"regions", found_ids(selection.regions)},
                       {"count", count},
+                      {"events", held.events},
+                      {"exact", held.exact},
+                      {"kinds", kinds_json(held)},
                       {"first", first ? Json(first->begin) : Json()}});
 }
 
@@ -232,9 +245,7 @@ Answer summary(Call& call) {
   if (absl::Status wrong = wanted.read(call, **snapshot, *timeline); !wrong.ok()) return wrong;
   query.filter = wanted.filter;
   const timeline::Summary sums = timeline->summary(query);
-  Json kinds = Json::array(), rows = Json::array();
-  for (const timeline::KindSum& sum : sums.kinds)
-    kinds.push_back({{"kind", timeline::name(sum.kind)}, {"count", sum.count}, {"ns", sum.ns}, {"bytes", sum.bytes}});
+  Json rows = Json::array();
   for (const timeline::SubjectSum& sum : sums.rows)
     rows.push_back({{"track", timeline::name(sum.track)},
                     {"subject", sum.subject},
@@ -246,7 +257,7 @@ Answer summary(Call& call) {
                       {"to", query.to},
                       {"exact", sums.exact},
                       {"events", sums.events},
-                      {"kinds", std::move(kinds)},
+                      {"kinds", kinds_json(sums)},
                       {"rows", std::move(rows)}});
 }
 

@@ -57,6 +57,10 @@ class RunSource {
   // The same run with nothing in memory; null: it is not to be had a second time.
   virtual std::shared_ptr<RunSource> unloaded() const { return nullptr; }
 
+  // Somebody was told that it is over.
+  void end_was_told() { end_told_ = true; }
+  bool end_told() const { return end_told_; }
+
   FirstEvents& first_events() { return first_events_; }
 
   // Somebody looks at it: said by each request for a picture.
@@ -71,6 +75,7 @@ class RunSource {
   const std::string id_, file_;
   FirstEvents first_events_;
   std::atomic<std::chrono::steady_clock::rep> last_look_ = 0;
+  std::atomic<bool> end_told_ = false;
 };
 
 // The file as it was when it was first seen: another one under its name, or none, makes the run `gone`.

@@ -16,6 +16,24 @@ std::string module_words(const store::RunData& run, std::uint32_t module) {
   return absl::StrCat(at.model(), " ", at.path, " ", at.type);
 }
 
+// People type them.
+std::string_view short_name(std::string_view dtype) {
+  return dtype == "bfloat16"  ? "bf16"
+         : dtype == "float16" ? "fp16"
+         : dtype == "float32" ? "fp32"
+         : dtype == "float64" ? "fp64"
+                              : "";
+}
+
+// " bf16 fp32"; 0xff = none.
+std::string short_names(std::initializer_list<std::uint8_t> dtypes) {
+  std::string names;
+  for (const std::uint8_t dtype : dtypes) {
+    if (dtype != 0xff) absl::StrAppend(&names, " ", std::string(short_name(store::dtype_name(dtype))));
+  }
+  return names;
+}
+
 std::string in_lower_case(std::string text) {
   absl::AsciiStrToLower(&text);
   return text;
@@ -48,14 +66,16 @@ report::Model Snapshot::judged(const rules::Settings& settings, SourceLines line
 
 void Snapshot::gather_words() {
   for (const store::Site& site : data_.sites) {
+    const std::string dtypes = site.has_dtypes() ? short_names({site.from, site.to}) : "";
     sites_.push_back(in_lower_case(absl::StrCat(report::span_name(data_, site), " ", place_words(data_, site.stack),
-                                                " ", module_words(data_, site.module))));
+                                                " ", module_words(data_, site.module), dtypes)));
   }
   for (const store::Region& region : data_.regions)
-    regions_.push_back(in_lower_case(absl::StrCat(report::span_name(region), " ", place_words(data_, region.stack))));
+    regions_.push_back(in_lower_case(
+        absl::StrCat(report::span_name(region), " ", place_words(data_, region.stack), short_names({region.dtype}))));
   for (const store::OperatorUse& use : data_.operator_uses) {
     uses_.push_back(in_lower_case(absl::StrCat(name_of_use(use), " ", use.node, " ", place_words(data_, use.stack), " ",
-                                               module_words(data_, use.module))));
+                                               module_words(data_, use.module), short_names({use.computed}))));
   }
 }
 

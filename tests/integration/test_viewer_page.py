@@ -130,7 +130,7 @@ def test_nothing_sticks_out_of_the_page(look, view, recorded, width, height, sch
     assert (lightness > 382) == (scheme == "light")
 
 
-def test_a_training_is_watched(look, castscope, python):
+def test_a_training_is_watched(browser, look, castscope, python):
     command = [castscope.program, "run", "--live", "-o", "run", "--", python, "-c", ENDLESS]
     with subprocess.Popen(command, cwd=castscope.folder, env=clean_environment(), stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE) as job:
@@ -146,9 +146,17 @@ def test_a_training_is_watched(look, castscope, python):
         until(page, "() => /new/.test(document.querySelector('.follow').textContent)")
         page.keyboard.press("f")
         until(page, "() => /following/.test(document.querySelector('.follow').textContent)")
-        page.close()
-        out, _ = job.communicate(timeout=300)
+        job.stdin.close()
+        until(page, "() => document.querySelector('.header .state').textContent === 'finished'")
+        out = job.stdout.read()
+        job.wait(timeout=300)
+        page.get_by_text("castscope no longer answers here").wait_for()
     assert (job.returncode, out) == (7, b"done\n")
+    totals = castscope.report()["totals"]
+    seen = facts(page)
+    assert (seen["cast"], seen["from the cache"]) == (totals["casts"], totals["cache_hits"])
+    page.close()
+    browser.complaints.clear()  # of the connection that was refused
 
 
 def test_who_is_not_answered_says_so_and_goes_on(browser, castscope, view, recorded):
@@ -160,7 +168,8 @@ def test_who_is_not_answered_says_so_and_goes_on(browser, castscope, view, recor
     page.locator("canvas.lanes").hover()
     for _ in range(4):
         page.keyboard.press("w")
-    page.get_by_text("No answer since").wait_for()
+    page.get_by_text("castscope no longer answers here").wait_for()
+    assert "finished" in page.locator(".header .state").inner_text()
     page.close()
     browser.complaints.clear()  # of the connection that was refused
 

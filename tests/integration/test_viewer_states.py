@@ -18,7 +18,7 @@ pytest.importorskip("playwright")
 from chromium import until  # noqa: E402
 from program import BUILD, clean_environment  # noqa: E402
 from viewer import ENDLESS, Viewer  # noqa: E402
-from viewer_page import HAS_CHROMIUM, browser, coloured, facts, look, tab  # noqa: E402, F401
+from viewer_page import HAS_CHROMIUM, browser, coloured, facts, look, tab, window_of  # noqa: E402, F401
 
 pytestmark = HAS_CHROMIUM
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden" / "viewer"
@@ -227,6 +227,56 @@ def test_a_file_that_cannot_be_read_leaves_the_others(look, castscope, sample, b
         process.kill()
         process.communicate()
         browser.complaints.clear()  # of the answer that the file cannot be read
+
+
+def test_enter_finds_and_n_goes_on(look, sample):
+    page = opened(look, sample, "training")
+    search = page.get_by_role("searchbox", name="Search events")
+    search.fill("bf16")
+    until(page, "() => /\\d/.test(document.querySelector('.search output').textContent)")
+    page.keyboard.press("Enter")
+    until(page, "() => /event=/.test(location.hash)")
+    first = page.url
+    page.keyboard.press("n")
+    until(page, "before => location.href !== before && /event=/.test(location.hash)", first)
+    assert search.input_value() == "bf16"
+
+
+def test_a_link_to_a_run_that_is_not_there_says_so(look, sample):
+    page = look(f"{sample('training').url}#run=yesterday&t=5~9&find=nothing&tab=sites")
+    page.get_by_text("There is no run “yesterday” here. This is “training”").wait_for()
+    assert window_of(page) is None
+    page.get_by_role("button", name="Dismiss").click()
+    page.get_by_text("There is no run").wait_for(state="hidden")
+
+
+def test_a_link_to_a_comparison_shows_it(look, castscope, sample, view):
+    for kind in ("one-event", "training"):
+        sample(kind).process.kill()
+    page = look(view("one-event.castscope", "training.castscope").url)
+    page.get_by_label("Run", exact=True).select_option("training")
+    panel = tab(page, "compare")
+    page.get_by_label("Compare with").select_option("one-event")
+    panel.get_by_text("different numbers of steps").wait_for()
+    until(page, "() => /with=one-event/.test(location.hash)")
+    again = look(page.url)
+    tab(again, "compare").get_by_text("different numbers of steps").wait_for()
+    assert again.get_by_label("Compare with").input_value() == "one-event"
+
+
+BOTH = re.compile("First .* Second ")
+
+
+def test_a_link_to_two_stretches_shows_both(look, sample):
+    page = opened(look, sample, "training")
+    page.keyboard.press("e")
+    panel = tab(page, "selection")
+    panel.get_by_role("button", name="Compare with another stretch").click()
+    page.locator(".gutter-row.lane .name").nth(1).focus()
+    page.keyboard.press("e")
+    tab(page, "compare").get_by_text(BOTH).wait_for()
+    until(page, "() => /first=/.test(location.hash) && /area=/.test(location.hash)")
+    tab(look(page.url), "compare").get_by_text(BOTH).wait_for()
 
 
 def test_what_came_before_the_first_step(look, sample):

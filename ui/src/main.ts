@@ -1,7 +1,7 @@
 // The page, put together: state, feed, timeline, panels; the view in the address.
 
 import { api } from './api/client.ts';
-import { lookUp } from './api/feed.ts';
+import { lookUp } from './feed/feed.ts';
 import { Timeline } from './draw/timeline.ts';
 import { Keys } from './interact/keys.ts';
 import { Pointer } from './interact/pointer.ts';
@@ -11,7 +11,7 @@ import { fitting } from './model/time_window.ts';
 import { ChartsPanel } from './panels/charts.ts';
 import { ComparePanel } from './panels/compare.ts';
 import { DetailPanel } from './panels/detail.ts';
-import { el, toast } from './panels/dom.ts';
+import { el, toast } from './dom.ts';
 import { savePicture } from './panels/export.ts';
 import { FindingsPanel } from './panels/findings.ts';
 import { Header } from './panels/header.ts';
@@ -111,7 +111,7 @@ function remember(): void {
   remembering = window.setTimeout(() => history.replaceState(null, '', `#${toFragment(state.viewState())}`), 250);
 }
 
-state.on(['window', 'lanes', 'look', 'selection', 'event', 'find', 'tab'], remember);
+state.on(['window', 'lanes', 'look', 'selection', 'event', 'find', 'tab', 'compare'], remember);
 state.on('window', countSoon);
 state.on('window', () => tip.show(null, 0, 0));
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => viewer.applyTheme());
@@ -132,9 +132,10 @@ timeline.filter.value = state.filter;
 viewer.applyTheme();
 state.tell('tab');
 await viewer.feed.open(asked.run, opening);
+timeline.filter.value = state.filter;
 countSoon();
-if (asked.find !== '') void viewer.find(asked.find);
-if (asked.event) {
+if (state.find !== '') void viewer.find(state.find);
+if (asked.event && state.missing === null) {
   const tab = state.tab;
   void viewer.choose(asked.event.track, asked.event.at, 0).then(() => state.openTab(tab));
 }

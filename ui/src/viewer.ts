@@ -1,6 +1,6 @@
 // What can be done with the view, by key, mouse or panel: each thing in one place.
 
-import { Feed } from './api/feed.ts';
+import { Feed } from './feed/feed.ts';
 import { api } from './api/client.ts';
 import type { EventDetail, Finding, TrackKind } from './api/types.ts';
 import type { Timeline } from './draw/timeline.ts';
@@ -12,7 +12,7 @@ import type { State } from './model/state.ts';
 import { tracksOf } from './model/lanes.ts';
 import { fitting, lengthOf, showing } from './model/time_window.ts';
 import { openHelp } from './panels/help.ts';
-import { toast } from './panels/dom.ts';
+import { toast } from './dom.ts';
 import type { Pointer } from './interact/pointer.ts';
 
 const kAroundInstantNs = 10_000;
@@ -59,7 +59,7 @@ export class Viewer {
       measure: () => this.measure(),
       colours: () => this.colourBy(kColourBy[(kColourBy.indexOf(state.colourBy) + 1) % kColourBy.length]),
       theme: () => this.nextTheme(),
-      search: () => this.parts.search.focus(),
+      search: () => this.parts.search.select(),
       searchNext: () => void this.findStep('next'),
       searchPrevious: () => void this.findStep('previous'),
       siteNext: () => void this.neighbour('next', true),

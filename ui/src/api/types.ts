@@ -166,11 +166,23 @@ export interface EventDetail {
   in_file: boolean;
 }
 
+export interface KindSum {
+  kind: string;
+  count: number;
+  ns: number;
+  bytes: number;
+}
+
 export interface FindAnswer {
   sites: number[];
   uses: number[];
   regions: number[];
+  /** Casts and cache hits of the sites, of the whole run. */
   count: number;
+  /** Single events that the timeline holds. */
+  events: number;
+  exact: boolean;
+  kinds: KindSum[];
   first: number | null;
 }
 
@@ -188,7 +200,7 @@ export interface Summary {
   to: number;
   exact: boolean;
   events: number;
-  kinds: { kind: string; count: number; ns: number; bytes: number }[];
+  kinds: KindSum[];
   rows: SummaryRow[];
 }
 

@@ -1,6 +1,6 @@
 // The names of the rows, as buttons beside the canvas: only those in sight exist.
 
-import { el } from '../panels/dom.ts';
+import { el } from '../dom.ts';
 import type { LaneRow, Row } from '../model/lanes.ts';
 import { processKey, processName, siblingsOf, visibleRows } from '../model/lanes.ts';
 import type { State } from '../model/state.ts';
@@ -117,7 +117,7 @@ export class Gutter {
         {
           class: 'name',
           'aria-expanded': String(!row.collapsed),
-          title: `${name} on ${row.process.host}${row.process.device ? `, ${row.process.device}` : ''}`,
+          title: `${name}${row.process.device ? `, ${row.process.device}` : ''}`,
           click: () => this.fold(row.key),
         },
         `${row.collapsed ? '▸' : '▾'} ${name}${ended}`,

@@ -70,7 +70,7 @@ export class LaneDrawing {
       context.fillStyle = ink.strong;
       context.fillRect(0, state.layout.pinnedHeight - 1, surface.width, 1);
     }
-    drawMarks(context, state, surface, scale, ink);
+    drawMarks({ state, surface, scale, ink });
   }
 
   shown(state: State, surface: Surface): Row[] {

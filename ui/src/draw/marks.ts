@@ -6,6 +6,14 @@ import type { State } from '../model/state.ts';
 import type { TimeScale } from '../model/time_window.ts';
 import type { Ink, Surface } from './ink.ts';
 
+/** What is drawn, where, by what scale and in which colours. */
+export interface Scene {
+  state: State;
+  surface: Surface;
+  scale: TimeScale;
+  ink: Ink;
+}
+
 interface Span {
   y: number;
   height: number;
@@ -28,28 +36,18 @@ export function spanOfTrack(state: State, track: number): Span | null {
   return within(state.layout.pinned, 0) ?? within(state.layout.rows, state.layout.pinnedHeight - state.scrollTop);
 }
 
-export function drawMarks(
-  context: CanvasRenderingContext2D,
-  state: State,
-  surface: Surface,
-  scale: TimeScale,
-  ink: Ink,
-): void {
-  drawOutside(context, state, surface, scale, ink);
-  if (state.selection) drawSelection(context, state, surface, scale, ink);
-  drawFindings(context, state, surface, scale, ink);
-  if (state.event) drawEvent(context, state, scale, ink);
-  if (state.measure) drawMeasure(context, state.measure, surface, scale, ink);
-  if (state.layout.height > surface.height - state.layout.pinnedHeight) drawScroll(context, state, surface, ink);
+export function drawMarks(scene: Scene): void {
+  const { state, surface } = scene;
+  drawOutside(scene);
+  if (state.selection) drawSelection(scene);
+  drawFindings(scene);
+  if (state.event) drawEvent(scene);
+  if (state.measure) drawMeasure(scene, state.measure);
+  if (state.layout.height > surface.height - state.layout.pinnedHeight) drawScroll(scene);
 }
 
-function drawOutside(
-  context: CanvasRenderingContext2D,
-  state: State,
-  surface: Surface,
-  scale: TimeScale,
-  ink: Ink,
-): void {
+function drawOutside({ state, surface, scale, ink }: Scene): void {
+  const { context } = surface;
   context.fillStyle = ink.band;
   const begin = scale.px(state.whole.begin);
   const end = scale.px(state.whole.end);
@@ -63,13 +61,8 @@ function drawOutside(
   }
 }
 
-function drawSelection(
-  context: CanvasRenderingContext2D,
-  state: State,
-  surface: Surface,
-  scale: TimeScale,
-  ink: Ink,
-): void {
+function drawSelection({ state, surface, scale, ink }: Scene): void {
+  const { context } = surface;
   const { begin, end, tracks } = state.selection!;
   const left = scale.px(begin);
   const width = scale.px(end) - left;
@@ -88,13 +81,8 @@ function drawSelection(
   context.strokeRect(Math.round(left) + 0.5, Math.round(top) + 0.5, Math.round(width), Math.round(bottom - top) - 1);
 }
 
-function drawFindings(
-  context: CanvasRenderingContext2D,
-  state: State,
-  surface: Surface,
-  scale: TimeScale,
-  ink: Ink,
-): void {
+function drawFindings({ state, surface, scale, ink }: Scene): void {
+  const { context } = surface;
   for (const finding of state.findings) {
     if (finding.time === null || finding.track === null) continue;
     const x = scale.px(finding.time);
@@ -112,7 +100,7 @@ function drawFindings(
   }
 }
 
-function drawEvent(context: CanvasRenderingContext2D, state: State, scale: TimeScale, ink: Ink): void {
+function drawEvent({ state, surface: { context }, scale, ink }: Scene): void {
   const event = state.event!;
   const span = spanOfTrack(state, event.track);
   if (!span) return;
@@ -124,13 +112,8 @@ function drawEvent(context: CanvasRenderingContext2D, state: State, scale: TimeS
   context.lineWidth = 1;
 }
 
-function drawMeasure(
-  context: CanvasRenderingContext2D,
-  measure: { from: number; to: number },
-  surface: Surface,
-  scale: TimeScale,
-  ink: Ink,
-): void {
+function drawMeasure({ surface, scale, ink }: Scene, measure: { from: number; to: number }): void {
+  const { context } = surface;
   const a = Math.round(scale.px(measure.from));
   const b = Math.round(scale.px(measure.to));
   context.fillStyle = ink.accent;
@@ -151,7 +134,8 @@ function drawMeasure(
   context.fillText(text, x + 6, y + 0.5);
 }
 
-function drawScroll(context: CanvasRenderingContext2D, state: State, surface: Surface, ink: Ink): void {
+function drawScroll({ state, surface, ink }: Scene): void {
+  const { context } = surface;
   const room = surface.height - state.layout.pinnedHeight;
   const size = Math.max((room * room) / state.layout.height, 24);
   const most = state.layout.height - room;

@@ -1,9 +1,9 @@
 // The timeline: its canvases, and when each is drawn. Nothing is drawn but in an animation frame, and only what has
 // changed; while a run is followed the window moves on in every frame.
 
-import type { Surface as Room } from '../api/feed.ts';
-import { el } from '../panels/dom.ts';
+import { el } from '../dom.ts';
 import { tracksOf } from '../model/lanes.ts';
+import type { Room } from '../model/lanes.ts';
 import { rulerOf } from '../model/ruler.ts';
 import type { State } from '../model/state.ts';
 import type { TimeWindow } from '../model/time_window.ts';

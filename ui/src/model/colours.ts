@@ -94,7 +94,7 @@ const of = (pair: Pair, theme: Theme): Rgb => pair[theme === 'light' ? 0 : 1];
 
 export function colourOf(shade: Shade, by: ColourBy, theme: Theme): Rgb {
   const byKind = kByKind[shade.kind] ?? byName(shade.kind);
-  if (shade.track === 'steps' || shade.track === 'marks') return of(byKind, theme);
+  if (shade.track === 'steps' || shade.track === 'marks' || shade.kind === 'region_off') return of(byKind, theme);
   // Regions are a background: their tint is their dtype, whatever else is coloured how.
   if (by === 'dtype' || (shade.kind === 'region' && by !== 'cause')) {
     if (shade.dtype === null || shade.dtype === '') return of(slate, theme);

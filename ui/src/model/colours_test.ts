@@ -55,3 +55,10 @@ test('regions, steps and marks are told by kind, casts by what was chosen', () =
   assert.equal(legendKey({ id: 1, track: 'casts', kind: 'down', dtype: 'float16', cause: 'autocast' }, 'dtype'), 'float16');
   assert.equal(legendKey({ id: 1, track: 'marks', kind: 'clear', dtype: null, cause: null }, 'dtype'), 'clear');
 });
+
+test('a region that switches autocast off never looks like one that is on', () => {
+  for (const by of kColourBy) {
+    const [on, off] = ['region', 'region_off'].map((kind) => colourOf({ id: 1, track: 'regions', kind, dtype: 'bfloat16', cause: null }, by, 'light'));
+    if (by !== 'cause') assert.notDeepEqual(on, off, by);
+  }
+});

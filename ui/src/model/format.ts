@@ -37,12 +37,13 @@ function digits(value: number): string {
   return value.toFixed(size < 10 ? 2 : size < 100 ? 1 : 0);
 }
 
+/** In powers of ten, as the reports have them: "144 kB". */
 export function bytes(count: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
   let at = 0;
   let size = count;
-  while (size >= 1024 && at < units.length - 1) {
-    size /= 1024;
+  while (size >= 1000 && at < units.length - 1) {
+    size /= 1000;
     at += 1;
   }
   return `${at === 0 ? size : digits(size)} ${units[at]}`;

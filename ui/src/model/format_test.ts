@@ -14,7 +14,7 @@ test('a moment is exact to the ns', () => {
 
 test('clock, bytes, shares', () => {
   assert.equal(clock(3 * 86400 + 5), '3 d 0:00:05');
-  assert.equal(bytes(1536), '1.50 KiB');
+  assert.equal(bytes(1536), '1.54 kB');
   assert.equal(percent(0.004), '<1 %');
 });
 

@@ -73,6 +73,13 @@ interface Lane {
   tracks: Track[];
 }
 
+/** What the timeline has room for. */
+export interface Room {
+  /** Device px across; 0 = not laid out yet. */
+  width: number;
+  tracks: number[];
+}
+
 export function processName(process: Process): string {
   const says = process.name.startsWith('rank ');
   const rank = says || process.rank === null || process.rank === undefined ? '' : `rank ${process.rank} · `;

@@ -12,7 +12,7 @@ import { layoutOf, siblingsOf } from './lanes.ts';
 import { LiveClock } from './pacing.ts';
 import type { TimeWindow } from './time_window.ts';
 import { WindowHistory, kAir, limited, same } from './time_window.ts';
-import type { Tab, ThemeChoice, ViewState } from './url_state.ts';
+import type { Area, Tab, ThemeChoice, ViewState } from './url_state.ts';
 
 export type Topic =
   | 'window' // what stretch of time is shown
@@ -27,14 +27,11 @@ export type Topic =
   | 'selection'
   | 'event'
   | 'find'
+  | 'compare' // with what
   | 'tab'
   | 'connection';
 
-export interface Selection {
-  begin: number;
-  end: number;
-  tracks: number[] | null;
-}
+export type Selection = Area;
 
 export type Connection = { lost: false } | { lost: true; sinceMs: number; nextTryMs: number; sentence: string };
 
@@ -52,6 +49,8 @@ export class State {
   runs: RunEntry[] = [];
   run: Run | null = null;
   problem: string | null = null;
+  /** The run that the address names; there is none of that name. */
+  missing: string | null = null;
   connection: Connection = { lost: false };
   restartedMs: number | null = null;
   /** The collector does not know the run any more; what is here is all there is. */
@@ -89,6 +88,9 @@ export class State {
   find = '';
   found: FindAnswer | null = null;
   measure: Measure | null = null;
+  /** The run that this one is compared with, or the stretch that the next selection is. */
+  compareWith: string | null = null;
+  firstStretch: Selection | null = null;
   tab: Tab = 'findings';
   source: { file: string; line: number | null } | null = null;
   private readonly listeners = new Map<Topic, (() => void)[]>();
@@ -240,11 +242,13 @@ export class State {
     for (const key of view.collapsed) this.collapsed.add(key);
     this.selection = view.selection;
     this.find = view.find;
+    this.compareWith = view.compareWith;
+    this.firstStretch = view.firstStretch;
     this.source = view.source;
     if (view.tab) this.tab = view.tab;
+    this.chosen = view.range !== null;
     if (view.range) {
       this.window = view.range;
-      this.chosen = true;
       this.following = view.following;
     }
   }
@@ -263,6 +267,8 @@ export class State {
       find: this.find,
       selection: this.selection,
       event: this.event ? { track: this.event.track, at: this.event.begin } : null,
+      compareWith: this.compareWith,
+      firstStretch: this.firstStretch,
       tab: this.tab,
       source: this.tab === 'source' ? this.source : null,
       theme: this.themeChoice,

@@ -8,6 +8,13 @@ export type ThemeChoice = 'system' | 'light' | 'dark';
 export const kTabs = ['findings', 'sites', 'source', 'modules', 'charts', 'selection', 'detail', 'list', 'compare'] as const;
 export type Tab = (typeof kTabs)[number];
 
+/** Times in ns; null = all tracks. */
+export interface Area {
+  begin: number;
+  end: number;
+  tracks: number[] | null;
+}
+
 export interface ViewState {
   run: string | null;
   /** null while following live, or when all is shown. */
@@ -20,7 +27,10 @@ export interface ViewState {
   order: readonly string[];
   filter: string;
   find: string;
-  selection: { begin: number; end: number; tracks: number[] | null } | null;
+  selection: Area | null;
+  /** A run's id. */
+  compareWith: string | null;
+  firstStretch: Area | null;
   event: { track: number; at: number } | null;
   tab: Tab | null;
   source: { file: string; line: number | null } | null;
@@ -39,6 +49,8 @@ export const kPlain: ViewState = {
   filter: '',
   find: '',
   selection: null,
+  compareWith: null,
+  firstStretch: null,
   event: null,
   tab: null,
   source: null,
@@ -46,6 +58,14 @@ export const kPlain: ViewState = {
 };
 
 const numbers = (values: number[]) => values.map((value) => Math.round(value)).join('~');
+
+const areaText = (area: Area) => numbers([area.begin, area.end, ...(area.tracks ?? [])]);
+
+function areaOf(text: string | null): Area | null {
+  const area = numbersOf(text, 2);
+  if (!area || area[1] <= area[0]) return null;
+  return { begin: area[0], end: area[1], tracks: area.length > 2 ? area.slice(2) : null };
+}
 
 export function toFragment(view: ViewState): string {
   const parts = new URLSearchParams();
@@ -62,7 +82,9 @@ export function toFragment(view: ViewState): string {
   put('order', view.order.join('~'));
   put('lanes', view.filter);
   put('find', view.find);
-  if (view.selection) put('area', numbers([view.selection.begin, view.selection.end, ...(view.selection.tracks ?? [])]));
+  if (view.selection) put('area', areaText(view.selection));
+  put('with', view.compareWith);
+  if (view.firstStretch) put('first', areaText(view.firstStretch));
   if (view.event) put('event', numbers([view.event.track, view.event.at]));
   put('tab', view.tab);
   if (view.source) put('source', `${view.source.file}${view.source.line === null ? '' : `:${view.source.line}`}`);
@@ -86,7 +108,6 @@ function oneOf<T extends string>(text: string | null, list: readonly T[], otherw
 export function fromFragment(fragment: string): ViewState {
   const parts = new URLSearchParams(fragment.replace(/^#/, ''));
   const range = numbersOf(parts.get('t'), 2);
-  const area = numbersOf(parts.get('area'), 2);
   const event = numbersOf(parts.get('event'), 2);
   const tab = parts.get('tab');
   const source = parts.get('source')?.match(/^(.*?)(?::(\d+))?$/) ?? null;
@@ -101,10 +122,9 @@ export function fromFragment(fragment: string): ViewState {
     order: words(parts.get('order')),
     filter: parts.get('lanes') ?? '',
     find: parts.get('find') ?? '',
-    selection:
-      area && area[1] > area[0]
-        ? { begin: area[0], end: area[1], tracks: area.length > 2 ? area.slice(2) : null }
-        : null,
+    selection: areaOf(parts.get('area')),
+    compareWith: parts.get('with'),
+    firstStretch: areaOf(parts.get('first')),
     event: event ? { track: event[0], at: event[1] } : null,
     tab: kTabs.find((one) => one === tab) ?? null,
     source: source ? { file: source[1], line: source[2] === undefined ? null : Number(source[2]) } : null,

@@ -15,6 +15,8 @@ const everything: ViewState = {
   filter: 'rank 0 & more',
   find: 'layer_norm #3 ~ä',
   selection: { begin: 5, end: 900, tracks: [3, 4] },
+  compareWith: 'b-2',
+  firstStretch: { begin: 7, end: 20, tracks: null },
   event: { track: 7, at: 123_456_789 },
   tab: 'source',
   source: { file: '/home/you/a b/model:v2.py', line: 41 },

@@ -7,7 +7,7 @@ import { bytes, duration, grouped } from '../model/format.ts';
 import { processName } from '../model/lanes.ts';
 import type { State } from '../model/state.ts';
 import { readInk } from '../draw/ink.ts';
-import { el, fill, nothing } from './dom.ts';
+import { el, fill, nothing } from '../dom.ts';
 import type { Panel } from './side.ts';
 
 interface Chart {

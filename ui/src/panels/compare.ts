@@ -1,13 +1,13 @@
 // Two runs, or two stretches of one run (a training and an evaluation phase, say), side by side.
 
-import { api } from '../api/client.ts';
+import { Refused, api } from '../api/client.ts';
 import type { DiffSite, Difference, Summary, SummaryRow } from '../api/types.ts';
 import { kindName } from '../model/colours.ts';
 import { shortDtype, shortOperator } from '../model/definitions.ts';
 import { bytes, duration, grouped, place } from '../model/format.ts';
 import type { Selection, State } from '../model/state.ts';
 import type { Column } from '../model/table.ts';
-import { el, fill, nothing } from './dom.ts';
+import { el, fill, nothing } from '../dom.ts';
 import { exportButtons } from './export.ts';
 import type { Panel } from './side.ts';
 import { TableView } from './table_view.ts';
@@ -30,27 +30,32 @@ export class ComparePanel implements Panel {
   private readonly state: State;
   private readonly choice = el('select', { class: 'field', 'aria-label': 'Compare with' });
   private readonly body = el('div');
-  private first: Selection | null = null;
   private known = '';
   private turn = 0;
 
   constructor(state: State) {
     this.state = state;
-    this.choice.addEventListener('change', () => void this.runs());
+    this.choice.addEventListener('change', () => this.against(this.choice.value === '' ? null : this.choice.value, null));
     this.element.append(el('p', { class: 'row' }, el('span', {}, 'this run and'), this.choice), this.body);
     state.on('run', () => {
       if (state.tab === 'compare' && this.choice.childElementCount === 0) this.show();
     });
-    state.on('selection', () => {
-      if (this.first && state.tab === 'compare') this.show();
-      else if (this.first) this.known = '';
+    state.on(['selection', 'hidden'], () => {
+      if (state.firstStretch && state.tab === 'compare') this.show();
     });
+  }
+
+  private against(run: string | null, stretch: Selection | null): void {
+    this.state.compareWith = run;
+    this.state.firstStretch = stretch;
+    this.state.tell('compare');
+    if (this.state.tab === 'compare') this.show();
   }
 
   /** The stretch that the next selection is compared with. */
   keep(): void {
     const { selection, window } = this.state;
-    this.first = selection ?? { begin: Math.max(window.begin, 0), end: window.end, tracks: null };
+    this.against(null, selection ?? { begin: Math.max(window.begin, 0), end: window.end, tracks: null });
     this.state.openTab('compare');
   }
 
@@ -63,46 +68,49 @@ export class ComparePanel implements Panel {
       this.known = key;
       fill(this.choice, el('option', { value: '' }, 'another stretch of it'), ...others.map((one) => el('option', { value: one.id }, one.name)));
     }
-    if (this.choice.value === '' || this.first) {
-      this.choice.value = '';
-      void this.stretches();
-    } else void this.runs();
+    const { compareWith } = this.state;
+    this.choice.value = compareWith ?? '';
+    if (compareWith === null) void this.stretches();
+    else void this.runs(compareWith);
   }
 
-  private async runs(): Promise<void> {
+  private async runs(other: string): Promise<void> {
     const { run } = this.state;
-    const other = this.choice.value;
-    if (!run || other === '') return void this.stretches();
-    this.first = null;
+    if (!run) return;
     this.turn += 1;
     const turn = this.turn;
     fill(this.body, nothing('Comparing…'));
-    const difference = await api.compare(run.id, other).catch(() => null);
-    if (turn !== this.turn) return;
-    if (!difference) return fill(this.body, nothing('The two could not be compared.'));
-    this.drawRuns(difference);
+    try {
+      const difference = await api.compare(run.id, other);
+      if (turn === this.turn) this.drawRuns(difference);
+    } catch (error) {
+      const why = error instanceof Refused ? ` (${error.message})` : '';
+      if (turn === this.turn) fill(this.body, nothing(`This run and “${other}” could not be compared${why}.`));
+    }
   }
 
   private drawRuns(difference: Difference): void {
     const cwd = this.state.run?.cwd ?? '';
+    const { per_step } = difference;
+    const steps = stepsOf(difference);
     const rows: SiteRow[] = difference.sites.map(({ change, before, after }) => {
       const one = (after ?? before) as DiffSite;
       return {
         change,
         name: siteName(before, after),
         place: place({ file: one.file ?? null, line: one.line ?? null }, cwd),
-        before: before?.casts ?? 0,
-        after: after?.casts ?? 0,
-        cpu: (after?.cpu_ns ?? 0) - (before?.cpu_ns ?? 0),
+        before: (before?.casts ?? 0) / steps.before,
+        after: (after?.casts ?? 0) / steps.after,
+        cpu: (after?.cpu_ns ?? 0) / steps.after - (before?.cpu_ns ?? 0) / steps.before,
       };
     });
     const columns: Column<SiteRow>[] = [
       { key: 'change', title: 'change', value: (row) => row.change },
       { key: 'name', title: 'site', value: (row) => row.name, under: (row) => row.place },
       { key: 'place', title: 'place', hidden: true, value: (row) => row.place },
-      { key: 'before', title: 'here', number: true, value: (row) => row.before, format: grouped, says: 'casts of this run' },
-      { key: 'after', title: 'there', number: true, value: (row) => row.after, format: grouped, says: 'casts of the other' },
-      { key: 'cpu', title: 'CPU', number: true, value: (row) => row.cpu, format: signed, says: 'difference in CPU time' },
+      { key: 'before', title: 'here', number: true, value: (row) => row.before, format: grouped, says: `casts of this run${per_step ? ' per step' : ''}` },
+      { key: 'after', title: 'there', number: true, value: (row) => row.after, format: grouped, says: `casts of the other${per_step ? ' per step' : ''}` },
+      { key: 'cpu', title: 'CPU', number: true, value: (row) => row.cpu, format: signed, says: `difference in CPU time${per_step ? ' per step' : ''}` },
     ];
     const table = new TableView<SiteRow>({ columns, order: { key: 'change', down: false }, label: 'Sites that differ', empty: 'The same casts at the same places.', filterable: true, groups: [{ name: 'change', of: (row) => row.change }] });
     table.tool(exportButtons('comparison', columns, () => table.visible()));
@@ -114,7 +122,7 @@ export class ComparePanel implements Panel {
         el('thead', {}, el('tr', {}, el('th', {}, ''), el('th', { class: 'number' }, 'here'), el('th', { class: 'number' }, 'there'))),
         el('tbody', {}, ...totals.map(([name, { before, after }]) =>
           el('tr', { class: before === after ? 'soft' : '' }, el('td', {}, name.replaceAll('_', ' ')), el('td', { class: 'number' }, amount(name, before)), el('td', { class: 'number' }, amount(name, after)))))),
-      difference.per_step && el('p', { class: 'soft' }, 'The runs have different numbers of steps: sites are compared by what a step does.'),
+      per_step && el('p', { class: 'soft' }, 'The runs have different numbers of steps: sites are compared by what a step does, and the table below tells that.'),
       ...this.findings('Found only there', difference.findings.new),
       ...this.findings('Found only here', difference.findings.fixed),
       el('h3', {}, 'Sites'),
@@ -128,12 +136,11 @@ export class ComparePanel implements Panel {
   }
 
   private async stretches(): Promise<void> {
-    const { run, selection } = this.state;
-    const { first } = this;
+    const { run, selection, firstStretch: first } = this.state;
     const hint = 'Select a stretch in the timeline, press “Compare with another stretch” in Selection, then select the other one. Or choose another run above.';
     if (!run || !first) return fill(this.body, nothing(hint));
-    const same = selection === null || (selection.begin === first.begin && selection.end === first.end);
-    if (same) return fill(this.body, nothing(`The first stretch is kept (${duration(first.end - first.begin)}). Now select the other one in the timeline.`), this.release());
+    const same = selection === null || JSON.stringify(selection) === JSON.stringify(first);
+    if (same) return fill(this.body, nothing(`The first stretch is kept (${duration(first.end - first.begin)}). Now select the other one in the timeline: another time, or other lanes.`), this.release());
     this.turn += 1;
     const turn = this.turn;
     const ask = (one: Selection) => api.summary(run.id, Math.max(one.begin, 0), one.end, one.tracks ?? undefined, this.state.hiddenShades());
@@ -144,10 +151,7 @@ export class ComparePanel implements Panel {
   }
 
   private release(): HTMLElement {
-    return el('button', { class: 'act', click: () => {
-      this.first = null;
-      void this.stretches();
-    } }, 'Let go of the first stretch');
+    return el('button', { class: 'act', click: () => this.against(null, null) }, 'Let go of the first stretch');
   }
 
   private drawStretches(before: Summary, after: Summary): void {
@@ -170,6 +174,13 @@ export class ComparePanel implements Panel {
       table.element,
     );
   }
+}
+
+/** What the counts of sites are told by: 1 where they are compared as they are. */
+function stepsOf(difference: Difference): { before: number; after: number } {
+  if (!difference.per_step) return { before: 1, after: 1 };
+  const { before, after } = difference.totals.steps;
+  return { before: Math.max(before, 1), after: Math.max(after, 1) };
 }
 
 function siteName(before: DiffSite | null, after: DiffSite | null): string {

@@ -4,7 +4,7 @@ import type { EventDetail, Place } from '../api/types.ts';
 import { causeName, kindName } from '../model/colours.ts';
 import { bytes, duration, moment, place } from '../model/format.ts';
 import type { State } from '../model/state.ts';
-import { el, fill, nothing } from './dom.ts';
+import { el, fill, nothing } from '../dom.ts';
 import type { Panel } from './side.ts';
 
 export interface DetailActions {

@@ -2,7 +2,7 @@
 
 import { csvOf } from '../model/table.ts';
 import type { Column } from '../model/table.ts';
-import { el, toast } from './dom.ts';
+import { el, toast } from '../dom.ts';
 
 export function save(name: string, content: Blob): void {
   const address = URL.createObjectURL(content);

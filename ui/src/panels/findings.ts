@@ -3,7 +3,7 @@
 import type { Finding } from '../api/types.ts';
 import { bytes, duration, grouped, percent, place } from '../model/format.ts';
 import type { State } from '../model/state.ts';
-import { el, fill, nothing } from './dom.ts';
+import { el, fill, nothing } from '../dom.ts';
 import type { Panel } from './side.ts';
 
 export interface FindingActions {

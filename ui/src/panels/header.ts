@@ -1,11 +1,11 @@
 // The line at the top: which run this is, how it goes, and the tools.
 
-import type { RunState } from '../api/types.ts';
-import { kColourBy } from '../model/colours.ts';
+import type { FindAnswer, RunState } from '../api/types.ts';
+import { kColourBy, kindName } from '../model/colours.ts';
 import type { ColourBy } from '../model/colours.ts';
 import { duration, grouped, percent } from '../model/format.ts';
 import type { State } from '../model/state.ts';
-import { el, fill } from './dom.ts';
+import { el, fill } from '../dom.ts';
 
 export interface HeaderActions {
   open(run: string): void;
@@ -49,7 +49,9 @@ export class Header {
     this.runs.addEventListener('change', () => actions.open(this.runs.value));
     this.search.addEventListener('input', () => actions.find(this.search.value.trim()));
     this.search.addEventListener('keydown', (event) => {
-      if (event.key === 'Enter') actions.findStep(event.shiftKey ? 'previous' : 'next');
+      if (event.key !== 'Enter') return;
+      actions.findStep(event.shiftKey ? 'previous' : 'next');
+      this.search.blur(); // from here on n and N lead on
     });
     this.element = el(
       'header',
@@ -112,7 +114,7 @@ export class Header {
     const { state } = this;
     const { run, picture } = state;
     if (!run) return;
-    let text = state.connection.lost ? 'no answer' : state.forgotten ? 'not known any more' : run.state === 'loading' ? `loading ${percent(run.loaded)}` : kStates[run.state];
+    let text = state.connection.lost && run.state !== 'finished' ? 'no answer' : state.forgotten ? 'not known any more' : run.state === 'loading' ? `loading ${percent(run.loaded)}` : kStates[run.state];
     if (run.state === 'live' && picture && !state.forgotten && !state.connection.lost) {
       text = picture.behindNs > kQuietNs ? `live · no events for ${duration(picture.behindNs)}` : `live · ${Math.round(picture.behindNs / 1e6)} ms behind`;
     }
@@ -139,9 +141,21 @@ export class Header {
   private finding(): void {
     const { found, find } = this.state;
     if (document.activeElement !== this.search) this.search.value = find;
-    const others = found ? found.uses.length + found.regions.length + found.sites.length : 0;
-    const words = !found ? '' : found.count > 0 ? grouped(found.count) : others > 0 ? 'found' : 'none';
-    this.found.textContent = find === '' ? '' : words;
-    this.found.title = found && found.count > 0 ? 'casts and cache hits of the whole run' : '';
+    this.found.textContent = find === '' || !found ? '' : foundWords(found);
+    this.found.title = found ? foundMeaning(found) : '';
   }
+}
+
+// What was cast counts for the whole run; operators, regions and marks are counted as the timeline holds them.
+function foundWords(found: FindAnswer): string {
+  const count = found.count > 0 ? found.count : found.events;
+  if (count > 0) return grouped(count);
+  return found.sites.length + found.uses.length + found.regions.length > 0 ? 'known, but not in the timeline' : 'none';
+}
+
+function foundMeaning(found: FindAnswer): string {
+  const kinds = found.kinds.map((one) => `${grouped(one.count)} ${kindName(one.kind)}`);
+  const held = kinds.length === 0 ? '' : `in the timeline${found.exact ? '' : ' at least'}: ${kinds.join(', ')}`;
+  const whole = found.count > 0 ? `${grouped(found.count)} casts and cache hits in the whole run` : '';
+  return [whole, held].filter((one) => one !== '').join('; ');
 }

@@ -1,7 +1,7 @@
 // The keys, and what the mouse does: one page, from the same list that the keys are looked up in.
 
 import { kKeys, shownKey } from '../model/keymap.ts';
-import { el } from './dom.ts';
+import { el } from '../dom.ts';
 
 const kMouse: [string, string][] = [
   ['wheel', 'scroll lanes; sideways pans'],

@@ -5,7 +5,7 @@ import { causeName, colourOf, costColour, css, kindName, legendKey } from '../mo
 import type { ColourBy } from '../model/colours.ts';
 import { grouped } from '../model/format.ts';
 import type { State } from '../model/state.ts';
-import { el, fill } from './dom.ts';
+import { el, fill } from '../dom.ts';
 
 const kOrder = ['down', 'up', 'same', 'hit', 'pass', 'operator', 'region', 'region_off', 'step_deep', 'clear', 'optimizer', 'scaler', 'backward', 'values'];
 
@@ -84,7 +84,7 @@ export class Legend {
       'button',
       {
         'aria-pressed': String(!hidden.has(entry.key)),
-        title: hidden.has(entry.key) ? 'show' : 'hide',
+        title: `${hidden.has(entry.key) ? 'show' : 'hide'}${this.meaning(entry)}`,
         click: () => {
           if (!hidden.delete(entry.key)) hidden.add(entry.key);
           this.build();
@@ -95,6 +95,14 @@ export class Legend {
       entry.name,
       count,
     );
+  }
+
+  /** Of these, single events come from deep steps alone. */
+  private meaning(entry: Entry): string {
+    const { run } = this.state;
+    if (!run || (entry.kind !== 'pass' && entry.kind !== 'operator')) return '';
+    const all = entry.kind === 'pass' ? `; the whole run had ${grouped(run.totals.pass_through)}` : '';
+    return ` · shown of deep steps only${all}`;
   }
 
   private ramp(): HTMLElement {

@@ -6,7 +6,7 @@ import { duration, grouped, moment } from '../model/format.ts';
 import { processName } from '../model/lanes.ts';
 import type { State } from '../model/state.ts';
 import type { Column } from '../model/table.ts';
-import { el } from './dom.ts';
+import { el } from '../dom.ts';
 import type { Panel } from './side.ts';
 import { TableView } from './table_view.ts';
 

@@ -7,7 +7,7 @@ import { duration, grouped, percent } from '../model/format.ts';
 import { moduleTree, precisionOf } from '../model/module_tree.ts';
 import type { ModuleNode } from '../model/module_tree.ts';
 import type { State } from '../model/state.ts';
-import { el, fill, nothing } from './dom.ts';
+import { el, fill, nothing } from '../dom.ts';
 import type { Panel } from './side.ts';
 
 const kOpenedDepth = 2;

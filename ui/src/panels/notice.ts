@@ -1,8 +1,16 @@
 // What is the matter, when something is: a line under the header, or words in place of the timeline.
 
-import { clock, percent } from '../model/format.ts';
+import { clock, grouped, percent } from '../model/format.ts';
 import type { State } from '../model/state.ts';
-import { el, fill } from './dom.ts';
+import { el, fill } from '../dom.ts';
+
+interface Matter {
+  text: string;
+  kind: '' | 'error';
+  button: 'Try now' | 'Dismiss' | null;
+}
+const standing = (text: string): Matter => ({ text, kind: 'error', button: null });
+const passing = (text: string): Matter => ({ text, kind: '', button: 'Dismiss' });
 
 const time = (ms: number) => new Date(ms).toLocaleTimeString();
 
@@ -11,7 +19,7 @@ export class Notice {
   readonly empty = el('div', { class: 'empty', hidden: true });
   private readonly state: State;
   private readonly tryNow: () => void;
-  private dismissed = '';
+  private readonly dismissed = new Set<string>();
   private timer = 0;
   private shown = '';
 
@@ -25,40 +33,48 @@ export class Notice {
   private show(): void {
     this.showEmpty();
     clearTimeout(this.timer);
-    const { connection, run } = this.state;
-    if (connection.lost) {
-      const wait = Math.max(0, Math.ceil((connection.nextTryMs - Date.now()) / 1000));
-      this.say(`${connection.sentence} No answer since ${time(connection.sinceMs)}; what is shown is as it was then. Next try ${wait > 0 ? `in ${clock(wait)} s` : 'now'}.`, 'error', 'Try now');
-      this.timer = window.setTimeout(() => this.show(), 500);
-    } else if (this.state.forgotten) {
-      this.say('castscope no longer knows this run: its file was deleted, or the collector was started again without it. What was loaded is still shown.', 'error', null);
-    } else if (run?.state === 'gone') {
-      this.say('The run file is gone. What was read of it is still shown; details such as shapes and stacks are not.', 'error', null);
-    } else if (run?.state === 'lost') {
-      this.say('This run was lost: its relay has fallen silent, so the job or its machine may have ended. What arrived is shown.', 'error', null);
-    } else if (run?.state === 'loading') {
-      this.say(`Reading the run file: ${percent(run.loaded)}. What is read is shown.`, '', null);
-    } else if (run?.damage) {
-      this.say(run.damage, '', 'Dismiss');
-    } else if (this.state.restartedMs !== null) {
-      this.say(`The collector was started again (${time(this.state.restartedMs)}); everything was asked for anew.`, '', 'Dismiss');
-    } else if (run && run.totals.dropped_events > 0 && !this.state.live) {
-      this.say(`${run.totals.dropped_events.toLocaleString('en-US')} events are missing from the timeline: they came faster than they could be taken. All counts are exact all the same.`, '', 'Dismiss');
-    } else this.say('', '', null);
+    if (this.state.connection.lost) this.timer = window.setTimeout(() => this.show(), 500);
+    this.say(this.matters().find((matter) => !this.dismissed.has(matter.text)) ?? null);
   }
 
-  private say(text: string, kind: string, button: 'Try now' | 'Dismiss' | null): void {
-    const hidden = text === '' || text === this.dismissed;
-    if (this.element.hidden !== hidden) this.element.hidden = hidden;
-    if (hidden || this.shown === text) return;
+  /** What is the matter, the worst first. */
+  private matters(): Matter[] {
+    const { connection, run, restartedMs, missing } = this.state;
+    if (connection.lost && run?.state === 'finished') {
+      const text = `The run has ended, and castscope no longer answers here. What was loaded is still shown; “castscope view ${run.file}” shows all of it.`;
+      return [{ text, kind: '', button: 'Try now' }];
+    }
+    if (connection.lost) {
+      const wait = Math.max(0, Math.ceil((connection.nextTryMs - Date.now()) / 1000));
+      const text = `${connection.sentence} No answer since ${time(connection.sinceMs)}; what is shown is as it was then. Next try ${wait > 0 ? `in ${clock(wait)} s` : 'now'}.`;
+      return [{ text, kind: 'error', button: 'Try now' }];
+    }
+    if (this.state.forgotten) return [standing('castscope no longer knows this run: its file was deleted, or the collector was started again without it. What was loaded is still shown.')];
+    if (!run) return [];
+    if (run.state === 'gone') return [standing('The run file is gone. What was read of it is still shown; details such as shapes and stacks are not.')];
+    if (run.state === 'lost') return [standing('This run was lost: its relay has fallen silent, so the job or its machine may have ended. What arrived is shown.')];
+    const list: Matter[] = [];
+    if (missing !== null) list.push(passing(`There is no run “${missing}” here. This is “${run.name}”; others can be chosen above.`));
+    if (run.state === 'loading') return [...list, { text: `Reading the run file: ${percent(run.loaded)}. What is read is shown.`, kind: '', button: null }];
+    if (run.damage) list.push(passing(run.damage));
+    if (restartedMs !== null) list.push(passing(`The collector was started again (${time(restartedMs)}); everything was asked for anew.`));
+    const dropped = run.totals.dropped_events;
+    if (dropped > 0 && !this.state.live) list.push(passing(`${grouped(dropped)} events are missing from the timeline: they came faster than they could be taken. All counts are exact all the same.`));
+    return list;
+  }
+
+  private say(matter: Matter | null): void {
+    const text = matter?.text ?? '';
+    if (this.element.hidden !== (matter === null)) this.element.hidden = matter === null;
+    if (matter === null || this.shown === text) return;
     this.shown = text;
-    this.element.className = `notice ${kind}`;
+    this.element.className = `notice ${matter.kind}`;
     const act = () => {
-      if (button === 'Try now') return this.tryNow();
-      this.dismissed = text;
-      this.element.hidden = true;
+      if (matter.button === 'Try now') return this.tryNow();
+      this.dismissed.add(text);
+      this.show();
     };
-    fill(this.element, el('span', {}, text), button !== null && el('button', { click: act }, button));
+    fill(this.element, el('span', {}, text), matter.button !== null && el('button', { click: act }, matter.button));
   }
 
   private showEmpty(): void {
@@ -81,7 +97,7 @@ export class Notice {
     if (run.state === 'loading') return ['Reading the run file', `${percent(run.loaded)} so far.`];
     if (run.state === 'live') return ['No casts yet', 'The job runs; nothing has been cast so far. Casts appear here as they happen.'];
     return ['This run has no events', run.totals.casts > 0
-      ? `It counted ${run.totals.casts.toLocaleString('en-US')} casts, but kept no single events: the panels still tell where they were.`
+      ? `It counted ${grouped(run.totals.casts)} casts, but kept no single events: the panels still tell where they were.`
       : 'Nothing was cast and no autocast region was entered. Did the job use torch.autocast?'];
   }
 }

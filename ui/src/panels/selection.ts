@@ -8,7 +8,7 @@ import { shortOperator } from '../model/definitions.ts';
 import { bytes, duration, grouped, moment, percent, place, shortPath } from '../model/format.ts';
 import type { State } from '../model/state.ts';
 import type { Column } from '../model/table.ts';
-import { el, fill } from './dom.ts';
+import { el, fill } from '../dom.ts';
 import { exportButtons } from './export.ts';
 import type { Panel } from './side.ts';
 import { TableView } from './table_view.ts';

@@ -3,7 +3,7 @@
 import type { State } from '../model/state.ts';
 import type { Tab } from '../model/url_state.ts';
 import { drag } from '../interact/pointer.ts';
-import { el, fill } from './dom.ts';
+import { el, fill } from '../dom.ts';
 
 export interface Panel {
   tab: Tab;

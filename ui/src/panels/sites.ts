@@ -7,7 +7,7 @@ import { castOf, shortOperator } from '../model/definitions.ts';
 import { bytes, duration, grouped, place, shortPath } from '../model/format.ts';
 import type { State } from '../model/state.ts';
 import type { Column } from '../model/table.ts';
-import { el } from './dom.ts';
+import { el } from '../dom.ts';
 import { exportButtons } from './export.ts';
 import type { Panel } from './side.ts';
 import { TableView } from './table_view.ts';

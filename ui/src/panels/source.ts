@@ -4,7 +4,7 @@ import { api } from '../api/client.ts';
 import type { SourceFile, SourceFileRow } from '../api/types.ts';
 import { counted, duration, grouped, shortPath } from '../model/format.ts';
 import type { State } from '../model/state.ts';
-import { el, fill, nothing } from './dom.ts';
+import { el, fill, nothing } from '../dom.ts';
 import type { Panel } from './side.ts';
 
 // A long file is put on the page in pieces, so that nothing stands still.

@@ -3,7 +3,7 @@
 import { grouped as groupedNumber } from '../model/format.ts';
 import { filtered, grouped, reordered, sorted, textOf } from '../model/table.ts';
 import type { Column, Group, Order } from '../model/table.ts';
-import { el, fill, nothing } from './dom.ts';
+import { el, fill, nothing } from '../dom.ts';
 
 export interface TableOptions<T> {
   columns: Column<T>[];

@@ -4,7 +4,7 @@ import type { Hit } from '../interact/hits.ts';
 import { causeName, kindName } from '../model/colours.ts';
 import { duration } from '../model/format.ts';
 import type { State } from '../model/state.ts';
-import { el, fill } from './dom.ts';
+import { el, fill } from '../dom.ts';
 
 export class Tip {
   private readonly element = el('div', { class: 'tip', 'aria-hidden': 'true', hidden: true });

@@ -2,22 +2,17 @@
 // of each kind one request is in flight at a time. An answer that does not come is a lost connection: it is said, and
 // tried again less and less often.
 
+import { Refused, api, release } from '../api/client.ts';
+import { pictureEnd } from '../api/picture.ts';
+import type { Picture } from '../api/picture.ts';
+import type { Run, RunEntry } from '../api/types.ts';
+import type { Room } from '../model/lanes.ts';
 import { Fineness, pollMs, retryMs } from '../model/pacing.ts';
 import type { State } from '../model/state.ts';
 import { lengthOf } from '../model/time_window.ts';
 import type { TimeWindow } from '../model/time_window.ts';
-import { Refused, api, release } from './client.ts';
+import { kPlain } from '../model/url_state.ts';
 import { Knowledge } from './knowledge.ts';
-import { pictureEnd } from './picture.ts';
-import type { Picture } from './picture.ts';
-import type { Run, RunEntry } from './types.ts';
-
-/** What the timeline has room for. */
-export interface Surface {
-  /** Device px across; 0 = not laid out yet. */
-  width: number;
-  tracks: number[];
-}
 
 const kMostColumns = 4096;
 const kRunMs = 1000;
@@ -30,6 +25,8 @@ export interface Opening {
   run: Run | null;
   /** Why there is none, in the collector's words. */
   problem: string | null;
+  /** The run that was wanted, when it is not there and another one is shown. */
+  missing: string | null;
 }
 
 /** Which runs there are, and the one to open. May be asked before there is a page to show it. */
@@ -41,17 +38,18 @@ export async function lookUp(wanted: string | null): Promise<Opening> {
     readable.find((run) => run.state === 'live') ??
     readable[readable.length - 1] ??
     runs[0];
+  const missing = entry && wanted !== null && entry.id !== wanted ? wanted : null;
   try {
-    return { runs, run: entry ? await api.run(entry.id) : null, problem: null };
+    return { runs, run: entry ? await api.run(entry.id) : null, problem: null, missing };
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
-    return { runs, run: null, problem: error.message };
+    return { runs, run: null, problem: error.message, missing };
   }
 }
 
 export class Feed {
   private readonly state: State;
-  private readonly surface: () => Surface;
+  private readonly surface: () => Room;
   private readonly fineness = new Fineness();
   private pictureTimer = 0;
   private inFlight = false;
@@ -64,7 +62,7 @@ export class Feed {
   private overviewAskedMs = -Infinity;
   private readonly knowledge: Knowledge;
 
-  constructor(state: State, surface: () => Surface) {
+  constructor(state: State, surface: () => Room) {
     this.state = state;
     this.surface = surface;
     this.knowledge = new Knowledge(state);
@@ -75,9 +73,11 @@ export class Feed {
   async open(wanted: string | null, opening = lookUp(wanted)): Promise<void> {
     this.wanted = wanted;
     await this.trying(async () => {
-      const { runs, run, problem } = await opening;
+      const { runs, run, problem, missing } = await opening;
       this.state.runs = runs;
       this.state.problem = problem;
+      this.state.missing = missing;
+      if (missing !== null) this.state.take({ ...kPlain, theme: this.state.themeChoice }); // places of another run
       if (!run) {
         this.state.tell('run');
         this.later(() => this.open(wanted), kRunMs);
@@ -319,7 +319,8 @@ export class Feed {
     release(state.picture);
     state.picture = picture;
     if (!state.overview) void this.askOverview();
-    if (picture.definitions > (state.run?.definitions ?? 0)) void this.refreshRun();
+    const over = state.live && !picture.live;
+    if (over || picture.definitions > (state.run?.definitions ?? 0)) void this.refreshRun();
     this.knowledge.judge(picture.judgement);
     state.tell('picture');
   }

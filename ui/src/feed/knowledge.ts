@@ -1,7 +1,7 @@
 // What events mean: definitions, asked for when there are new ones, and findings, when the rules have judged anew.
 
 import type { State } from '../model/state.ts';
-import { api } from './client.ts';
+import { api } from '../api/client.ts';
 
 export class Knowledge {
   private readonly state: State;
