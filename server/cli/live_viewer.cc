@@ -27,17 +27,17 @@ void LiveViewer::start() {
   if (!status.ok()) give_up(status);
 }
 
-// A page asks for pictures 25 times a second, or once when it does not follow; each tells that the run is over.
+// A page asks 25 times a second for a picture, or once when it does not follow. The next one tells it that the run is
+// over; then it asks for the last of everything.
 void LiveViewer::show_the_end() const {
   using std::chrono::milliseconds;
-  constexpr milliseconds kAtMost{1500}, kForTheRest{250},
-      kPause{10};  // the rest: findings, definitions, the last picture
+  constexpr milliseconds kAtMost{2500}, kQuiet{400}, kPause{10};
   const auto now = [] { return std::chrono::steady_clock::now(); };
   const auto give_up = now() + kAtMost;
   for (const web::RunPtr& run : runs_->all()) {
     if (!run->watched(now())) continue;
-    while (!run->end_told() && now() < give_up) std::this_thread::sleep_for(kPause);
-    std::this_thread::sleep_for(kForTheRest);
+    while ((!run->end_told() || now() - run->last_asked() < kQuiet) && now() < give_up)
+      std::this_thread::sleep_for(kPause);
   }
 }
 

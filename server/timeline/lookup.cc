@@ -12,9 +12,10 @@ struct Found {
   bool open = false;
 };
 
+// What ends where another begins does not cover that moment any more.
 std::int64_t distance(const Item& item, std::int64_t at) {
   if (at < item.begin) return item.begin - at;
-  return at < item.covered_to() ? 0 : at - item.end;
+  return at < item.covered_to() ? 0 : std::max<std::int64_t>(at - item.end, 1);
 }
 
 // Calls `take` for what is open in the row, and for what `pick` chooses of each of its series.
@@ -86,7 +87,12 @@ std::optional<FoundEvent> find_neighbour(const Teller& told, const NeighbourQuer
     const auto pick = [&](const Series& series) -> std::optional<Item> {
       const auto of = wanted(series.shade());
       if (!of) return std::nullopt;
-      return query.next ? series.first_after(query.at, *of) : series.last_before(query.at, *of);
+      const auto beyond = [&](std::int64_t at) {
+        return query.next ? series.first_after(at, *of) : series.last_before(at, *of);
+      };
+      auto item = beyond(query.at);
+      while (item && query.whole && item->has(kContinued)) item = beyond(item->begin);
+      return item;
     };
     each_candidate(told, row, pick, [&](const Found& one) {
       const bool beyond = query.next ? one.item.begin > query.at : one.item.begin < query.at;

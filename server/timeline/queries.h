@@ -58,6 +58,7 @@ struct NeighbourQuery {
   std::int64_t at = 0;
   bool next = true;           // else the one before
   std::uint32_t subject = 0;  // of `track`; 0 = any
+  bool whole = false;         // of a region that others interrupt, its first stretch alone
   Filter filter = {};
 };
 

@@ -37,7 +37,8 @@ void Summing::add(const Teller& told, const Row& row) {
   for (const auto& series : row.series) {
     const auto wanted = choice.of(row, series->shade());
     if (!wanted || !series->touches(query_.from, query_.to)) continue;
-    SeriesSum sum{.by_subject = query_.rows};
+    SeriesSum sum;
+    sum.by_subject = query_.rows;
     series->sum(query_.from, query_.to, *wanted, sum);
     totals_->add(row, kind(series->shade()), sum);
   }
@@ -46,7 +47,8 @@ void Summing::add(const Teller& told, const Row& row) {
   const Item open = row.open_item(told.newest());
   const bool seen = open.begin < query_.to && open.covered_to() > query_.from;
   if (!wanted || !seen || !(*wanted)(open.subject)) return;
-  SeriesSum sum{.by_subject = query_.rows};
+  SeriesSum sum;
+  sum.by_subject = query_.rows;
   sum.add(open, query_.from, query_.to);
   totals_->add(row, kind(row.open->shade), sum);
 }

@@ -53,7 +53,10 @@ void Teller::settle(std::uint32_t id, Process& process, std::int64_t time) {
         step(id, process, next->time, static_cast<std::uint32_t>(next->number));
         break;
       case EventKind::kDeep:
-        deep(process, next->time);
+        process.deep = next->number == 1;
+        break;
+      case EventKind::kOperator:
+        deep(process, next->time, static_cast<std::uint32_t>(next->number));
         break;
       case EventKind::kCacheClear:
         process.cache.cleared(next->time, next->number);
@@ -156,6 +159,7 @@ void Teller::tell(Place& place, const lanes::Event& event) {
   const std::int64_t time = std::max(since_run_began(place, event.time), place.lane.last);
   place.lane.last = time;
   saw(place.lane, time, time);
+  if (event.kind != EventKind::kThread) begin_first_step(place, time, event);
   if (event.kind == EventKind::kPass) return served(place, time, event, Shown::kPass);
   switch (event.kind) {
     case EventKind::kCast:
@@ -172,7 +176,7 @@ void Teller::tell(Place& place, const lanes::Event& event) {
       place.process.waiting.push_back({time, event.step, EventKind::kStep});
       return;
     case EventKind::kDeep:
-      if (event.flags & 1) place.process.waiting.push_back({time, 0, EventKind::kDeep});
+      place.process.waiting.push_back({time, event.flags & 1u, EventKind::kDeep});
       return;
     case EventKind::kCacheClear:
       place.process.waiting.push_back({time, event.bytes, EventKind::kCacheClear});
@@ -188,6 +192,13 @@ void Teller::tell(Place& place, const lanes::Event& event) {
     default:
       return;
   }
+}
+
+// Nothing announces it: it begins with what is first done.
+void Teller::begin_first_step(Place& place, std::int64_t time, const lanes::Event& event) {
+  if (place.lane.begun) return;
+  place.lane.begun = true;
+  if (event.step == 0) place.process.waiting.push_back({time, 0, EventKind::kStep});
 }
 
 void Teller::cast(Place& place, std::int64_t time, const lanes::Event& event) {
@@ -241,15 +252,19 @@ void Teller::close_regions(Lane& lane, std::int64_t time) {
 
 void Teller::step(std::uint32_t id, Process& process, std::int64_t time, std::uint32_t number) {
   Row& steps = row(process.steps, id, 0, TrackKind::kSteps);
+  if (number == 0 && (steps.open || steps.last > 0)) return;  // another thread's first doing
   // Told too late after all: what is there already has the right name.
   if (steps.open && time < steps.open->item.begin && number < steps.open->item.subject) return;
   steps.end(time, holdings_);
   steps.begin(shades_.of(TrackKind::kSteps, ShadeKind::kStep), instant(time, number));
 }
 
-void Teller::deep(Process& process, std::int64_t time) {
+// Some operators are looked at in any step (what follows an optimizer's, say); in a deep one, all are, and it may go on
+// over several steps.
+void Teller::deep(Process& process, std::int64_t time, std::uint32_t number) {
   Row* steps = process.steps;
-  if (steps == nullptr || !steps->open || time < steps->open->item.begin) return;
+  if (!process.deep || steps == nullptr || !steps->open) return;
+  if (time < steps->open->item.begin || number != steps->open->item.subject) return;
   steps->open->shade = shades_.of(TrackKind::kSteps, ShadeKind::kStepDeep);
 }
 
@@ -260,8 +275,12 @@ void Teller::operate(Place& place, const lanes::Event& event) {
       row(place.lane.operators[event.flags], place.process_id, place.lane_id, TrackKind::kOperators, event.flags);
   const std::int64_t begin = since_run_began(place, event.time);
   const std::int64_t end = std::min(begin + event.duration, kLatestTime);
+  begin_first_step(place, begin, event);
   operators.add(known.shade, {begin, end, with_flags(std::min(event.bytes, kMostBytes), 0), known.id}, holdings_);
   saw(place.lane, begin, end);
+  if (event.step == place.lane.looked_in) return;
+  place.lane.looked_in = event.step;
+  place.process.waiting.push_back({begin, event.step, EventKind::kOperator});
 }
 
 void Teller::mark(Place& place, std::int64_t time, ShadeKind kind, std::uint32_t local, std::uint64_t bytes) {

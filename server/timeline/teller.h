@@ -55,8 +55,10 @@ class Teller {
     bool told = false;  // a part of it
   };
   struct Lane {
-    std::int64_t last = 0;     // no later time may lie before it
-    std::int64_t told_to = 0;  // the end of operators too, which are told last
+    bool begun = false;
+    std::uint32_t looked_in = UINT32_MAX;  // the last step of which it told an operator
+    std::int64_t last = 0;                 // no later time may lie before it
+    std::int64_t told_to = 0;              // the end of operators too, which are told last
     std::vector<OpenRegion> open;
     Row *casts = nullptr, *regions = nullptr, *marks = nullptr;
     std::vector<Row*> operators;  // by depth
@@ -64,12 +66,13 @@ class Teller {
   // What is of the process and not of a lane. Lanes are told one after another: it waits until all have come so far.
   struct Shared {
     std::int64_t time;
-    std::uint64_t number;  // bytes, or of the step
+    std::uint64_t number;  // bytes, or of the step, or 1 where deep steps begin
     lanes::EventKind kind;
   };
   struct Process {
     std::int64_t begin = 0;
     std::vector<Shared> waiting;
+    bool deep = false;  // operators are looked at, for now
     Row* steps = nullptr;
     std::map<std::uint32_t, Lane> lanes;
     Numbered sites[3], regions, uses;  // sites by Shown
@@ -83,13 +86,14 @@ class Teller {
   };
 
   void tell(Place&, const lanes::Event&);
+  void begin_first_step(Place&, std::int64_t time, const lanes::Event&);
   void cast(Place&, std::int64_t time, const lanes::Event&);
   void served(Place&, std::int64_t time, const lanes::Event&, Shown);
   void enter(Place&, std::int64_t time, const lanes::Event&);
   void exit(Place&, std::int64_t time, const lanes::Event&);
   void settle(std::uint32_t id, Process&, std::int64_t time);
   void step(std::uint32_t id, Process&, std::int64_t time, std::uint32_t number);
-  void deep(Process&, std::int64_t time);
+  void deep(Process&, std::int64_t time, std::uint32_t number);
   void operate(Place&, const lanes::Event&);
   void mark(Place&, std::int64_t time, ShadeKind, std::uint32_t fact, std::uint64_t bytes = 0);
 

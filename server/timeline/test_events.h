@@ -66,8 +66,12 @@ class TestNumbers final : public Numbers {
   std::map<std::uint32_t, store::OperatorUse> uses_;
 };
 
+// Within a step that nobody has told of.
+inline constexpr std::uint32_t kNoStep = 4'000'000'000;
+
 inline lanes::Event event(lanes::EventKind kind, std::int64_t time, std::uint32_t number = 0) {
   lanes::Event made{};
+  made.step = kNoStep;
   made.kind = kind;
   made.time = static_cast<std::uint64_t>(time);
   made.site = number;
@@ -90,7 +94,11 @@ class Telling {
     made.flags = kept ? lanes::kFlagKept : 0;
     return tell(made);
   }
-  Telling& hit(std::int64_t time, std::uint32_t site) { return tell(event(lanes::EventKind::kHit, time, local(site))); }
+  Telling& hit(std::int64_t time, std::uint32_t site, std::uint32_t step = kNoStep) {
+    lanes::Event made = event(lanes::EventKind::kHit, time, local(site));
+    made.step = step;
+    return tell(made);
+  }
   Telling& pass(std::int64_t time, std::uint32_t site) {
     return tell(event(lanes::EventKind::kPass, time, local(site)));
   }
@@ -105,9 +113,9 @@ class Telling {
     made.step = number;
     return tell(made);
   }
-  Telling& deep(std::int64_t time) {
+  Telling& deep(std::int64_t time, bool on = true) {
     lanes::Event made = event(lanes::EventKind::kDeep, time);
-    made.flags = 1;
+    made.flags = on ? 1 : 0;
     return tell(made);
   }
   Telling& clear(std::int64_t time, std::uint64_t bytes) {
@@ -118,8 +126,10 @@ class Telling {
   Telling& mark(lanes::EventKind kind, std::int64_t time, std::uint32_t fact = 0) {
     return tell(event(kind, time, fact == 0 ? 0 : local(fact)));
   }
-  Telling& operate(std::int64_t begin, std::int64_t end, std::uint32_t use, std::uint8_t depth = 0) {
+  Telling& operate(std::int64_t begin, std::int64_t end, std::uint32_t use, std::uint8_t depth = 0,
+                   std::uint32_t step = kNoStep) {
     lanes::Event made = event(lanes::EventKind::kOperator, begin, local(use));
+    made.step = step;
     made.duration = static_cast<std::uint32_t>(end - begin);
     made.flags = depth;
     return tell(made);

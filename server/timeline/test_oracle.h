@@ -83,6 +83,7 @@ class Chance {
     std::vector<Open> open;
     std::optional<Plain> stretch;
     std::map<std::uint32_t, std::int64_t> operators_until;
+    std::uint32_t looked_in = 0;  // a step
   };
 
   std::uint32_t below(std::uint32_t n) { return std::uniform_int_distribution<std::uint32_t>(0, n - 1)(random_); }
@@ -157,6 +158,7 @@ class Chance {
           event(lanes::EventKind::kOperator, std::max(from, begin_) - begin_, TestNumbers::local(process_, use));
       made.duration = static_cast<std::uint32_t>(ns);
       made.flags = static_cast<std::uint8_t>(depth);
+      if (steps_ > 0) made.step = steps_;
       events.push_back(made);
       std::int64_t& until = lane.operators_until[static_cast<std::uint32_t>(depth)];
       Plain operation = plain(id, TrackKind::kOperators, ShadeKind::kOperator, use, 0);
@@ -167,6 +169,9 @@ class Chance {
       done_.push_back(operation);
       lane.told_to = std::max(lane.told_to, operation.end);
     }
+    if (lane.looked_in == steps_) return;
+    lane.looked_in = steps_;
+    if (deep_ && step_ && std::max(begin + 1, begin_) >= step_->begin) step_->kind = ShadeKind::kStepDeep;
   }
 
   void enter(std::uint32_t id, Lane& lane, std::vector<lanes::Event>& events) {
@@ -212,9 +217,9 @@ class Chance {
     step_until_ = step_->begin;
     if (below(3) != 0) return;
     lanes::Event made = event(lanes::EventKind::kDeep, lane.now - begin_);
-    made.flags = 1;
+    made.flags = below(2);
+    deep_ = made.flags == 1;
     events.push_back(made);
-    if (lane.now >= step_->begin) step_->kind = ShadeKind::kStepDeep;
   }
   void end_step(std::int64_t time) {
     if (step_ && time > step_->begin) {
@@ -234,6 +239,7 @@ class Chance {
   std::optional<Plain> step_;
   std::int64_t step_until_ = 0;
   std::uint32_t steps_ = 0;
+  bool deep_ = false;
   std::vector<Plain> done_;
 };
 

@@ -143,9 +143,44 @@ TEST_F(TimelineTest, AThreadThatTakesTheLaneEndsItsRegions) {
   EXPECT_EQ(told(TrackKind::kRegions), "region@10-20");
 }
 
-TEST_F(TimelineTest, AStepLastsUntilTheNextAndIsDeepWhereThatBegan) {
-  tell_.step(10, 1).step(20, 2).deep(21).step(30, 3);
-  EXPECT_EQ(told(TrackKind::kSteps), "step@10-20 step_deep@20-30 step@30+");
+TEST_F(TimelineTest, AStepLastsUntilTheNext) {
+  tell_.step(10, 1).step(20, 2).step(30, 3);
+  EXPECT_EQ(told(TrackKind::kSteps), "step@10-20 step@20-30 step@30+");
+}
+
+TEST_F(TimelineTest, NothingAnnouncesTheFirstStep) {
+  tell_.hit(10, Site::kWeightSite, 0).lane(2).hit(15, Site::kWeightSite, 0).lane(1).step(20, 1);
+  EXPECT_EQ(told(TrackKind::kSteps), "step@10-20 step@20+");
+  EXPECT_EQ(timeline_.event_at(track(TrackKind::kSteps), 12, 0)->subject, 0u);
+}
+
+TEST_F(TimelineTest, StepsAreDeepAsLongAsOperatorsAreLookedAt) {
+  tell_.step(10, 1).deep(11).operate(12, 14, 1, 0, 1).step(20, 2).operate(22, 24, 1, 0, 2).operate(25, 26, 1, 0, 2);
+  tell_.step(30, 3).deep(31, false).operate(32, 33, 1, 0, 3).step(40, 4).operate(42, 43, 1, 0, 4).step(50, 5);
+  EXPECT_EQ(told(TrackKind::kSteps), "step_deep@10-20 step_deep@20-30 step@30-40 step@40-50 step@50+");
+}
+
+TEST_F(TimelineTest, WhatBeginsWhereAnotherEndsIsMeant) {
+  tell_.enter(10, Region::kOnRegion)
+      .enter(20, Region::kOffRegion)
+      .exit(30, Region::kOffRegion)
+      .exit(40, Region::kOnRegion);
+  const std::uint32_t regions = track(TrackKind::kRegions);
+  EXPECT_EQ(timeline_.event_at(regions, 20, 0)->subject, static_cast<std::uint32_t>(Region::kOffRegion));
+  EXPECT_EQ(timeline_.event_at(regions, 30, 0)->begin, 30);
+  EXPECT_EQ(timeline_.event_at(regions, 40, 0), std::nullopt);
+  EXPECT_EQ(timeline_.event_at(regions, 40, 5)->begin, 30);
+}
+
+TEST_F(TimelineTest, ARegionThatIsInterruptedIsOneWhenWholeOnesAreWanted) {
+  tell_.enter(10, Region::kOnRegion)
+      .enter(20, Region::kOffRegion)
+      .exit(30, Region::kOffRegion)
+      .exit(40, Region::kOnRegion);
+  const NeighbourQuery from{.at = 20};
+  EXPECT_EQ(timeline_.neighbour(from)->begin, 30);
+  EXPECT_EQ(timeline_.neighbour({.at = 20, .whole = true}), std::nullopt);
+  EXPECT_EQ(timeline_.neighbour({.at = 40, .next = false, .whole = true})->begin, 20);
 }
 
 TEST_F(TimelineTest, MarksAreInstantsWithTheirFact) {

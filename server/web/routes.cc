@@ -41,6 +41,7 @@ Answer ask(Runs& runs, const Route& route, const std::string& id, const Request&
   if (route.path.starts_with(kRun)) {
     call.run = runs.find(id);
     if (call.run == nullptr) return absl::NotFoundError("there is no such run");
+    call.run->asked(std::chrono::steady_clock::now());
   }
   return route.answer(call);
 }

@@ -125,6 +125,7 @@ Answer one(Call& call) {
                {"loaded", call.run->loaded()},
                {"end_ns", run.end ? Json(since_begin(run, run.end->end_ns)) : Json()},
                {"exit_status", model.exit ? Json(*model.exit) : Json()},
+               {"signal", run.end && run.end->signal ? Json(*run.end->signal) : Json()},
                {"complete", model.complete},
                {"damage", run.damage ? Json(run.damage->sentence) : text_or_null(call.run->unread_events())},
                {"notices", model.notices},

@@ -182,6 +182,7 @@ Answer neighbour(Call& call) {
   Wanted wanted;
   if (absl::Status wrong = wanted.read(call, **snapshot, *timeline); !wrong.ok()) return wrong;
   query.filter = wanted.filter;
+  query.whole = wanted.filter.found != nullptr;  // hits are counted so
   if (!kind.empty()) query.filter.tracks = tracks_of_kind(*timeline, kind);
   if (track != 0) query.filter.tracks = {track};
   if (!kind.empty() && query.filter.tracks.empty()) return json_answer({{"event", nullptr}});
@@ -207,6 +208,8 @@ Json kinds_json(const timeline::Summary& sums) {
 Answer find(Call& call) {
   const std::string text = call.parameters.text("text");
   if (text.empty()) return absl::InvalidArgumentError("text is missing: what is to be found");
+  const std::vector<std::uint32_t> hidden = call.parameters.numbers("hide", kMostShades);
+  if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
   const auto snapshot = call.run->snapshot();
   if (!snapshot.ok()) return snapshot.status();
   const auto timeline = call.run->timeline();
@@ -218,8 +221,9 @@ Answer find(Call& call) {
   timeline::NeighbourQuery from_the_begin{.at = -kLatestTime};
   from_the_begin.filter.found = &selection;
   const auto first = timeline->neighbour(from_the_begin);
-  timeline::SummaryQuery all{.from = -kLatestTime, .to = kLatestTime, .rows = false};
+  timeline::SummaryQuery all{.from = -kLatestTime, .to = kLatestTime, .rows = false, .filter = {}};
   all.filter.found = &selection;
+  for (const std::uint32_t shade : hidden) all.filter.hidden.push_back(static_cast<std::uint8_t>(shade));
   const timeline::Summary held = timeline->summary(all);
   return json_answer({{"sites", found_ids(selection.sites)},
                       {"uses", found_ids(selection.uses)},
@@ -269,7 +273,7 @@ void add_timeline_routes(std::vector<Route>& routes) {
   routes.push_back({"runs/{run}/event", {"track", "at", "within"}, event});
   routes.push_back(
       {"runs/{run}/neighbour", {"at", "direction", "track", "kind", "subject", "find", "tracks", "hide"}, neighbour});
-  routes.push_back({"runs/{run}/find", {"text"}, find});
+  routes.push_back({"runs/{run}/find", {"text", "hide"}, find});
   routes.push_back({"runs/{run}/summary", {"from", "to", "rows", "tracks", "hide", "find"}, summary});
 }
 

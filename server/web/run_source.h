@@ -57,6 +57,11 @@ class RunSource {
   // The same run with nothing in memory; null: it is not to be had a second time.
   virtual std::shared_ptr<RunSource> unloaded() const { return nullptr; }
 
+  // Something of it is asked for: said by each request.
+  void asked(std::chrono::steady_clock::time_point now) { last_asked_ = now.time_since_epoch().count(); }
+  std::chrono::steady_clock::time_point last_asked() const {
+    return std::chrono::steady_clock::time_point(std::chrono::steady_clock::duration(last_asked_.load()));
+  }
   // Somebody was told that it is over.
   void end_was_told() { end_told_ = true; }
   bool end_told() const { return end_told_; }
@@ -75,6 +80,7 @@ class RunSource {
   const std::string id_, file_;
   FirstEvents first_events_;
   std::atomic<std::chrono::steady_clock::rep> last_look_ = 0;
+  std::atomic<std::chrono::steady_clock::rep> last_asked_ = 0;
   std::atomic<bool> end_told_ = false;
 };
 

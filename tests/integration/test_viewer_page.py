@@ -90,7 +90,10 @@ def test_searching_counts_what_it_finds(look, view, recorded):
     until(page, "() => /\\d/.test(document.querySelector('.search output').textContent)")
     count = int(page.locator(".search output").inner_text().replace(",", ""))
     linear = sum(site["casts"] + site["cache_hits"] for site in recorded["sites"] if "linear" in site["operator"])
-    assert count == linear
+    told = page.locator(".search output").get_attribute("title")
+    assert f"{linear:,} casts and cache hits" in told
+    kinds = re.findall(r"([\d,]+) [a-z]", told.partition(". ")[0])
+    assert count == sum(int(kind.replace(",", "")) for kind in kinds) >= linear
     page.keyboard.press("Enter")
     panel = tab(page, "detail")
     panel.get_by_text("linear").first.wait_for()
@@ -146,15 +149,18 @@ def test_a_training_is_watched(browser, look, castscope, python):
         until(page, "() => /new/.test(document.querySelector('.follow').textContent)")
         page.keyboard.press("f")
         until(page, "() => /following/.test(document.querySelector('.follow').textContent)")
+        page.keyboard.press("0")
         job.stdin.close()
         until(page, "() => document.querySelector('.header .state').textContent === 'finished'")
         out = job.stdout.read()
         job.wait(timeout=300)
         page.get_by_text("castscope no longer answers here").wait_for()
     assert (job.returncode, out) == (7, b"done\n")
-    totals = castscope.report()["totals"]
-    seen = facts(page)
+    totals, seen = castscope.report()["totals"], facts(page)
     assert (seen["cast"], seen["from the cache"]) == (totals["casts"], totals["cache_hits"])
+    legend = page.locator(".legend").inner_text().replace(",", "")
+    downs, hits = (int(re.search(rf"{kind}\s+(\d+)", legend)[1]) for kind in ("cast down", "cache hit"))
+    assert (downs, hits) == (totals["casts"], totals["cache_hits"])  # the last of them was still fetched
     page.close()
     browser.complaints.clear()  # of the connection that was refused
 

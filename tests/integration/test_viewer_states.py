@@ -229,6 +229,28 @@ def test_a_file_that_cannot_be_read_leaves_the_others(look, castscope, sample, b
         browser.complaints.clear()  # of the answer that the file cannot be read
 
 
+def test_how_a_table_is_looked_at_is_in_the_link(look, sample):
+    page = opened(look, sample, "training")
+    panel = tab(page, "sites")
+    panel.get_by_label("Group by").select_option("module")
+    panel.get_by_role("button", name="bytes").click()
+    panel.get_by_label("Filter Sites").fill("attend")
+    until(page, "() => /table=/.test(location.hash)")
+    again = tab(look(page.url), "sites")
+    again.get_by_role("columnheader", name=re.compile("bytes ↓")).wait_for()
+    assert again.get_by_label("Filter Sites").input_value() == "attend"
+    assert again.inner_text() == panel.inner_text()
+
+
+def test_a_search_tells_what_is_hidden(look, sample):
+    page = opened(look, sample, "training")
+    legend = page.get_by_role("toolbar", name=re.compile("Legend"))
+    page.get_by_role("searchbox", name="Search events").fill("optimizer")
+    until(page, "() => document.querySelector('.search output').textContent === '24'")
+    legend.get_by_role("button", name=re.compile("optimizer")).click()
+    until(page, "() => document.querySelector('.search output').textContent === 'none'")
+
+
 def test_enter_finds_and_n_goes_on(look, sample):
     page = opened(look, sample, "training")
     search = page.get_by_role("searchbox", name="Search events")
@@ -279,9 +301,9 @@ def test_a_link_to_two_stretches_shows_both(look, sample):
     tab(look(page.url), "compare").get_by_text(BOTH).wait_for()
 
 
-def test_what_came_before_the_first_step(look, sample):
+def test_a_step_that_is_not_there(look, sample):
     page = opened(look, sample, "training")
-    for text, said in (("step 0", "before the first step"), ("step 77", "There is no step 77")):
+    for text, said in (("step 0", "There is no step 0"), ("step 77", "There is no step 77")):
         page.get_by_role("searchbox", name="Search events").fill(text)
         page.keyboard.press("Enter")
         page.get_by_text(said).wait_for()

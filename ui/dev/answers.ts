@@ -17,6 +17,7 @@ export function runAnswer(run: SynthRun): Run {
     state: run.state,
     loaded: run.state === 'loading' ? 0.4 : 1,
     end_ns: run.state === 'live' ? null : run.newest,
+    signal: null,
     exit_status: run.state === 'live' ? null : 0,
     complete: run.state !== 'live',
     damage: null,

@@ -33,6 +33,7 @@ const opening = lookUp(asked.run);
 opening.catch(() => undefined); // whoever waits for it tells
 
 const state = new State();
+state.take(asked); // before the panels are made: they look at what was asked for
 const timeline = new Timeline(state);
 const tip = new Tip(state);
 
@@ -58,6 +59,7 @@ const viewer: Viewer = new Viewer(state, timeline, {
 const legend = new Legend(state, () => {
   viewer.feed.wantAll();
   state.tell('hidden');
+  if (state.find !== '') void viewer.find(state.find);
   remember();
 });
 const notice = new Notice(state, () => viewer.feed.tryNow());
@@ -92,16 +94,17 @@ const pointer = new Pointer(state, timeline, {
 new Keys(state, pointer, (action) => viewer.act(action));
 
 let counted = 0;
-/** Counts for the legend, of the window; not while it moves. */
+let endedMs = -Infinity;
+/** Counts for the legend, of the window; not while it moves, but at once when the run ends: castscope may end with it. */
 function countSoon(): void {
   clearTimeout(counted);
+  const ms = performance.now() - endedMs < 1000 ? 0 : 700;
   counted = window.setTimeout(async () => {
     if (!state.run || document.hidden) return;
     const { begin, end } = state.window;
-    const summary = await api.kinds(state.run.id, Math.max(begin, 0), Math.max(end, 1)).catch(() => null);
-    if (summary) legend.count(summary);
+    legend.count(await api.kinds(state.run.id, Math.max(begin, 0), Math.max(end, 1)).catch(() => null));
     if (state.following) countSoon();
-  }, 700);
+  }, ms);
 }
 
 let remembering = 0;
@@ -111,8 +114,16 @@ function remember(): void {
   remembering = window.setTimeout(() => history.replaceState(null, '', `#${toFragment(state.viewState())}`), 250);
 }
 
-state.on(['window', 'lanes', 'look', 'selection', 'event', 'find', 'tab', 'compare'], remember);
+state.on(['window', 'lanes', 'look', 'selection', 'event', 'find', 'tab', 'compare', 'tables'], remember);
 state.on('window', countSoon);
+let wasLive = false;
+state.on('run', () => {
+  if (wasLive && !state.live) {
+    endedMs = performance.now();
+    countSoon();
+  }
+  wasLive = state.live;
+});
 state.on('window', () => tip.show(null, 0, 0));
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => viewer.applyTheme());
 document.body.append(
@@ -127,7 +138,6 @@ document.body.append(
 );
 timeline.element.append(notice.empty);
 
-state.take(asked);
 timeline.filter.value = state.filter;
 viewer.applyTheme();
 state.tell('tab');

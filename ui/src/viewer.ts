@@ -6,7 +6,7 @@ import type { EventDetail, Finding, TrackKind } from './api/types.ts';
 import type { Timeline } from './draw/timeline.ts';
 import { kColourBy } from './model/colours.ts';
 import type { ColourBy } from './model/colours.ts';
-import { grouped } from './model/format.ts';
+import { grouped, stepOf } from './model/format.ts';
 import type { Action } from './model/keymap.ts';
 import type { State } from './model/state.ts';
 import { tracksOf } from './model/lanes.ts';
@@ -16,12 +16,6 @@ import { toast } from './dom.ts';
 import type { Pointer } from './interact/pointer.ts';
 
 const kAroundInstantNs = 10_000;
-
-/** "step 12" is one. */
-export function stepOf(text: string): number | null {
-  const found = /^step\s+#?(\d+)$/i.exec(text.trim());
-  return found && Number(found[1]) < 2 ** 32 ? Number(found[1]) : null;
-}
 
 export interface Parts {
   search: HTMLInputElement;
@@ -213,7 +207,7 @@ export class Viewer {
     if (text === '' || !state.run) return;
     this.finding += 1;
     const turn = this.finding;
-    const found = await api.find(state.run.id, text).catch(() => null);
+    const found = await api.find(state.run.id, text, state.hiddenShades()).catch(() => null);
     if (turn !== this.finding) return;
     state.found = found;
     state.tell('find');
@@ -226,16 +220,19 @@ export class Viewer {
     if (!state.run || state.find === '') return this.parts.search.focus();
     const middle = state.event ? state.event.begin : direction === 'next' ? state.window.begin : state.window.end;
     const event = await api.neighbour(state.run.id, middle, direction, { find: state.find, hide: state.hiddenShades() }).catch(() => null);
-    if (!event) return toast(state.found?.count === 0 ? `Nothing is called “${state.find}”.` : direction === 'next' ? 'No hit after this.' : 'No hit before this.');
+    if (!event && state.found?.events === 0 && state.hidden.size > 0) return toast(`Nothing that is not hidden is called “${state.find}”.`);
+    if (!event) return toast(state.found?.events === 0 ? `Nothing in the timeline is called “${state.find}”.` : direction === 'next' ? 'No hit after this.' : 'No hit before this.');
     await this.goToEvent(event);
   }
 
   private async goToStep(step: number): Promise<void> {
     const { state } = this;
-    if (step > 0) return this.chooseSubject('steps', step, { begin: 0 }, `There is no step ${step} in the timeline.`);
-    const { begin } = state.whole;
-    state.show(showing(state.window, begin, begin, state.whole), performance.now());
-    toast('Step 0 is what came before the first step.');
+    const missing = `There is no step ${step} in the timeline.`;
+    if (step > 0) return this.chooseSubject('steps', step, { begin: 0 }, missing);
+    // To the API, 0 is any step: the first one is it, or there is none.
+    const first = state.run && (await api.neighbour(state.run.id, -1, 'next', { kind: 'steps' }).catch(() => null));
+    if (!first || first.subject !== 0) return toast(missing);
+    await this.goToEvent(first);
   }
 
   private fitEvent(): void {
@@ -253,7 +250,7 @@ export class Viewer {
     const row = this.timeline.gutter.chosen();
     const lanes = row?.kind === 'process' ? state.layout.rows.filter((one) => one.process.id === row.process.id) : row;
     const tracks = lanes ? tracksOf([lanes].flat()) : null;
-    state.selection = { begin: Math.max(state.window.begin, 0), end: state.window.end, tracks };
+    state.selection = { begin: Math.floor(Math.max(state.window.begin, 0)), end: Math.ceil(state.window.end), tracks };
     state.tell('selection');
     state.openTab('selection');
   }

@@ -100,7 +100,8 @@ export const api = {
       run(id, 'neighbour', { at: Math.round(at), direction, ...of, hide: list(of.hide) }),
     ).then((answer) => answer.event),
 
-  find: (id: string, text: string) => json<types.FindAnswer>(run(id, 'find', { text })),
+  find: (id: string, text: string, hide: readonly number[]) =>
+    json<types.FindAnswer>(run(id, 'find', { text, hide: list(hide) })),
 
   summary: (id: string, begin: number, end: number, tracks?: readonly number[], hide?: readonly number[]) =>
     json<types.Summary>(

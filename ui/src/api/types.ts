@@ -70,6 +70,8 @@ export interface Run {
   loaded: number;
   end_ns: number | null;
   exit_status: number | null;
+  /** What killed the job. */
+  signal: number | null;
   complete: boolean;
   damage: string | null;
   notices: string[];

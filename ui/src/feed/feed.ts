@@ -202,6 +202,7 @@ export class Feed {
     state.forgotten = false;
     if (!before || before.id !== run.id) this.first();
     state.ended();
+    if (before?.state === 'live' && !state.live) this.wantAll(); // the last of it
     if (state.live && state.resume) state.follow();
     if (tracks) state.layOut();
     if (shades) state.tell('look');

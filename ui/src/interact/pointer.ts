@@ -133,7 +133,7 @@ export class Pointer {
       moved = true;
       const other = this.scale().ns(now.offsetX);
       const tracks = tracksBetween(this.state, Math.min(from.y, now.offsetY), Math.max(from.y, now.offsetY));
-      this.state.selection = { begin: Math.min(begun, other), end: Math.max(begun, other), tracks };
+      this.state.selection = { begin: Math.floor(Math.min(begun, other)), end: Math.ceil(Math.max(begun, other)), tracks };
       this.timeline.soon();
     }, () => {
       if (moved) {

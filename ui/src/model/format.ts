@@ -86,3 +86,9 @@ export function shortPath(file: string, cwd: string): string {
 export function place(at: { file: string | null; line: number | null }, cwd: string): string {
   return at.file === null ? 'no Python line' : `${shortPath(at.file, cwd)}:${at.line ?? '?'}`;
 }
+
+/** "step 12" is one. */
+export function stepOf(text: string): number | null {
+  const found = /^step\s+#?(\d+)$/i.exec(text.trim());
+  return found && Number(found[1]) < 2 ** 32 ? Number(found[1]) : null;
+}

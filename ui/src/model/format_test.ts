@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { bytes, clock, duration, moment, percent, place, shortPath } from './format.ts';
+import { bytes, clock, duration, moment, percent, place, shortPath, stepOf } from './format.ts';
 
 test('durations have three digits that count', () => {
   assert.deepEqual([431, 4310, 43_100, 431_000, 4.31e6, 1e9, 59.9e9].map(duration), ['431 ns', '4.31 µs', '43.1 µs', '431 µs', '4.31 ms', '1.00 s', '59.9 s']);
@@ -22,4 +22,11 @@ test('paths as people know them', () => {
   assert.equal(shortPath('/home/you/p/a.py', '/home/you/p'), 'a.py');
   assert.equal(shortPath('/usr/lib/site-packages/torch/nn/x.py', '/home'), 'torch/nn/x.py');
   assert.equal(place({ file: null, line: null }, ''), 'no Python line');
+});
+
+test('a step is asked for by its number', () => {
+  assert.equal(stepOf('step 12'), 12);
+  assert.equal(stepOf(' Step #0 '), 0);
+  assert.equal(stepOf('steps'), null);
+  assert.equal(stepOf('step 4294967296'), null);
 });

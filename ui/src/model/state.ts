@@ -28,6 +28,7 @@ export type Topic =
   | 'event'
   | 'find'
   | 'compare' // with what
+  | 'tables'
   | 'tab'
   | 'connection';
 
@@ -91,6 +92,8 @@ export class State {
   /** The run that this one is compared with, or the stretch that the next selection is. */
   compareWith: string | null = null;
   firstStretch: Selection | null = null;
+  /** How tables are looked at that were changed, by name (lookText). */
+  tables = new Map<string, string>();
   tab: Tab = 'findings';
   source: { file: string; line: number | null } | null = null;
   private readonly listeners = new Map<Topic, (() => void)[]>();
@@ -242,6 +245,7 @@ export class State {
     for (const key of view.collapsed) this.collapsed.add(key);
     this.selection = view.selection;
     this.find = view.find;
+    this.tables = new Map(view.tables);
     this.compareWith = view.compareWith;
     this.firstStretch = view.firstStretch;
     this.source = view.source;
@@ -268,6 +272,7 @@ export class State {
       selection: this.selection,
       event: this.event ? { track: this.event.track, at: this.event.begin } : null,
       compareWith: this.compareWith,
+      tables: [...this.tables],
       firstStretch: this.firstStretch,
       tab: this.tab,
       source: this.tab === 'source' ? this.source : null,

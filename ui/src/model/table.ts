@@ -19,6 +19,22 @@ export interface Column<T> {
   says?: string;
 }
 
+/** How a table is looked at, as it stands in the address: how it is sorted, grouped and filtered. */
+export interface TableLook {
+  order: Order;
+  group: string;
+  filter: string;
+}
+
+export function lookText(look: TableLook): string {
+  return [look.order.key, look.order.down ? 'down' : 'up', look.group, look.filter].join('|');
+}
+
+export function lookOf(text: string): TableLook | null {
+  const found = /^(\w+)\|(down|up)\|([^|]*)\|(.*)$/s.exec(text);
+  return found && { order: { key: found[1], down: found[2] === 'down' }, group: found[3], filter: found[4] };
+}
+
 export interface Order {
   key: string;
   down: boolean;

@@ -31,6 +31,8 @@ export interface ViewState {
   /** A run's id. */
   compareWith: string | null;
   firstStretch: Area | null;
+  /** By table, its lookText. */
+  tables: [string, string][];
   event: { track: number; at: number } | null;
   tab: Tab | null;
   source: { file: string; line: number | null } | null;
@@ -51,6 +53,7 @@ export const kPlain: ViewState = {
   selection: null,
   compareWith: null,
   firstStretch: null,
+  tables: [],
   event: null,
   tab: null,
   source: null,
@@ -85,6 +88,7 @@ export function toFragment(view: ViewState): string {
   if (view.selection) put('area', areaText(view.selection));
   put('with', view.compareWith);
   if (view.firstStretch) put('first', areaText(view.firstStretch));
+  for (const [name, look] of view.tables) parts.append('table', `${name}|${look}`);
   if (view.event) put('event', numbers([view.event.track, view.event.at]));
   put('tab', view.tab);
   if (view.source) put('source', `${view.source.file}${view.source.line === null ? '' : `:${view.source.line}`}`);
@@ -95,7 +99,7 @@ export function toFragment(view: ViewState): string {
 function numbersOf(text: string | null, least: number): number[] | null {
   if (text === null) return null;
   const values = text.split('~').map(Number);
-  return values.length >= least && values.every(Number.isFinite) ? values : null;
+  return values.length >= least && values.every(Number.isSafeInteger) ? values : null;
 }
 
 const words = (text: string | null) => (text === null || text === '' ? [] : text.split('~'));
@@ -125,6 +129,7 @@ export function fromFragment(fragment: string): ViewState {
     selection: areaOf(parts.get('area')),
     compareWith: parts.get('with'),
     firstStretch: areaOf(parts.get('first')),
+    tables: parts.getAll('table').flatMap((text) => (text.includes('|') ? [[text.slice(0, text.indexOf('|')), text.slice(text.indexOf('|') + 1)] as [string, string]] : [])),
     event: event ? { track: event[0], at: event[1] } : null,
     tab: kTabs.find((one) => one === tab) ?? null,
     source: source ? { file: source[1], line: source[2] === undefined ? null : Number(source[2]) } : null,

@@ -17,6 +17,7 @@ const everything: ViewState = {
   selection: { begin: 5, end: 900, tracks: [3, 4] },
   compareWith: 'b-2',
   firstStretch: { begin: 7, end: 20, tracks: null },
+  tables: [['sites', 'bytes|down|module|a|b & c']],
   event: { track: 7, at: 123_456_789 },
   tab: 'source',
   source: { file: '/home/you/a b/model:v2.py', line: 41 },

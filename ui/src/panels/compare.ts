@@ -112,7 +112,7 @@ export class ComparePanel implements Panel {
       { key: 'after', title: 'there', number: true, value: (row) => row.after, format: grouped, says: `casts of the other${per_step ? ' per step' : ''}` },
       { key: 'cpu', title: 'CPU', number: true, value: (row) => row.cpu, format: signed, says: `difference in CPU time${per_step ? ' per step' : ''}` },
     ];
-    const table = new TableView<SiteRow>({ columns, order: { key: 'change', down: false }, label: 'Sites that differ', empty: 'The same casts at the same places.', filterable: true, groups: [{ name: 'change', of: (row) => row.change }] });
+    const table = new TableView<SiteRow>({ columns, order: { key: 'change', down: false }, label: 'Sites that differ', memory: { state: this.state, name: 'runs' }, empty: 'The same casts at the same places.', filterable: true, groups: [{ name: 'change', of: (row) => row.change }] });
     table.tool(exportButtons('comparison', columns, () => table.visible()));
     table.set(rows);
     const totals = Object.entries(difference.totals);
@@ -164,7 +164,7 @@ export class ComparePanel implements Panel {
       { key: 'after', title: 'second', number: true, value: (row) => row.after, format: grouped },
       { key: 'ns', title: 'time', number: true, value: (row) => row.ns, format: signed, says: 'how much more in the second, ns' },
     ];
-    const table = new TableView<StretchRow>({ columns, order: { key: 'ns', down: true }, label: 'Two stretches', empty: 'Both are empty.', filterable: true, groups: [{ name: 'kind', of: (row) => kindName(row.kind) }] });
+    const table = new TableView<StretchRow>({ columns, order: { key: 'ns', down: true }, label: 'Two stretches', memory: { state: this.state, name: 'stretches' }, empty: 'Both are empty.', filterable: true, groups: [{ name: 'kind', of: (row) => kindName(row.kind) }] });
     table.tool(exportButtons('stretches', columns, () => table.visible()));
     table.set(stretchesCompared(before, after));
     fill(

@@ -49,6 +49,7 @@ export class DetailPanel implements Panel {
         el('button', { class: 'act', title: 'fit to the screen (Enter)', click: actions.fit }, 'Fit'),
       ),
       this.facts(event, kind),
+      kind === 'regions' && el('p', { class: 'soft' }, 'A region that holds others is shown in stretches: theirs are their own.'),
       ...this.stack(event),
     );
   }
@@ -61,7 +62,7 @@ export class DetailPanel implements Panel {
     const instant = event.begin === event.end && !event.open;
     const lines: [string, string | null | undefined][] = [
       ['at', `${moment(event.begin)} s`],
-      [instant ? '' : event.open ? 'so far' : 'took', instant ? null : duration(event.end - event.begin)],
+      [instant ? '' : event.open ? 'so far' : kind === 'regions' ? 'this stretch' : 'took', instant ? null : duration(event.end - event.begin)],
       ['step', event.step === null ? null : String(event.step)],
       ['dtypes', site && site.from !== null ? `${site.from} → ${site.to}` : null],
       ['operator', site?.operator ?? use?.operator],

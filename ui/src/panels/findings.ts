@@ -28,6 +28,7 @@ export class FindingsPanel implements Panel {
   private readonly actions: FindingActions;
   private readonly opened = new Set<string>();
   private shown: Finding[] | null = null;
+  private shownLive = false;
 
   constructor(state: State, actions: FindingActions) {
     this.state = state;
@@ -40,9 +41,10 @@ export class FindingsPanel implements Panel {
   }
 
   show(): void {
-    const { findings } = this.state;
-    if (findings === this.shown || !this.state.run) return;
+    const { findings, live } = this.state;
+    if (!this.state.run || (findings === this.shown && live === this.shownLive)) return;
     this.shown = findings;
+    this.shownLive = live;
     if (findings.length === 0) {
       fill(this.element, nothing(this.state.live ? 'Nothing found so far. Findings appear here as the run goes on.' : 'castscope found nothing to complain of in this run.'));
       return;

@@ -3,7 +3,7 @@
 import type { FindAnswer, RunState } from '../api/types.ts';
 import { kColourBy, kindName } from '../model/colours.ts';
 import type { ColourBy } from '../model/colours.ts';
-import { duration, grouped, percent } from '../model/format.ts';
+import { duration, grouped, percent, stepOf } from '../model/format.ts';
 import type { State } from '../model/state.ts';
 import { el, fill } from '../dom.ts';
 
@@ -16,6 +16,8 @@ export interface HeaderActions {
   find(text: string): void;
   findStep(direction: 'next' | 'previous'): void;
 }
+
+const kSignals: Record<number, string> = { 1: 'SIGHUP', 2: 'SIGINT', 6: 'SIGABRT', 9: 'SIGKILL', 11: 'SIGSEGV', 15: 'SIGTERM' };
 
 const kStates: Record<RunState, string> = {
   live: 'live',
@@ -47,7 +49,10 @@ export class Header {
     for (const by of kColourBy) this.colours.append(el('option', { value: by }, `colour: ${by}`));
     this.colours.addEventListener('change', () => actions.colourBy(this.colours.value as ColourBy));
     this.runs.addEventListener('change', () => actions.open(this.runs.value));
-    this.search.addEventListener('input', () => actions.find(this.search.value.trim()));
+    this.search.addEventListener('input', () => {
+      actions.find(this.search.value.trim());
+      this.finding(); // a step changes nothing that would tell
+    });
     this.search.addEventListener('keydown', (event) => {
       if (event.key !== 'Enter') return;
       actions.findStep(event.shiftKey ? 'previous' : 'next');
@@ -82,14 +87,17 @@ export class Header {
     if (!run) return;
     this.stateText.className = `state ${this.state.forgotten ? 'gone' : run.state}`;
     const { totals } = run;
-    const fact = (count: number, what: string) => el('span', {}, el('b', {}, grouped(count)), ` ${what}`);
+    const fact = (count: number, what: string, says = '') => el('span', { title: says }, el('b', {}, grouped(count)), ` ${what}`);
+    const length = Math.max(run.end_ns ?? 0, this.state.whole.end);
     fill(
       this.facts,
-      fact(totals.casts, totals.casts === 1 ? 'cast' : 'casts'),
+      fact(totals.casts, totals.casts === 1 ? 'cast' : 'casts', 'by autocast; the legend counts explicit ones too'),
       fact(totals.cache_hits, 'from the cache'),
       fact(totals.steps, totals.steps === 1 ? 'step' : 'steps'),
-      el('span', {}, el('b', {}, duration(this.state.whole.end - this.state.whole.begin)), ' long'),
-      run.exit_status !== null && run.exit_status !== 0 && el('span', {}, 'exit ', el('b', {}, String(run.exit_status))),
+      el('span', { title: `its events span ${duration(this.state.whole.end - this.state.whole.begin)}` }, el('b', {}, duration(length)), ' long'),
+      run.exit_status !== null && run.exit_status !== 0 && run.signal === null && el('span', {}, 'exit ', el('b', {}, String(run.exit_status))),
+      run.signal !== null && el('span', {}, 'killed by ', el('b', {}, kSignals[run.signal] ?? `signal ${run.signal}`)),
+      run.state === 'finished' && !run.complete && el('span', { title: run.notices.join(' ') }, el('b', {}, 'incomplete')),
     );
   }
 
@@ -141,21 +149,23 @@ export class Header {
   private finding(): void {
     const { found, find } = this.state;
     if (document.activeElement !== this.search) this.search.value = find;
-    this.found.textContent = find === '' || !found ? '' : foundWords(found);
-    this.found.title = found ? foundMeaning(found) : '';
+    const hiding = this.state.hidden.size > 0;
+    const step = stepOf(this.search.value);
+    this.found.textContent = step !== null ? '↵' : find === '' || !found ? '' : foundWords(found, hiding);
+    this.found.title = step !== null ? `Enter goes to step ${step}` : found ? foundMeaning(found, hiding) : '';
   }
 }
 
-// What was cast counts for the whole run; operators, regions and marks are counted as the timeline holds them.
-function foundWords(found: FindAnswer): string {
-  const count = found.count > 0 ? found.count : found.events;
-  if (count > 0) return grouped(count);
-  return found.sites.length + found.uses.length + found.regions.length > 0 ? 'known, but not in the timeline' : 'none';
+/** How many there are that n and N lead to. */
+function foundWords(found: FindAnswer, hiding: boolean): string {
+  if (found.events > 0) return grouped(found.events);
+  if (found.sites.length + found.uses.length + found.regions.length === 0) return 'none';
+  return hiding ? 'hidden' : 'not held';
 }
 
-function foundMeaning(found: FindAnswer): string {
+function foundMeaning(found: FindAnswer, hiding: boolean): string {
   const kinds = found.kinds.map((one) => `${grouped(one.count)} ${kindName(one.kind)}`);
-  const held = kinds.length === 0 ? '' : `in the timeline${found.exact ? '' : ' at least'}: ${kinds.join(', ')}`;
-  const whole = found.count > 0 ? `${grouped(found.count)} casts and cache hits in the whole run` : '';
-  return [whole, held].filter((one) => one !== '').join('; ');
+  const seen = `${hiding ? 'not hidden' : 'in the timeline'}${found.exact ? '' : ' at least'}`;
+  const held = `${seen}: ${kinds.length === 0 ? 'none' : kinds.join(', ')}`;
+  return found.count > 0 ? `${held}. The whole run: ${grouped(found.count)} casts and cache hits` : held;
 }

@@ -30,8 +30,9 @@ export class Legend {
     state.on('look', () => this.build());
   }
 
-  count(summary: Summary): void {
-    this.counts = new Map(summary.kinds.map((kind) => [kind.kind, kind.count]));
+  /** null: nobody answers. */
+  count(summary: Summary | null): void {
+    this.counts = new Map(summary?.kinds.map((kind) => [kind.kind, kind.count]));
     for (const [key, element] of this.buttons) element.textContent = this.countOf(key);
   }
 

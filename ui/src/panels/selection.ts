@@ -59,6 +59,7 @@ export class SelectionPanel implements Panel {
     this.table = new TableView<SummaryRow>({
       columns,
       order: { key: 'ns', down: true },
+      memory: { state, name: 'selection' },
       label: 'What is in the selection',
       empty: 'Nothing lies in this stretch.',
       filterable: true,
@@ -123,7 +124,7 @@ export class SelectionPanel implements Panel {
         'table',
         { class: 'kinds', 'aria-label': 'By kind' },
         el('tbody', {}, ...kinds.map((kind) =>
-          el('tr', {}, el('td', {}, kindName(kind.kind)), el('td', { class: 'number' }, grouped(kind.count)), el('td', { class: 'number' }, kind.ns > 0 ? duration(kind.ns) : ''), el('td', { class: 'number' }, kind.ns > 0 ? percent(kind.ns / length) : ''), el('td', { class: 'number' }, kind.bytes > 0 ? bytes(kind.bytes) : '')),
+          el('tr', {}, el('td', {}, kindName(kind.kind)), el('td', { class: 'number' }, grouped(kind.count)), el('td', { class: 'number' }, kind.ns > 0 ? duration(kind.ns) : ''), el('td', { class: 'number', title: 'of its length; several threads together may have more than 100 %' }, kind.ns > 0 ? percent(kind.ns / length) : ''), el('td', { class: 'number' }, kind.bytes > 0 ? bytes(kind.bytes) : '')),
         )),
       ),
       el(

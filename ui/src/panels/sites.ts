@@ -33,8 +33,9 @@ export class SitesPanel implements Panel {
         key: 'site',
         title: 'site',
         value: (row) => nameOf(row),
-        under: (row) => [row.site?.module ?? '', row.site ? place(row.site, cwd()) : ''].filter((one) => one !== '').join(' · '),
+        under: (row) => [this.models > 1 ? (row.site?.model ?? '') : '', row.site?.module ?? '', row.site ? place(row.site, cwd()) : ''].filter((one) => one !== '').join(' · '),
       },
+      { key: 'model', title: 'model', hidden: true, value: (row) => row.site?.model ?? '' },
       { key: 'module', title: 'module', hidden: true, value: (row) => row.site?.module ?? '' },
       { key: 'place', title: 'place', hidden: true, value: (row) => (row.site ? place(row.site, cwd()) : '') },
       { key: 'casts', title: 'casts', number: true, value: (row) => row.casts, format: grouped },
@@ -45,11 +46,12 @@ export class SitesPanel implements Panel {
     this.table = new TableView<Row>({
       columns,
       order: { key: 'cpu_ns', down: true },
+      memory: { state, name: 'sites' },
       label: 'Sites',
       empty: 'Nothing has been cast.',
       filterable: true,
       groups: [
-        { name: 'module', of: (row) => row.site?.module ?? '' },
+        { name: 'module', of: (row) => [this.models > 1 ? (row.site?.model ?? '') : '', row.site?.module ?? ''].filter((one) => one !== '').join(' · ') },
         { name: 'operator', of: (row) => row.site?.operator ?? '' },
         { name: 'file', of: (row) => (row.site?.file ? shortPath(row.site.file, cwd()) : '') },
         { name: 'cause', of: (row) => (row.site ? causeName(row.site.cause) : '') },
@@ -68,6 +70,7 @@ export class SitesPanel implements Panel {
   }
 
   private askedMs = -Infinity;
+  private models = 0;
 
   show(): void {
     const { run, live } = this.state;
@@ -86,6 +89,7 @@ export class SitesPanel implements Panel {
 
   private put(): void {
     if (this.state.tab !== 'sites') return;
+    this.models = new Set([...this.state.definitions.sites.values()].map((site) => site.model).filter((model) => model !== null)).size;
     this.table.set(
       this.counts
         .filter((row) => row.casts + row.hits + row.passes > 0)

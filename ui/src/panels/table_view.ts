@@ -1,7 +1,8 @@
 // A table that can be sorted, filtered and grouped. Long ones show their first rows, and more when asked.
 
 import { grouped as groupedNumber } from '../model/format.ts';
-import { filtered, grouped, reordered, sorted, textOf } from '../model/table.ts';
+import { filtered, grouped, lookOf, lookText, reordered, sorted, textOf } from '../model/table.ts';
+import type { State } from '../model/state.ts';
 import type { Column, Group, Order } from '../model/table.ts';
 import { el, fill, nothing } from '../dom.ts';
 
@@ -14,6 +15,8 @@ export interface TableOptions<T> {
   choose?(row: T): void;
   chosen?(row: T): boolean;
   filterable?: boolean;
+  /** Where it is kept how the table is looked at, under which name. */
+  memory?: { state: State; name: string };
 }
 
 const kPage = 100;
@@ -24,31 +27,32 @@ export class TableView<T> {
   private readonly tools = el('div', { class: 'row table-tools' });
   private readonly body = el('div');
   private rows: T[] = [];
-  private order: Order;
-  private filter = '';
-  private group = '';
+  order: Order;
+  filter = '';
+  group = '';
   private shownRows = kPage;
   private readonly folded = new Set<string>();
 
   constructor(options: TableOptions<T>) {
     this.options = options;
     this.order = options.order;
+    this.recall();
     this.element.append(this.tools, this.body);
     if (options.filterable) {
-      const input = el('input', { type: 'search', class: 'field', placeholder: 'filter', 'aria-label': `Filter ${options.label}` });
+      const input = el('input', { type: 'search', class: 'field', placeholder: 'filter', 'aria-label': `Filter ${options.label}`, value: this.filter });
       input.addEventListener('input', () => {
         this.filter = input.value;
         this.shownRows = kPage;
-        this.draw();
+        this.remember();
       });
       this.tools.append(input);
     }
     if (options.groups) {
       const choice = el('select', { class: 'field', 'aria-label': 'Group by' }, el('option', { value: '' }, 'not grouped'));
-      for (const group of options.groups) choice.append(el('option', { value: group.name }, `by ${group.name}`));
+      for (const group of options.groups) choice.append(el('option', { value: group.name, selected: group.name === this.group }, `by ${group.name}`));
       choice.addEventListener('change', () => {
         this.group = choice.value;
-        this.draw();
+        this.remember();
       });
       this.tools.append(choice);
     }
@@ -59,6 +63,22 @@ export class TableView<T> {
   tool(element: HTMLElement): void {
     this.tools.hidden = false;
     this.tools.append(element);
+  }
+
+  private recall(): void {
+    const { memory, columns } = this.options;
+    const look = lookOf(memory?.state.tables.get(memory.name) ?? '');
+    if (!look) return;
+    if (columns.some((column) => column.key === look.order.key)) this.order = look.order;
+    this.group = look.group;
+    this.filter = look.filter;
+  }
+
+  private remember(): void {
+    const { memory } = this.options;
+    memory?.state.tables.set(memory.name, lookText(this));
+    memory?.state.tell('tables');
+    this.draw();
   }
 
   set(rows: T[]): void {
@@ -108,7 +128,7 @@ export class TableView<T> {
           { scope: 'col', class: column.number ? 'number' : '', 'aria-sort': mine ? (this.order.down ? 'descending' : 'ascending') : 'none' },
           el('button', { title: column.says, click: () => {
             this.order = reordered(this.order, column);
-            this.draw();
+            this.remember();
           } }, column.title, mine ? (this.order.down ? ' ↓' : ' ↑') : ''),
         );
       }),
