@@ -1,7 +1,7 @@
-# castscope_embed(OUTPUT file.S FILES …): an assembler file with the given files of the repository in a table
-# (see server/cli/embedded.cc).
+# castscope_embed(file.S SYMBOL name FILES …): an assembler file with the given files of the repository in a table of
+# that name: path, begin and end of each file, ended by a null (see server/cli/embedded.cc, server/policy/shipped.cc).
 function(castscope_embed output)
-  cmake_parse_arguments(ARG "" "" "FILES" ${ARGN})
+  cmake_parse_arguments(ARG "" "SYMBOL" "FILES" ${ARGN})
   set(data "  .section .rodata\n")
   set(table "")
   set(paths "")
@@ -16,8 +16,8 @@ function(castscope_embed output)
   file(CONFIGURE OUTPUT "${output}" CONTENT "${data}
   .section .data.rel.ro, \"aw\"
   .p2align 3
-  .globl castscope_embedded
-castscope_embedded:
+  .globl ${ARG_SYMBOL}
+${ARG_SYMBOL}:
 ${table}  .quad 0, 0, 0
   .section .note.GNU-stack, \"\", @progbits
 " @ONLY)

@@ -12,6 +12,7 @@
 #include "server/cli/recording.h"
 #include "server/cli/settings_file.h"
 #include "server/cli/summary.h"
+#include "server/config/amounts.h"
 #include "server/report/gate.h"
 #include "server/report/words.h"
 
@@ -33,13 +34,13 @@ int fail(const std::string& sentence, int status) {
 // "" or what is wrong.
 std::string read_limits(CheckOptions& options) {
   if (!options.max_cast_share.empty()) {
-    options.gate.max_cast_share = report::parse_share(options.max_cast_share);
+    options.gate.max_cast_share = config::parse_share(options.max_cast_share);
     if (!options.gate.max_cast_share)
       return absl::StrCat("--max-cast-share ", options.max_cast_share,
                           ": a share is a percentage, as in 5%, or the same as a part of 1, as in 0.05");
   }
   if (!options.max_cache.empty()) {
-    options.gate.max_cache_bytes = report::parse_bytes(options.max_cache);
+    options.gate.max_cache_bytes = config::parse_bytes(options.max_cache);
     if (!options.gate.max_cache_bytes)
       return absl::StrCat("--max-cache ", options.max_cache, ": a size is a number with its unit, as in 2GiB or 500MB");
   }

@@ -50,9 +50,4 @@ struct VerdictNames {         // for sentences
 std::string verdict_text(const Account&, const Gate&, const Verdict&, const Account* baseline, const VerdictNames&);
 nlohmann::ordered_json verdict_json(const Account&, const Gate&, const Verdict&, const Account* baseline);
 
-// "5%", "0.05" → 0.05; nothing when it is no share from 0 to 1, or may be two: what is 1 or more needs its %.
-std::optional<double> parse_share(std::string_view);
-// "2GiB", "500 MB", "4096" → bytes; nothing when it is none.
-std::optional<std::uint64_t> parse_bytes(std::string_view);
-
 }  // namespace castscope::report

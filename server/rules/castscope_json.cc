@@ -12,7 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "server/rules/json_places.h"
+#include "server/config/json_places.h"
+#include "server/config/nearest.h"
 #include "server/rules/rules.h"
 #include "server/rules/suggest.h"
 
@@ -26,7 +27,10 @@ constexpr std::array<std::string_view, 6> kKeys = {"$schema",  "select",     "ig
                                                    "severity", "thresholds", "per-path-ignores"};
 constexpr std::uintmax_t kLargest = 1 << 20;
 
-std::string meant(const std::optional<std::string>& suggestion) {
+using config::PlacedJson;
+
+std::string meant_rule(const std::string& name) {
+  const auto suggestion = nearest_rule(name);
   return suggestion ? absl::StrCat("; did you mean \"", *suggestion, "\"?") : "";
 }
 
@@ -68,14 +72,14 @@ class SettingsParser {
     if (key == "severity") return severities(at, value, settings);
     if (key == "thresholds") return thresholds(at, value, settings);
     if (key == "per-path-ignores") return paths(at, value, settings);
-    return wrong(at, absl::StrCat("there is no setting \"", key, "\"", meant(nearest(key, kKeys)),
+    return wrong(at, absl::StrCat("there is no setting \"", key, "\"", config::meant(key, kKeys),
                                   " (docs/castscope.schema.json has them all)"));
   }
 
   absl::Status known_rule(const std::string& at, const std::string& name) const {
     if (find_rule(name) != nullptr) return absl::OkStatus();
-    return wrong(at, absl::StrCat("there is no rule \"", name, "\"", meant(nearest_rule(name)),
-                                  " (`castscope rules` lists them)"));
+    return wrong(at,
+                 absl::StrCat("there is no rule \"", name, "\"", meant_rule(name), " (`castscope rules` lists them)"));
   }
   absl::Status known_pattern(const std::string& at, const std::string& pattern) const {
     if (!pattern.ends_with('*')) return known_rule(at, pattern);
@@ -103,7 +107,7 @@ class SettingsParser {
       if (absl::Status status = known_rule(entry, rule); !status.ok()) return status;
       const std::string word = level.is_string() ? level.get<std::string>() : level.dump();
       if (!is_severity(word))
-        return wrong(entry, absl::StrCat(word, " is no severity", meant(nearest(word, kSeverities)),
+        return wrong(entry, absl::StrCat(word, " is no severity", config::meant(word, kSeverities),
                                          " (error, warning, performance, info)"));
       settings.severity[rule] = word;
     }
@@ -130,7 +134,7 @@ class SettingsParser {
     for (const Threshold& threshold : rule.thresholds) names.push_back(threshold.name);
     if (std::find(names.begin(), names.end(), name) == names.end())
       return wrong(at, absl::StrCat(std::string(rule.name), " has no threshold \"", name, "\"",
-                                    meant(nearest(name, names)), " (", names_of(rule), ")"));
+                                    config::meant(name, names), " (", names_of(rule), ")"));
     if (!number.is_number() || !(number.get<double>() >= 0) || !std::isfinite(number.get<double>()))
       return wrong(at, "a threshold is a number, 0 or more");
     return absl::OkStatus();

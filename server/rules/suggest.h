@@ -1,17 +1,12 @@
-// What somebody may have meant who misspelt a name.
+// What rule somebody may have meant who misspelt its name.
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
 namespace castscope::rules {
 
-// The nearest of these names: one that contains what was written, or is a few letters away. Nothing when none is near.
-std::optional<std::string> nearest(std::string_view written, std::span<const std::string_view> names);
-
-// Of all rules.
 std::optional<std::string> nearest_rule(std::string_view written);
 
 }  // namespace castscope::rules

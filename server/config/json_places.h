@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace castscope::rules {
+namespace castscope::config {
 
 class PlacedJson {
  public:
@@ -19,6 +19,10 @@ class PlacedJson {
   const nlohmann::json& root() const { return root_; }
   // "FILE:LINE:COLUMN: sentence", of the key or list entry at this JSON pointer ("/severity/cache-grows", "/select/0").
   absl::Status complaint(const std::string& pointer, const std::string& sentence) const;
+  // "FILE:LINE:COLUMN"
+  std::string place(const std::string& pointer) const;
+  // Of keys of one object: those that stand first in the file are less. (The object itself is sorted by key.)
+  std::size_t order(const std::string& pointer) const;
 
  private:
   std::string file_, text_;
@@ -26,4 +30,4 @@ class PlacedJson {
   std::map<std::string, std::size_t> ends_;  // pointer → offset behind the key or entry
 };
 
-}  // namespace castscope::rules
+}  // namespace castscope::config

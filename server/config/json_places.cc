@@ -1,4 +1,4 @@
-#include "server/rules/json_places.h"
+#include "server/config/json_places.h"
 
 #include <cstddef>
 #include <iterator>
@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace castscope::rules {
+namespace castscope::config {
 namespace {
 
 using Json = nlohmann::json;
@@ -40,7 +40,7 @@ class Reader {
   const char** reached_;
 };
 
-std::string place(const std::string& file, std::string_view text, std::size_t offset) {
+std::string place_of(const std::string& file, std::string_view text, std::size_t offset) {
   std::size_t line = 1, column = 1;
   for (const char c : text.substr(0, offset)) {
     if (c == '\n') {
@@ -148,7 +148,8 @@ absl::StatusOr<PlacedJson> PlacedJson::parse(const std::string& text, const std:
     }
     const auto offset = static_cast<std::size_t>(reached - begin);
     const bool is_new = placed.ends_.emplace(way.pointer(), offset).second;
-    if (!is_new && twice.empty()) twice = absl::StrCat(place(file, placed.text_, begin_of(placed.text_, offset)), ": ");
+    if (!is_new && twice.empty())
+      twice = absl::StrCat(place_of(file, placed.text_, begin_of(placed.text_, offset)), ": ");
   };
   const auto follow = [&](int, Json::parse_event_t event, Json& parsed) {
     switch (event) {
@@ -178,14 +179,14 @@ absl::StatusOr<PlacedJson> PlacedJson::parse(const std::string& text, const std:
                                /*allow_exceptions=*/true, /*ignore_comments=*/true);
   } catch (const Json::parse_error& error) {
     const std::size_t offset = error.byte == 0 ? 0 : error.byte - 1;
-    return absl::InvalidArgumentError(absl::StrCat(place(file, placed.text_, offset), ": this is no JSON: ",
+    return absl::InvalidArgumentError(absl::StrCat(place_of(file, placed.text_, offset), ": this is no JSON: ",
                                                    is_behind_comma(placed.text_, offset)
                                                        ? "there is a comma too many before this"
                                                        : without_preamble(error.what())));
   } catch (const Json::out_of_range&) {  // 1e400
     const auto offset = static_cast<std::size_t>(reached - begin);
     return absl::InvalidArgumentError(
-        absl::StrCat(place(file, placed.text_, begin_of(placed.text_, offset)), ": this number is too large"));
+        absl::StrCat(place_of(file, placed.text_, begin_of(placed.text_, offset)), ": this number is too large"));
   }
   if (too_deep) return absl::InvalidArgumentError(absl::StrCat(file, ": lists or objects are nested too deep"));
   if (!twice.empty())
@@ -193,10 +194,18 @@ absl::StatusOr<PlacedJson> PlacedJson::parse(const std::string& text, const std:
   return placed;
 }
 
-absl::Status PlacedJson::complaint(const std::string& pointer, const std::string& sentence) const {
+std::size_t PlacedJson::order(const std::string& pointer) const {
   const auto found = ends_.find(pointer);
-  const std::size_t offset = found == ends_.end() ? 0 : begin_of(text_, found->second);
-  return absl::InvalidArgumentError(absl::StrCat(place(file_, text_, offset), ": ", without_controls(sentence)));
+  return found == ends_.end() ? 0 : found->second;
 }
 
-}  // namespace castscope::rules
+std::string PlacedJson::place(const std::string& pointer) const {
+  const std::size_t end = order(pointer);
+  return place_of(file_, text_, end == 0 ? 0 : begin_of(text_, end));
+}
+
+absl::Status PlacedJson::complaint(const std::string& pointer, const std::string& sentence) const {
+  return absl::InvalidArgumentError(absl::StrCat(place(pointer), ": ", without_controls(sentence)));
+}
+
+}  // namespace castscope::config

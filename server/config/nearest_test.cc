@@ -1,0 +1,28 @@
+#include "server/config/nearest.h"
+
+#include <array>
+
+#include <gmock/gmock.h>
+
+namespace castscope::config {
+namespace {
+
+constexpr std::array<std::string_view, 3> kNames = {"linear", "bilinear", "layer_norm"};
+
+TEST(NearestTest, AFewLettersAway) {
+  EXPECT_EQ(nearest("lineer", kNames), "linear");
+  EXPECT_EQ(nearest("layernorm", kNames), "layer_norm");
+}
+
+TEST(NearestTest, APartOfAName) { EXPECT_EQ(nearest("_norm", kNames), "layer_norm"); }
+
+TEST(NearestTest, NothingIsNear) {
+  EXPECT_EQ(nearest("softmax", kNames), std::nullopt);
+  EXPECT_EQ(nearest("", kNames), std::nullopt);
+  EXPECT_EQ(meant("softmax", kNames), "");
+}
+
+TEST(NearestTest, AsTheEndOfAComplaint) { EXPECT_EQ(meant("linera", kNames), "; did you mean \"linear\"?"); }
+
+}  // namespace
+}  // namespace castscope::config

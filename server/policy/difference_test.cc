@@ -1,0 +1,60 @@
+#include "server/policy/difference.h"
+
+#include <gmock/gmock.h>
+
+#include "server/policy/load.h"
+#include "server/policy/policy_file.h"
+
+namespace castscope::policy {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+Policy policy(const std::string& text) {
+  auto parsed = parse_policy(text, "p.json", Operators::of_pytorch());
+  EXPECT_TRUE(parsed.ok()) << parsed.status().message();
+  return parsed.ok() ? std::move(parsed->policy) : Policy();
+}
+
+TEST(DifferenceTest, APolicyIsItself) {
+  const auto cuda = load("torch-cuda");
+  ASSERT_TRUE(cuda.ok());
+  EXPECT_FALSE(difference_of(*cuda, *cuda).any());
+}
+
+TEST(DifferenceTest, OverloadsThatChangeAlikeAreOneOperator) {
+  const Policy before = policy(R"({"device": "cpu", "operators": {"fp32": ["sum"]}})");
+  const Policy after = policy(R"({"device": "cpu", "operators": {"promote": ["sum"]}})");
+  EXPECT_THAT(difference_of(before, after).operators,
+              ElementsAre(OperatorChange{{"aten::sum", ""}, CastPolicy::kFp32, CastPolicy::kPromote}));
+}
+
+TEST(DifferenceTest, OneOverloadIsNamed) {
+  const Policy before = policy(R"({"device": "cpu", "operators": {"fp32": ["sum"]}})");
+  const Policy after = policy(R"({"device": "cpu", "operators": {"fp32": ["sum"], "promote": ["sum.dim_IntList"]}})");
+  EXPECT_THAT(difference_of(before, after).operators,
+              ElementsAre(OperatorChange{{"aten::sum", "dim_IntList"}, CastPolicy::kFp32, CastPolicy::kPromote}));
+}
+
+TEST(DifferenceTest, TheSameInOtherWordsIsNoDifference) {
+  const Policy all = policy(R"({"device": "cpu", "operators": {"fp32": ["conv1d"], "passthrough": ["relu"]}})");
+  const Policy each = policy(R"({"device": "cpu", "operators": {"fp32": ["conv1d.default", "conv1d.padding"]}})");
+  EXPECT_THAT(difference_of(all, each).operators, IsEmpty());
+}
+
+TEST(DifferenceTest, SettingsThatAreSaidOrNot) {
+  const Policy before = policy(R"({"device": "cpu", "modules": {"a": "fp32"}, "cache": {"frozen": true}})");
+  const Policy after = policy(R"({"device": "cuda", "dtype": "float16", "modules": {"a": "bfloat16"},
+                                  "never_cast": {"torchvision::roi_align": ["rois"]}})");
+  const auto settings = difference_of(before, after).settings;
+  EXPECT_THAT(settings, Contains(SettingChange{"device", "cpu", "cuda"}));
+  EXPECT_THAT(settings, Contains(SettingChange{"dtype", "not said", "float16"}));
+  EXPECT_THAT(settings, Contains(SettingChange{"module a", "fp32", "bfloat16"}));
+  EXPECT_THAT(settings, Contains(SettingChange{"cache frozen", "true", "not said"}));
+  EXPECT_THAT(settings, Contains(SettingChange{"never_cast torchvision::roi_align rois", "not said", "said"}));
+}
+
+}  // namespace
+}  // namespace castscope::policy
