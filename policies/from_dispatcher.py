@@ -1,5 +1,5 @@
-"""Writes what autocast of the PyTorch that runs this does by default, as policies: torch-cpu.json and so on; and
-operators.txt, the operators that a policy may name.
+"""Writes what autocast of the PyTorch that runs this does by default, as policies: torch-cpu.json and so on;
+fp32-everything.json, which casts whatever any of them casts to float32; operators.txt, which a policy may name.
 
     python policies/from_dispatcher.py [FOLDER]
 
@@ -215,13 +215,27 @@ def operator_lines():
         yield " ".join([mark + name, schema.overload_name or "default", *tensors])
 
 
+def everything_in_fp32(policies):
+    operators = {name for one in policies for names in one["operators"].values() for name in names}
+    # "sum" and "sum.dim_IntList" of two devices: the first says it all
+    names = sorted(name for name in operators if name.partition(".")[0] == name or name.partition(".")[0] not in operators)
+    return {"$schema": "policy.schema.json",
+            "description": f"Every operator that autocast of PyTorch {version()} casts, on any device, in float32: for bisecting.",
+            "device": "any", "operators": {"fp32": names}}
+
+
+def write(folder, name, content):
+    (folder / f"{name}.json").write_text(json.dumps(content, indent=2) + "\n")
+
+
 def main(folder):
     logging.disable(logging.CRITICAL)  # fake tensors tell of each value that makes no sense
     warnings.simplefilter("ignore")
     with FakeTensorMode(allow_non_fake_inputs=True):
-        for device in DEVICES:
-            text = json.dumps(policy(device), indent=2) + "\n"
-            (folder / f"torch-{device}.json").write_text(text)
+        policies = {f"torch-{device}": policy(device) for device in DEVICES}
+    for name, content in policies.items():
+        write(folder, name, content)
+    write(folder, "fp32-everything", everything_in_fp32(policies.values()))
     (folder / "operators.txt").write_text("\n".join([f"PyTorch {version()}", *sorted(set(operator_lines()))]) + "\n")
 
 

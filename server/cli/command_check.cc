@@ -20,7 +20,7 @@ namespace castscope::cli {
 namespace {
 
 struct CheckOptions {
-  std::string file, baseline, config, format = "text", json_file;
+  std::string file, baseline, config, policy, format = "text", json_file;
   std::string max_cast_share, max_cache;
   bool force = false;
   report::Gate gate;
@@ -52,7 +52,9 @@ int check(CheckOptions options) {
   if (absl::Status status = refuse_output(options.json_file, {options.file, options.baseline}, options.force);
       !status.ok())
     return fail(std::string(status.message()), kUsage);
-  const auto settings = settings_here(options.config);
+  if (!options.policy.empty() && options.file.ends_with(".json"))
+    return fail("--policy needs the run file (NAME.castscope): a report does not hold what each operator did", kUsage);
+  const auto settings = settings_here(options.config, options.policy);
   if (!settings.ok()) return fail(std::string(settings.status().message()), kUsage);
   const auto account = report::read_account(options.file, *settings);
   if (!account.ok()) return fail(std::string(account.status().message()), kIncompleteData);
@@ -99,6 +101,7 @@ void add_check(CommandLine& line) {
       ->check(is_given());
   command->add_flag("--allow-incomplete", options->gate.allow_incomplete, "Let a run pass that was not seen whole");
   add_config_option(command, options->config);
+  add_policy_option(command, options->policy);
   command->add_option("-f,--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();

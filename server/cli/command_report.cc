@@ -1,15 +1,12 @@
 // castscope report, convert, version: questions to a finished run.
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <iostream>
 #include <memory>
-#include <ostream>
 
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands.h"
-#include "server/cli/fresh_file.h"
 #include "server/cli/output_file.h"
 #include "server/cli/recording.h"
 #include "server/cli/settings_file.h"
@@ -24,36 +21,13 @@ namespace castscope::cli {
 namespace {
 
 struct ReportOptions {
-  std::string run_file, output, config, format = "json";
+  std::string run_file, output, config, policy, format = "json";
   bool force = false, summary = false, other_form = false;  // --format or --output was given
 };
 
 int fail(const absl::Status& status, int exit_status) {
   say(report::without_controls(std::string(status.message())));
   return exit_status;
-}
-
-// Runs `write` on standard output or a file; 0, or the exit status when something failed, which was said. A file
-// appears under its name when all of it is there.
-int into_output(const std::string& output, const std::function<absl::Status(std::ostream&)>& write) {
-  if (to_stdout(output)) {
-    const absl::Status status = write(std::cout);
-    if (!std::cout) return fail(absl::UnavailableError("standard output cannot be written"), kUsage);
-    return status.ok() ? 0 : fail(status, kIncompleteData);
-  }
-  FreshFile file(output);
-  const auto cannot = [&] {
-    return fail(absl::UnavailableError(absl::StrCat(output, " cannot be written: ", std::strerror(file.error()),
-                                                    "; choose another -o FILE")),
-                kUsage);
-  };
-  if (!file.is_open()) return cannot();
-  const absl::Status status = write(file.stream());
-  const bool all_readable = absl::IsDataLoss(status) && !file.is_empty();  // of a file that is damaged or cut short
-  if (!file.stream() || status.ok() || all_readable) {
-    if (!file.keep()) return cannot();
-  }
-  return status.ok() ? 0 : fail(status, kIncompleteData);
 }
 
 // What the run left beside its file, when it is still there.
@@ -77,7 +51,7 @@ int report(const ReportOptions& options) {
                 kUsage);
   if (absl::Status status = refuse_output(options.output, {options.run_file}, options.force); !status.ok())
     return fail(status, kUsage);
-  const auto settings = settings_here(options.config);
+  const auto settings = settings_here(options.config, options.policy);
   if (!settings.ok()) return fail(settings.status(), kUsage);
   if (options.summary) return print_summary_of(options, *settings);
   return into_output(options.output, [&](std::ostream& out) {
@@ -118,6 +92,7 @@ void add_report(CommandLine& line) {
       ->capture_default_str();
   command->add_option("-o,--output", options->output, "A file instead of standard output")->check(is_given());
   add_config_option(command, options->config);
+  add_policy_option(command, options->policy);
   command->add_flag("--force", options->force, "Overwrite a file that exists");
   command->add_flag("--summary", options->summary, "The summary for people, on stderr, instead");
   command->footer(

@@ -30,7 +30,7 @@ namespace {
 struct RunOptions {
   std::string output;
   bool force = false, progress = false;
-  std::string keep, deep, config;
+  std::string keep, deep, config, policy;
   std::string live;  // port of the viewer; "" = none
   CollectorAddress collector;
   rules::Settings settings;
@@ -136,7 +136,7 @@ void report_end(const RunOptions& options, const RunDirectory& directory, const 
   if (result.data) print_summary(*result.data, {output.run_file(), output.report_file()}, options.settings);
 }
 
-// A castscope.json that lies about and is wrong keeps no job from running; one that was asked for does.
+// A castscope.json that lies about and is wrong keeps no job from running; one that was asked for does, and a policy.
 bool read_settings_of(RunOptions& options) {
   auto settings = settings_here(options.config);
   if (settings.ok()) {
@@ -144,9 +144,12 @@ bool read_settings_of(RunOptions& options) {
   } else {
     const bool asked_for = !options.config.empty();
     say(absl::StrCat(settings.status().message(), asked_for ? "" : "; the rules' defaults count instead"));
-    return !asked_for;
+    if (asked_for) return false;
   }
-  return true;
+  if (options.policy.empty()) return true;
+  const absl::Status status = hold_against(options.policy, options.settings);
+  if (!status.ok()) say(absl::StrCat(status.message(), "; the job is not started"));
+  return status.ok();
 }
 
 int run(RunOptions options) {
@@ -277,6 +280,7 @@ void add_run(CommandLine& line) {
   command->add_flag("--live{0}", options->live,
                     "Serve a page on which the run can be watched; --live=PORT on this port of 127.0.0.1");
   add_config_option(command, options->config);
+  add_policy_option(command, options->policy);
   command->add_option("--collector", options->collector.address, "Send to a `castscope serve` at HOST:PORT instead");
   command->add_option("--token", options->collector.token, "What the collector asks for")->envname("CASTSCOPE_TOKEN");
   command->add_flag("--tls", options->collector.tls.use, "Talk TLS to the collector");
@@ -311,6 +315,11 @@ void add_run(CommandLine& line) {
       }
       if (!options->live.empty() && !options->collector.address.empty()) {
         say("--live shows a run that is recorded here; with --collector, `castscope serve --web` shows it there");
+        return kOwnFailure;
+      }
+      if (!options->policy.empty() && !options->collector.address.empty()) {
+        say("--policy is looked at where the run file is: hold it against the policy there, by `castscope check "
+            "--policy`");
         return kOwnFailure;
       }
       if (!read_settings_of(*options)) return kOwnFailure;

@@ -22,7 +22,7 @@ namespace {
 
 struct ViewOptions {
   std::vector<std::string> runs;
-  std::string config;
+  std::string config, policy;
   int port = 0;
   bool no_browser = false;
 };
@@ -97,7 +97,7 @@ void open_browser(const std::string& url) {
 }
 
 int view(const ViewOptions& options) {
-  const auto settings = settings_here(options.config);
+  const auto settings = settings_here(options.config, options.policy);
   if (!settings.ok()) return fail(settings.status(), kUsage);
   const sigset_t ending = block_signals_that_end();
   const auto runs = std::make_shared<web::Runs>();
@@ -131,6 +131,7 @@ void add_view(CommandLine& line) {
       ->capture_default_str();
   command->add_flag("--no-browser", options->no_browser, "Only print the address");
   add_config_option(command, options->config);
+  add_policy_option(command, options->policy);
   command->footer(
       "Examples:\n"
       "  castscope view train.castscope\n"

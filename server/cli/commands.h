@@ -22,6 +22,7 @@ void add_convert(CommandLine& line);
 void add_check(CommandLine& line);
 void add_diff(CommandLine& line);
 void add_explain(CommandLine& line);
+void add_policy(CommandLine& line);
 void add_rules(CommandLine& line);
 void add_recover(CommandLine& line);
 void add_view(CommandLine& line);

@@ -81,6 +81,7 @@ int castscope_main(int argc, char** argv) {
   add_check(line);
   add_diff(line);
   add_explain(line);
+  add_policy(line);
   add_rules(line);
   add_recover(line);
   add_view(line);

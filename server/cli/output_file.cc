@@ -2,9 +2,14 @@
 
 #include <sys/stat.h>
 
+#include <cstring>
 #include <filesystem>
+#include <iostream>
 
 #include "absl/strings/str_cat.h"
+#include "server/cli/commands.h"
+#include "server/cli/fresh_file.h"
+#include "server/report/words.h"
 
 namespace castscope::cli {
 namespace {
@@ -28,6 +33,11 @@ bool is_part_of(const std::string& run_file, const std::string& output) {
   return false;
 }
 
+int fail(const absl::Status& status, int exit_status) {
+  say(report::without_controls(std::string(status.message())));
+  return exit_status;
+}
+
 }  // namespace
 
 bool to_stdout(const std::string& output) { return output.empty() || output == "-"; }
@@ -45,6 +55,27 @@ absl::Status refuse_output(const std::string& output, const std::vector<std::str
   }
   if (force || !std::filesystem::is_regular_file(output, error)) return absl::OkStatus();
   return absl::AlreadyExistsError(absl::StrCat(output, " exists: choose another file, or --force"));
+}
+
+int into_output(const std::string& output, const std::function<absl::Status(std::ostream&)>& write) {
+  if (to_stdout(output)) {
+    const absl::Status status = write(std::cout);
+    if (!std::cout) return fail(absl::UnavailableError("standard output cannot be written"), kUsage);
+    return status.ok() ? 0 : fail(status, kIncompleteData);
+  }
+  FreshFile file(output);
+  const auto cannot = [&] {
+    return fail(absl::UnavailableError(absl::StrCat(output, " cannot be written: ", std::strerror(file.error()),
+                                                    "; choose another -o FILE")),
+                kUsage);
+  };
+  if (!file.is_open()) return cannot();
+  const absl::Status status = write(file.stream());
+  const bool all_readable = absl::IsDataLoss(status) && !file.is_empty();  // of a file that is damaged or cut short
+  if (!file.stream() || status.ok() || all_readable) {
+    if (!file.keep()) return cannot();
+  }
+  return status.ok() ? 0 : fail(status, kIncompleteData);
 }
 
 }  // namespace castscope::cli

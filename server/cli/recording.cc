@@ -14,6 +14,7 @@
 #include "server/cli/fresh_file.h"
 #include "server/cli/proc.h"
 #include "server/cli/version.h"
+#include "server/policy/compiled.h"
 #include "server/report/json.h"
 #include "server/report/source_reader.h"
 #include "server/rules/judgement.h"
@@ -155,6 +156,7 @@ absl::Status Recording::open_store() {
                         .host = host_name(),
                         .castscope_version = kVersion,
                         .start_ns = record.begin_realtime_ns,
+                        .policy = options_.settings.policy ? policy::compiled(*options_.settings.policy) : "",
                         .checkout = checkout_of(record.cwd)};
   std::string path = options_.output.run_file();
   std::error_code error;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <regex>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "server/policy/load.h"
@@ -25,7 +24,7 @@ bool matches(const std::regex& pattern, const ModuleUse& module) {
   return is_it(module.path) || std::any_of(module.classes.begin(), module.classes.end(), is_it);
 }
 
-std::set<OperatorName> on_pytorchs_lists() {
+std::set<OperatorName> all_listed() {
   std::set<OperatorName> all;
   for (const std::string_view name : shipped_names()) {
     if (!name.starts_with("torch-")) continue;
@@ -87,9 +86,13 @@ void add_exceptions(const Policy& policy, const OperatorName& op, Decision& deci
 
 }  // namespace
 
+const std::set<OperatorName>& on_pytorchs_lists() {
+  static const auto* const all = new std::set<OperatorName>(all_listed());
+  return *all;
+}
+
 bool known_to_autocast(const OperatorName& op) {
-  static const auto* const all = new std::set<OperatorName>(on_pytorchs_lists());
-  return all->contains(op) || all->contains({op.name, ""});
+  return on_pytorchs_lists().contains(op) || on_pytorchs_lists().contains({op.name, ""});
 }
 
 const ModuleRule* rule_of(const Policy& policy, const std::vector<ModuleUse>& modules) {

@@ -2,6 +2,7 @@
 // what nobody speaks of, which is left alone. (A function's rule casts its arguments before any operator sees them.)
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,8 @@ Decision decide(const Policy&, const OperatorName& op, const std::vector<ModuleU
 // The innermost module for which there is a rule, and the last rule that matches it; null = none.
 const ModuleRule* rule_of(const Policy&, const std::vector<ModuleUse>& modules);
 
-// Is there a list in PyTorch, of any device, that has it? Only such operators are cast because of the module they run
-// in.
+// What the lists of PyTorch have, of any device. Only such operators are cast because of the module they run in.
+const std::set<OperatorName>& on_pytorchs_lists();
 bool known_to_autocast(const OperatorName&);
 
 // "a.b.c" → the modules "", "a", "a.b" and "a.b.c", the last one of this class ("" = not known).

@@ -22,6 +22,10 @@ std::map<std::string, std::set<std::string>> meant_by(const Policy& a, const Pol
       for (std::string& one : operators.overloads(op.name)) overloads.insert(std::move(one));
     }
   }
+  // Which overloads an operator of another namespace has is known to the job alone.
+  for (auto& [name, overloads] : all) {
+    if (overloads.empty()) overloads.insert("default");
+  }
   return all;
 }
 

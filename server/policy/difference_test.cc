@@ -38,6 +38,14 @@ TEST(DifferenceTest, OneOverloadIsNamed) {
               ElementsAre(OperatorChange{{"aten::sum", "dim_IntList"}, CastPolicy::kFp32, CastPolicy::kPromote}));
 }
 
+TEST(DifferenceTest, OperatorsOfOthersAreComparedToo) {
+  const Policy before = policy(R"({"device": "cpu", "operators": {"fp32": ["mine::norm"]}})");
+  const Policy after = policy(R"({"device": "cpu", "operators": {"promote": ["mine::cat"]}})");
+  EXPECT_THAT(difference_of(before, after).operators,
+              ElementsAre(OperatorChange{{"mine::norm", ""}, CastPolicy::kFp32, CastPolicy::kPassthrough},
+                          OperatorChange{{"mine::cat", ""}, CastPolicy::kPassthrough, CastPolicy::kPromote}));
+}
+
 TEST(DifferenceTest, TheSameInOtherWordsIsNoDifference) {
   const Policy all = policy(R"({"device": "cpu", "operators": {"fp32": ["conv1d"], "passthrough": ["relu"]}})");
   const Policy each = policy(R"({"device": "cpu", "operators": {"fp32": ["conv1d.default", "conv1d.padding"]}})");

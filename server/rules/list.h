@@ -33,6 +33,7 @@
   RULE(phase_dtype_drift)            \
   RULE(op_fp32_by_policy)            \
   RULE(policy_default_dtype)         \
+  RULE(policy_deviation)             \
   RULE(policy_device_differs)        \
   RULE(policy_protected_arg_cast)    \
   RULE(cast_dominates_time)          \

@@ -5,6 +5,7 @@
 #include <optional>
 #include <tuple>
 
+#include "server/policy/compiled.h"
 #include "server/rules/judgement.h"
 #include "server/rules/list.h"
 #include "server/rules/places.h"
@@ -41,6 +42,12 @@ double Inquiry::threshold(std::string_view name) const {
   for (const Threshold& threshold : rule_.thresholds)
     if (threshold.name == name) return threshold.value;
   return 0;
+}
+
+std::shared_ptr<const policy::Policy> Inquiry::policy() const {
+  if (settings_.policy != nullptr || data.start.policy.empty()) return settings_.policy;
+  auto policy = policy::restored(data.start.policy);
+  return policy.ok() ? std::make_shared<const policy::Policy>(*std::move(policy)) : nullptr;
 }
 
 Finding& Inquiry::add(std::uint32_t stack, std::string_view severity) {

@@ -55,6 +55,8 @@ class Inquiry {
       : data(run), rule_(rule), settings_(settings) {}
   const store::RunData& data;
   double threshold(std::string_view name) const;
+  // What the run is to be held against; null = nothing.
+  std::shared_ptr<const policy::Policy> policy() const;
   // A finding at the innermost line of the user's own on this stack (0 = none), with rule and severity; title, evidence
   // and fix are the rule's to fill in; where that line is in an installed package, the line that calls it is related.
   // The reference holds until the next one is added.

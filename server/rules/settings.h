@@ -3,9 +3,14 @@
 
 #include <array>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace castscope::policy {
+struct Policy;
+}
 
 namespace castscope::rules {
 
@@ -23,6 +28,8 @@ struct Settings {
     std::vector<std::string> rules;  // as in ignore
   };
   std::vector<PathIgnore> per_path;
+  // What runs are held against (policy-deviation); null: the policy that a run was started with, if any.
+  std::shared_ptr<const policy::Policy> policy;
 
   // Rules that are not selected are not asked; what ignored ones say is counted, and not shown.
   bool selects(std::string_view rule) const;

@@ -43,11 +43,11 @@ def explained():
 EXAMPLES = dict(explained())
 
 
-# Which counts by the deep steps of all processes of a run, and so has a run of its own.
-ALONE = {"dtype-ping-pong"}
+# Which has a run of its own, with these options: what counts by the deep steps of all processes, or needs a policy.
+ALONE = {"dtype-ping-pong": [], "policy-deviation": ["--policy", "fp32-everything"]}
 
 
-def findings_of(rules, folder):
+def findings_of(rules, folder, options=()):
     """What is found in the example of each of these rules: all in one run."""
     folder.mkdir()
     driver = folder / "run_each.py"
@@ -56,7 +56,7 @@ def findings_of(rules, folder):
     for rule in rules:
         files.append(folder / f"{rule}.py")
         files[-1].write_text(EXAMPLES[rule] + "\n")
-    done = subprocess.run([CASTSCOPE, "run", "-o", folder / "run", "--", sys.executable, driver, *files], check=False,
+    done = subprocess.run([CASTSCOPE, "run", *options, "-o", folder / "run", "--", sys.executable, driver, *files], check=False,
                           capture_output=True, text=True, timeout=600, cwd=folder)
     assert done.returncode == 0, done.stderr
     found = collections.defaultdict(set)
@@ -69,8 +69,8 @@ def findings_of(rules, folder):
 def found(tmp_path_factory):
     folder = tmp_path_factory.mktemp("examples")
     found = findings_of([rule for rule in EXAMPLES if rule not in ALONE], folder / "together")
-    for rule in ALONE:
-        found |= findings_of([rule], folder / rule)
+    for rule, options in ALONE.items():
+        found |= findings_of([rule], folder / rule, options)
     return found
 
 

@@ -1,0 +1,199 @@
+// castscope policy: which operator runs in which precision, and why.
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "absl/strings/str_cat.h"
+#include "server/cli/commands.h"
+#include "server/cli/output_file.h"
+#include "server/cli/summary.h"
+#include "server/policy/load.h"
+#include "server/policy/shipped.h"
+#include "server/report/model.h"
+#include "server/report/policy_from_run.h"
+#include "server/report/policy_text.h"
+#include "server/store/run_store.h"
+
+namespace castscope::cli {
+namespace {
+
+struct PolicyOptions {
+  std::vector<std::string> policies;
+  std::string before, after, op, module, class_name, format = "text";
+  std::string run_file, device, output;
+  bool exit_code = false, force = false;
+};
+
+int fail(const absl::Status& status) {
+  say(std::string(status.message()));
+  return kUsage;
+}
+
+bool put_as(const std::string& format, const std::function<std::string(int)>& text,
+            const std::function<nlohmann::ordered_json()>& json) {
+  return format == "json" ? put(json().dump(1) + "\n") : put(text(terminal_width(STDOUT_FILENO)));
+}
+
+// All of them are looked at, whatever is wrong with the first.
+int check(const PolicyOptions& options) {
+  int status = 0;
+  auto list = nlohmann::ordered_json::array();
+  for (const std::string& name : options.policies) {
+    const auto policy = policy::load(name);
+    if (!policy.ok()) {
+      status = fail(policy.status());
+    } else if (options.format == "json") {
+      list.push_back(report::policy_json(*policy));
+    } else if (!put(report::policy_text(*policy, terminal_width(STDOUT_FILENO)))) {
+      return kUsage;
+    }
+  }
+  if (options.format == "json" && !put(list.dump(1) + "\n")) return kUsage;
+  return status;
+}
+
+int diff(const PolicyOptions& options) {
+  const auto before = policy::load(options.before), after = policy::load(options.after);
+  if (!before.ok()) return fail(before.status());
+  if (!after.ok()) return fail(after.status());
+  const policy::PolicyDifference difference = policy::difference_of(*before, *after);
+  const bool written = put_as(
+      options.format, [&](int width) { return report::policy_difference_text(*before, *after, difference, width); },
+      [&] { return report::policy_difference_json(*before, *after, difference); });
+  if (!written) return kUsage;
+  return options.exit_code && difference.any() ? kFound : 0;
+}
+
+int explain(const PolicyOptions& options) {
+  const auto policy = policy::load(options.before);
+  if (!policy.ok()) return fail(policy.status());
+  const policy::Operators& operators = policy::Operators::of_pytorch();
+  report::Question question{policy::operator_name(options.op), options.module, options.class_name};
+  if (const std::string trouble = operators.trouble(question.op); !trouble.empty()) {
+    say(absl::StrCat("\"", options.op, "\" ", trouble));
+    return kUsage;
+  }
+  // Overloads that are decided alike are told as one.
+  std::vector<std::string> overloads = {question.op.overload};
+  if (question.op.overload.empty()) overloads = operators.overloads(question.op.name);
+  if (overloads.empty()) overloads = {"default"};
+  const auto modules = policy::modules_of(options.module, options.class_name);
+  std::vector<std::pair<policy::OperatorName, policy::Decision>> decided;
+  for (const std::string& overload : overloads) {
+    const policy::OperatorName op{question.op.name, overload};
+    decided.emplace_back(op, policy::decide(*policy, op, modules));
+  }
+  const auto alike = [&](const auto& one) {
+    return one.second.policy == decided[0].second.policy && one.second.never_cast == decided[0].second.never_cast;
+  };
+  if (question.op.overload.empty() && std::all_of(decided.begin(), decided.end(), alike)) {
+    decided.resize(1);
+    decided[0].first.overload.clear();
+  }
+  auto list = nlohmann::ordered_json::array();
+  std::string text;
+  for (const auto& [op, decision] : decided) {
+    question.op = op;
+    list.push_back(report::decision_json(*policy, question, decision));
+    text += report::decision_text(*policy, question, decision, terminal_width(STDOUT_FILENO));
+  }
+  return put(options.format == "json" ? list.dump(1) + "\n" : text) ? 0 : kUsage;
+}
+
+int from_run(const PolicyOptions& options) {
+  if (absl::Status refused = refuse_output(options.output, {options.run_file}, options.force); !refused.ok())
+    return fail(refused);
+  return into_output(options.output, [&](std::ostream& out) -> absl::Status {
+    const auto run = store::read_as_it_is(options.run_file);
+    if (!run.ok()) return run.status();
+    const auto policy =
+        report::policy_followed(*run, options.device, std::filesystem::path(options.run_file).filename().string());
+    if (!policy.ok()) return policy.status();
+    out << *policy;
+    return report::damage_status(options.run_file, *run);
+  });
+}
+
+int list_shipped(const PolicyOptions& options) {
+  std::vector<std::string> names;
+  std::string text;
+  for (const std::string_view name : policy::shipped_names()) {
+    const auto policy = policy::load(std::string(name));
+    names.emplace_back(name);
+    absl::StrAppend(&text, names.back(), std::string(names.back().size() < 18 ? 18 - names.back().size() : 1, ' '),
+                    policy.ok() ? policy->description : std::string(policy.status().message()), "\n");
+  }
+  return put(options.format == "json" ? nlohmann::json(names).dump(1) + "\n" : text) ? 0 : kUsage;
+}
+
+void add_format(CLI::App* command, PolicyOptions& options) {
+  command->add_option("-f,--format", options.format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+}
+
+constexpr const char* kNames =
+    "\n\nPOLICY is a shipped one's name (`castscope policy list`) or a file that ends with .json.";
+
+}  // namespace
+
+void add_policy(CommandLine& line) {
+  auto* group =
+      line.app.add_subcommand("policy", "Tell what policy files decide: check, explain, diff, from-run, list");
+  group->require_subcommand(1);
+  auto options = std::make_shared<PolicyOptions>();
+  const auto runs = [&line, options](CLI::App* command, int (*run)(const PolicyOptions&)) {
+    add_format(command, *options);
+    command->callback([&line, options, run] { line.run = [options, run] { return run(*options); }; });
+  };
+
+  auto* checking = group->add_subcommand("check", "Read policies, and say what is wrong with them and where");
+  checking->add_option("POLICY", options->policies, "Policies")->required();
+  checking->footer(
+      absl::StrCat("Examples:\n  castscope policy check mine.json\n  castscope policy check policies/*.json", kNames,
+                   "\nExit status: 0, or 2 when one of them is not understood."));
+  runs(checking, check);
+
+  auto* explaining = group->add_subcommand("explain", "Tell what a policy decides for an operator, and why");
+  explaining->add_option("POLICY", options->before, "The policy")->required();
+  explaining->add_option("OPERATOR", options->op, "linear, sum.dim_IntList, torchvision::roi_align")->required();
+  explaining->add_option("--module", options->module, "In the module of this path")->check(is_given());
+  explaining->add_option("--class", options->class_name, "Of this class: torch.nn.LayerNorm")->check(is_given());
+  explaining->footer(
+      absl::StrCat("Examples:\n  castscope policy explain torch-cuda softmax\n"
+                   "  castscope policy explain mine.json linear --module head.fc",
+                   kNames, "\nThe order of precedence: argument (never_cast) > function > module > operator > none."));
+  runs(explaining, explain);
+
+  auto* differing = group->add_subcommand("diff", "Tell how two policies differ, operator by operator");
+  differing->add_option("A", options->before, "The policy before")->required();
+  differing->add_option("B", options->after, "The policy after")->required();
+  differing->add_flag("--exit-code", options->exit_code, "Exit with 1 when they differ");
+  differing->footer(
+      absl::StrCat("Examples:\n  castscope policy diff torch-cpu torch-cuda\n"
+                   "  castscope policy diff --exit-code main.json branch.json",
+                   kNames));
+  runs(differing, diff);
+
+  auto* following = group->add_subcommand("from-run", "Write the policy that a recorded run followed");
+  following->add_option("RUN", options->run_file, "NAME.castscope")->required();
+  following->add_option("--device", options->device, "cpu, cuda, xpu or mps, where the run used autocast on several")
+      ->check(is_given());
+  following->add_option("-o,--output", options->output, "A file instead of standard output")->check(is_given());
+  following->add_flag("--force", options->force, "Overwrite a file that exists");
+  following->footer(
+      "Examples:\n  castscope policy from-run train.castscope -o seen.json\n"
+      "  castscope policy diff torch-cuda seen.json\n\n"
+      "It extends PyTorch's own policy of the device, and states every operator that was called under autocast.\n"
+      "Exit status: 0; 2 for a wrong command line or an output that cannot be written; 3 where the run cannot be read\n"
+      "or there is nothing to be seen in it.");
+  following->callback([&line, options] { line.run = [options] { return from_run(*options); }; });
+
+  runs(group->add_subcommand("list", "Tell which policies are shipped"), list_shipped);
+}
+
+}  // namespace castscope::cli

@@ -1,0 +1,16 @@
+// A policy as the agent reads it: see agent/enforce/policy_table.h, which is the format and its reader.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "server/policy/policy.h"
+
+namespace castscope::policy {
+
+std::string compiled(const Policy&);
+// What it was made of, but for places and what it extended.
+absl::StatusOr<Policy> restored(std::string_view compiled);
+
+}  // namespace castscope::policy

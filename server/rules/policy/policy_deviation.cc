@@ -1,0 +1,197 @@
+// policy-deviation: what autocast did is not what the policy says that the run is held against (`--policy`). The
+// operators are PyTorch's own autocast's; the policy only looks on.
+//
+// Seen at casts: one that the policy does not make, or makes to another dtype. Operators that are not cast where the
+// policy casts them are seen in deep steps alone: there the dtype is known that they computed in.
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "server/policy/decide.h"
+#include "server/rules/dtypes.h"
+#include "server/rules/finding.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
+#include "server/rules/regions.h"
+#include "server/rules/rules.h"
+#include "server/rules/sites.h"
+#include "server/rules/uses.h"
+#include "server/store/names.h"
+
+namespace castscope::rules {
+namespace {
+
+using policy::CastPolicy;
+using policy::Decision;
+using policy::Policy;
+
+std::string text(std::string_view word) { return std::string(word); }
+
+struct Group {
+  std::uint32_t stack = 0;
+  std::string op;
+  Decision decision;
+  std::string did;  // "casts to bfloat16"
+  std::set<std::string> arguments;
+  std::uint64_t times = 0;
+  bool deep_only = false;
+};
+
+class Audit {
+ public:
+  Audit(const store::RunData& data, const Policy& policy) : data_(data), policy_(policy) {}
+
+  void look() {
+    for (const store::SiteUse& use : data_.site_uses) look_at(data_.site(use.site), use.counts);
+    for (const store::UseCount& count : data_.use_counts) look_at(data_.operator_use(count.use), count.times);
+  }
+  const auto& groups() const { return groups_; }
+
+ private:
+  bool is_meant(std::uint8_t device) const {
+    return policy_.device == "any" || policy_.device == store::device_name(device);
+  }
+
+  // Asked for the same operator in the same module again and again.
+  const Decision& decided(const std::string& op, std::uint32_t module) {
+    const auto [found, fresh] = decisions_.try_emplace({op, module});
+    if (!fresh) return found->second;
+    policy::OperatorName name = policy::operator_name(op);
+    if (name.overload.empty()) name.overload = "default";
+    std::vector<policy::ModuleUse> modules;
+    if (module != 0) {
+      const store::Module& in = data_.modules[module - 1];
+      modules = policy::modules_of(in.path, in.type);
+      modules.back().classes.push_back("torch.nn." + in.type);  // a recording knows classes without their package
+    }
+    return found->second = policy::decide(policy_, name, modules);
+  }
+
+  // The dtype that an argument of this operator is cast to; kNoDtype = it stays.
+  std::uint8_t wanted(const Decision& decision, const std::string& argument, std::uint8_t ambient) const {
+    for (const std::string& never : decision.never_cast) {
+      if (never == argument) return kNoDtype;
+    }
+    switch (decision.policy) {
+      case CastPolicy::kLowerPrecision:
+        return decision.dtype == policy::Dtype::kAmbient    ? ambient
+               : decision.dtype == policy::Dtype::kBFloat16 ? kBrain
+                                                            : kHalf;
+      case CastPolicy::kFp32:
+      case CastPolicy::kPromote:
+        return kFloat;
+      default:
+        return kNoDtype;
+    }
+  }
+
+  void look_at(const store::Site& site, const store::Counts& counts) {
+    const std::uint64_t times = counts.casts + counts.hits;
+    if (site.cause != lanes::Cause::kAutocast || site.op.empty() || !is_meant(site.device)) return;
+    const Decision& decision = decided(site.op, site.module);
+    if (!site.has_dtypes()) {
+      if (decision.policy == CastPolicy::kBanned && counts.passes > 0)
+        add(site.stack, site.op, decision, "is called", "", counts.passes, false);
+      return;
+    }
+    if (times == 0) return;
+    cast_at_.emplace(line_of(data_, site.stack), site.op);
+    const store::Region* const region = region_of_device(data_, site.region, site.device);
+    const std::uint8_t ambient = region == nullptr ? site.to : region->dtype;
+    if (wanted(decision, argument_name(data_, site), ambient) == site.to) return;
+    add(site.stack, site.op, decision, "casts to " + text(store::dtype_name(site.to)), argument_text(data_, site),
+        times, false);
+  }
+
+  // What autocast left alone where the policy has it in float32.
+  void look_at(const store::OperatorUse& use, std::uint64_t times) {
+    if (times == 0 || !is_forward(use) || use.is(lanes::kUseConverts) || !is_meant(use.device)) return;
+    if (!in_autocast(data_, use) || !is_low(use.computed)) return;
+    const Decision& decision = decided(use.op, use.module);
+    const bool held = decision.policy == CastPolicy::kFp32 || decision.policy == CastPolicy::kFp32SetOptDtype ||
+                      decision.policy == CastPolicy::kFp32AppendDtype;
+    if (!held || !decision.never_cast.empty()) return;
+    if (cast_at_.contains({line_of(data_, use.stack), use.op})) return;  // that was looked at
+    add(use.stack, use.op, decision, "computes in " + text(store::dtype_name(use.computed)), "", times, true);
+  }
+
+  void add(std::uint32_t stack, const std::string& op, const Decision& decision, const std::string& did,
+           const std::string& argument, std::uint64_t times, bool deep_only) {
+    Group& group = groups_[{line_of(data_, stack), op, did}];
+    if (group.stack == 0) group.stack = stack, group.op = op, group.decision = decision, group.did = did;
+    if (!argument.empty()) group.arguments.insert(argument);
+    group.times += times;
+    group.deep_only = deep_only;
+  }
+
+  const store::RunData& data_;
+  const Policy& policy_;
+  std::map<std::pair<std::string, std::uint32_t>, Decision> decisions_;
+  std::set<std::pair<Line, std::string>> cast_at_;
+  std::map<std::tuple<Line, std::string, std::string>, Group> groups_;
+};
+
+std::string says(const Decision& decision) {
+  std::string said = text(name(decision.policy));
+  if (decision.policy == CastPolicy::kLowerPrecision && decision.dtype != policy::Dtype::kAmbient)
+    said += " (" + text(name(decision.dtype)) + ")";
+  if (!decision.never_cast.empty()) said += ", never cast: " + absl::StrJoin(decision.never_cast, ", ");
+  return said;
+}
+
+void tell(Inquiry& inquiry, const Policy& policy, const Group& group) {
+  Finding& finding = inquiry.add(group.stack);
+  const std::string arguments = absl::StrJoin(group.arguments, ", ");
+  finding.title = short_name(group.op) + " " + group.did + (arguments.empty() ? "" : " its " + arguments) + "; " +
+                  policy.name + " says " + says(group.decision);
+  finding.deep_only = group.deep_only;
+  finding.evidence_number = {{"times", group.times}};
+  finding.evidence_text = {{"operator", group.op}, {"policy", policy.name}, {"policy_says", says(group.decision)}};
+  if (!group.decision.because.empty()) {
+    const policy::Reason& reason = group.decision.because.front();
+    finding.evidence_text.emplace_back("rule", reason.rule);
+    if (!reason.place.empty()) finding.evidence_text.emplace_back("written_at", reason.place);
+  }
+  if (!group.decision.message.empty()) finding.evidence_text.emplace_back("message", group.decision.message);
+  finding.fix =
+      "Where the policy is right, open a nested region here (torch.autocast(…, enabled=False)) and give the "
+      "operator the dtypes that it says; where the job is, say so in the policy.";
+}
+
+void judge_deviations(Inquiry& inquiry) {
+  const auto policy = inquiry.policy();
+  if (policy == nullptr) return;
+  Audit audit(inquiry.data, *policy);
+  audit.look();
+  for (const auto& [key, group] : audit.groups()) tell(inquiry, *policy, group);
+}
+
+}  // namespace
+
+extern const Rule policy_deviation;
+const Rule policy_deviation = {
+    .name = "policy-deviation",
+    .severity = "warning",
+    .summary = "autocast does not do what the policy says that the run is held against",
+    .thresholds = {},
+    .explanation =
+        {.what = "The run was given a policy to be held against (`castscope run --policy P`, or `castscope check "
+                 "--policy P`), and autocast cast an argument that the policy leaves alone, or to another dtype, or "
+                 "left an operator in low precision that the policy has in float32.",
+         .why = "A policy says which precision a team has agreed on. PyTorch's own lists differ between devices and "
+                "versions, and change what is computed without a word.",
+         .example = R"(# with --policy fp32-everything
+import torch
+
+layer = torch.nn.Linear(8, 8)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    layer(torch.randn(4, 8)))",
+         .fix = "Give the operator the dtypes that the policy says, in a nested region with autocast switched off; or "
+                "change the policy: `castscope policy explain P OPERATOR` tells which rule decided.",
+         .links = "https://docs.pytorch.org/docs/stable/amp.html#autocast-op-reference"},
+    .judge = judge_deviations,
+};
+
+}  // namespace castscope::rules

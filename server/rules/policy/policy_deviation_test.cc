@@ -1,0 +1,102 @@
+#include <gmock/gmock.h>
+
+#include "server/policy/compiled.h"
+#include "server/policy/policy_file.h"
+#include "server/rules/rules_test.h"
+
+namespace castscope::rules {
+namespace {
+
+using ::testing::HasSubstr;
+
+class PolicyDeviationTest : public RulesTest {
+ protected:
+  void hold_against(const std::string& text) {
+    auto parsed = policy::parse_policy(text, "ours.json", policy::Operators::of_pytorch());
+    ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+    parsed->policy.name = "ours.json";
+    policy_ = std::make_shared<const policy::Policy>(parsed->policy);
+  }
+  // What policy-deviation alone says of a process that does this.
+  std::vector<Finding> deviations(const std::function<void(TestRun&)>& act) {
+    const std::string path = (folder_ / "run.castscope").string();
+    auto store = RunStore::create(path, {}, {.overwrite = true});
+    EXPECT_TRUE(store.ok()) << store.status().message();
+    TestRun run(**store);
+    act(run);
+    run.end();
+    Settings settings;
+    settings.select = {"policy-deviation"};
+    settings.policy = policy_;
+    auto findings = judge(*(*store)->read(), settings);
+    EXPECT_TRUE((*store)->close().ok());
+    return findings;
+  }
+  static void linear(TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto weight = run.weight("train.py", 8, "head.fc");
+    run.enter(region).cast(weight, kWeight, true).hit(weight, kWeight).exit();
+  }
+
+  std::shared_ptr<const policy::Policy> policy_;
+};
+
+TEST_F(PolicyDeviationTest, WithoutAPolicyNothingDeviates) { EXPECT_TRUE(deviations(linear).empty()); }
+
+TEST_F(PolicyDeviationTest, WhatThePolicySaysIsNoDeviation) {
+  hold_against(R"({"device": "cpu", "operators": {"lower_precision_fp": ["linear"]}})");
+  EXPECT_TRUE(deviations(linear).empty());
+}
+
+TEST_F(PolicyDeviationTest, ACastThatThePolicyDoesNotMake) {
+  hold_against(R"({"device": "cpu", "operators": {"passthrough": ["linear"]}})");
+  const auto found = deviations(linear);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].location->line, 8);
+  EXPECT_EQ(found[0].title, "linear casts to bfloat16 its weight; ours.json says passthrough");
+  EXPECT_EQ(found[0].evidence_number[0].second, 2u);  // a cast, and a hit
+}
+
+TEST_F(PolicyDeviationTest, ACastToAnotherDtype) {
+  hold_against(R"({"device": "cpu", "dtype": "float16", "operators": {"lower_precision_fp": ["linear"]}})");
+  const auto found = deviations(linear);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0].title, HasSubstr("ours.json says lower_precision_fp (float16)"));
+}
+
+TEST_F(PolicyDeviationTest, AnArgumentThatIsNeverCast) {
+  hold_against(R"({"device": "cpu", "operators": {"lower_precision_fp": ["linear"]},
+                   "never_cast": {"linear": ["weight"]}})");
+  const auto found = deviations(linear);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0].title, HasSubstr("never cast: weight"));
+}
+
+TEST_F(PolicyDeviationTest, TheModuleItRunsInDecides) {
+  hold_against(R"({"device": "cpu", "operators": {"lower_precision_fp": ["linear"]}, "modules": {"head": "fp32"}})");
+  const auto found = deviations(linear);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].evidence_text[3].second, "modules \"head\" → fp32");
+  hold_against(R"({"device": "cpu", "operators": {"lower_precision_fp": ["linear"]}, "modules": {"body": "fp32"}})");
+  EXPECT_TRUE(deviations(linear).empty());
+}
+
+TEST_F(PolicyDeviationTest, AnotherDevicesPolicySaysNothing) {
+  hold_against(R"({"device": "cuda", "operators": {"passthrough": ["linear"]}})");
+  EXPECT_TRUE(deviations(linear).empty());
+}
+
+TEST_F(PolicyDeviationTest, WhatComputesInLowPrecisionWhereThePolicyHasItInFloat32) {
+  hold_against(R"({"device": "cpu", "operators": {"fp32": ["gelu"], "lower_precision_fp": ["linear"]}})");
+  const auto found = deviations([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto gelu = run.use({.op = "aten::gelu", .line = 9, .operands = {operand(kBFloat16)}, .computed = kBFloat16});
+    run.enter(region).deep().called(gelu).shallow().exit();
+  });
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].title, "gelu computes in bfloat16; ours.json says fp32");
+  EXPECT_TRUE(found[0].deep_only);
+}
+
+}  // namespace
+}  // namespace castscope::rules

@@ -1,0 +1,152 @@
+"""`castscope policy`: what policy files decide, and what is said of wrong ones."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def policy(castscope):
+    def ask(*arguments):
+        return castscope("policy", *arguments, text=True)
+
+    return ask
+
+
+def test_the_shipped_ones_are_listed_and_understood(policy):
+    names = json.loads(policy("list", "-f", "json").stdout)
+    assert {"apex-o1", "fp32-everything", "ipex-xpu", "torch-cpu", "torch-cuda", "torch-mps", "torch-xpu"} == set(names)
+    told = policy("check", *names)
+    assert told.returncode == 0
+    assert all(f"{name}: understood" in told.stdout for name in names)
+
+
+def test_a_decision_and_its_reasons(policy, castscope):
+    (castscope.folder / "mine.json").write_text("""{
+        // ours
+        "extends": "torch-cuda",
+        "modules": {"head\\\\..*": "fp32"}
+    }""")
+    told = policy("explain", "mine.json", "linear", "--module", "head.fc")
+    assert told.returncode == 0
+    assert told.stdout.startswith("linear in head.fc by mine.json\n  fp32 ")
+    words = " ".join(told.stdout.split())
+    assert 'because modules "head\\..*" → fp32 (mine.json:4:21)' in words
+    assert 'which stands above operators lower_precision_fp "linear" (torch-cuda.json:' in words
+    [decision] = json.loads(policy("explain", "-f", "json", "mine.json", "linear").stdout)
+    assert (decision["cast_policy"], decision["dtype"]) == ("lower_precision_fp", "ambient")
+
+
+def test_overloads_that_are_decided_otherwise_are_told_apart(policy):
+    decided = json.loads(policy("explain", "-f", "json", "torch-cuda", "norm").stdout)
+    kinds = {one["operator"]: one["cast_policy"] for one in decided}
+    assert kinds["norm.Scalar"] == "fp32_append_dtype"
+    assert kinds["norm.ScalarOpt_dtype"] == "passthrough"
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ('{"device": "cpu",\n "operators": {"fp32": ["sofmax"]}}', 'bad.json:2:25: "sofmax" is no operator of PyTorch 2.13.0; did you mean "softmax"?'),
+    ('{"extends": "bad.json"}', "bad.json:1:2: policies extend each other in a circle: bad.json → bad.json"),
+    ('{"extends": "torch-cua"}', 'did you mean "torch-cuda"?'),
+    ("{", "bad.json:1:2: this is no JSON"),
+])
+def test_a_wrong_policy_is_told_with_its_place(policy, castscope, text, said):
+    (castscope.folder / "bad.json").write_text(text)
+    told = policy("check", "torch-cpu", "bad.json")
+    assert told.returncode == 2
+    assert said in told.stderr
+    assert "torch-cpu: understood" in told.stdout
+
+
+def test_a_policy_that_is_not_there(policy):
+    told = policy("explain", "none.json", "linear")
+    assert (told.returncode, told.stdout) == (2, "")
+    assert "none.json: No such file or directory" in told.stderr
+
+
+def test_an_operator_that_is_not_there(policy):
+    told = policy("explain", "torch-cpu", "linera")
+    assert told.returncode == 2
+    assert 'did you mean "linear"?' in told.stderr
+
+
+def test_what_a_run_followed_is_what_pytorch_does(policy, castscope, python):
+    (castscope.folder / "job.py").write_text("""
+import torch
+layer, norm = torch.nn.Linear(8, 8), torch.nn.LayerNorm(8)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    out = norm(layer(torch.randn(4, 8)))
+    loss = torch.nn.functional.mse_loss(out, torch.zeros(4, 8)) + torch.cat([out, torch.ones(1, 8)]).sum()
+loss.backward()
+""")
+    assert castscope.run(python, "job.py").returncode == 0
+    told = policy("from-run", "run.castscope", "-o", "seen.json")
+    assert (told.returncode, told.stderr) == (0, "")
+    assert policy("check", "seen.json").returncode == 0
+    assert "they decide alike" in policy("diff", "torch-cpu", "seen.json").stdout
+    [linear] = json.loads(policy("explain", "-f", "json", "seen.json", "linear").stdout)
+    assert linear["because"][0]["at"].startswith("seen.json:")
+    again = policy("from-run", "run.castscope", "-o", "seen.json")
+    assert again.returncode == 2 and "seen.json" in again.stderr
+    assert policy("from-run", "run.castscope", "--device", "cuda").returncode == 3
+
+
+def test_two_policies_are_compared(policy):
+    same = policy("diff", "--exit-code", "torch-cpu", "torch-cpu")
+    assert (same.returncode, "they decide alike" in same.stdout) == (0, True)
+    told = policy("diff", "--exit-code", "torch-cpu", "torch-cuda")
+    assert told.returncode == 1
+    assert "device: cpu → cuda" in told.stdout
+    changes = {one["operator"]: (one["before"], one["after"])
+               for one in json.loads(policy("diff", "-f", "json", "torch-cpu", "torch-cuda").stdout)["operators"]}
+    assert changes["softmax"] == ("passthrough", "fp32_set_opt_dtype")
+    assert changes["cat"] == ("promote", "passthrough")
+    assert "linear" not in changes
+
+
+JOB = """
+import torch
+layer, norm = torch.nn.Linear(8, 8), torch.nn.LayerNorm(8)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    norm(layer(torch.randn(4, 8)))
+"""
+
+
+def deviations(told):
+    return {finding["title"] for finding in told["findings"] if finding["rule"] == "policy-deviation"}
+
+
+def test_a_run_is_held_against_a_policy(policy, castscope, python):
+    (castscope.folder / "job.py").write_text(JOB)
+    (castscope.folder / "ours.json").write_text(
+        '{"extends": "torch-cpu", "operators": {"passthrough": ["linear"]}, "modules": {"torch.nn.LayerNorm": "fp32"}}')
+    assert castscope("run", "-o", "run", "--policy", "ours.json", "--", python, "job.py").returncode == 0
+    found = deviations(castscope.report())
+    assert found == {"linear casts to bfloat16 its bias, input, weight; ours.json says passthrough",
+                     "layer_norm computes in bfloat16; ours.json says fp32"}
+    # The file remembers what it is held against.
+    (castscope.folder / "ours.json").unlink()
+    assert castscope("check", "run.castscope").returncode == 1
+    assert deviations(json.loads(castscope("report", "run.castscope").stdout)) == found
+    # And can be held against another.
+    assert castscope("check", "--policy", "torch-cpu", "run.castscope").returncode == 0
+    assert castscope("check", "--policy", "fp32-everything", "run.castscope").returncode == 1
+
+
+def test_a_run_by_pytorchs_own_policy_deviates_nowhere(castscope, python):
+    (castscope.folder / "job.py").write_text(JOB)
+    assert castscope("run", "-o", "run", "--policy", "torch-cpu", "--", python, "job.py").returncode == 0
+    assert deviations(castscope.report()) == set()
+
+
+def test_a_policy_that_is_not_understood_starts_no_job(castscope, python):
+    (castscope.folder / "bad.json").write_text('{"device": "cpu", "operators": {"fp32": ["sofmax"]}}')
+    told = castscope("run", "--policy", "bad.json", "--", python, "-c", "open('ran', 'w')", text=True)
+    assert told.returncode == 125
+    assert 'bad.json:1:42: "sofmax" is no operator' in told.stderr and "the job is not started" in told.stderr
+    assert not (castscope.folder / "ran").exists()
+
+
+def test_a_report_cannot_be_held_against_a_policy(castscope):
+    told = castscope("check", "--policy", "torch-cpu", "run.json", text=True)
+    assert told.returncode == 2 and "needs the run file" in told.stderr
