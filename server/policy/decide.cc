@@ -1,6 +1,7 @@
 #include "server/policy/decide.h"
 
 #include <algorithm>
+#include <map>
 #include <regex>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +18,14 @@ const std::pair<const OperatorName, Rule>* rule_for(const std::map<OperatorName,
   auto found = rules.find(op);
   if (found == rules.end()) found = rules.find({op.name, ""});
   return found == rules.end() ? nullptr : &*found;
+}
+
+// Compiling one takes longer than a decision, and a policy is asked for every operator in every module.
+const std::regex& compiled(const std::string& pattern) {
+  thread_local std::map<std::string, std::regex> known;
+  const auto found = known.find(pattern);
+  if (found != known.end()) return found->second;
+  return known.emplace(pattern, std::regex(pattern, std::regex::ECMAScript)).first->second;
 }
 
 bool matches(const std::regex& pattern, const ModuleUse& module) {
@@ -98,7 +107,7 @@ bool known_to_autocast(const OperatorName& op) {
 const ModuleRule* rule_of(const Policy& policy, const std::vector<ModuleUse>& modules) {
   for (auto module = modules.rbegin(); module != modules.rend(); ++module) {
     for (auto rule = policy.modules.rbegin(); rule != policy.modules.rend(); ++rule) {
-      if (matches(std::regex(rule->pattern, std::regex::ECMAScript), *module)) return &*rule;
+      if (matches(compiled(rule->pattern), *module)) return &*rule;
     }
   }
   return nullptr;
