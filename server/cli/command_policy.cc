@@ -16,6 +16,7 @@
 #include "server/report/model.h"
 #include "server/report/policy_from_run.h"
 #include "server/report/policy_text.h"
+#include "server/report/words.h"
 #include "server/store/run_store.h"
 
 namespace castscope::cli {
@@ -125,7 +126,8 @@ int list_shipped(const PolicyOptions& options) {
     const auto policy = policy::load(std::string(name));
     names.emplace_back(name);
     absl::StrAppend(&text, names.back(), std::string(names.back().size() < 18 ? 18 - names.back().size() : 1, ' '),
-                    policy.ok() ? policy->description : std::string(policy.status().message()), "\n");
+                    policy.ok() ? report::on_one_line(policy->description) : std::string(policy.status().message()),
+                    "\n");
   }
   return put(options.format == "json" ? nlohmann::json(names).dump(1) + "\n" : text) ? 0 : kUsage;
 }
@@ -188,7 +190,8 @@ void add_policy(CommandLine& line) {
   following->footer(
       "Examples:\n  castscope policy from-run train.castscope -o seen.json\n"
       "  castscope policy diff torch-cuda seen.json\n\n"
-      "It extends PyTorch's own policy of the device, and states every operator that was called under autocast.\n"
+      "It extends PyTorch's own policy of the device, and states every operator whose arguments went through\n"
+      "autocast's casting.\n"
       "Exit status: 0; 2 for a wrong command line or an output that cannot be written; 3 where the run cannot be read\n"
       "or there is nothing to be seen in it.");
   following->callback([&line, options] { line.run = [options] { return from_run(*options); }; });

@@ -62,7 +62,7 @@ int when_written(int status) {
 // A wrong word in a command that answers a question: 1 would be an answer, 125 would be none that CI expects.
 int usage_status(int argc, char** argv) {
   const std::string first = argc > 1 ? argv[1] : "";
-  for (const char* const question : {"check", "convert", "diff", "explain", "report", "rules", "view"}) {
+  for (const char* const question : {"check", "convert", "diff", "explain", "policy", "report", "rules", "view"}) {
     if (first == question) return kUsage;
   }
   return kOwnFailure;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
-#include <regex>
+#include <memory>
+
+#include <re2/re2.h>
 
 #include "absl/strings/str_cat.h"
 #include "server/policy/load.h"
@@ -21,15 +23,15 @@ const std::pair<const OperatorName, Rule>* rule_for(const std::map<OperatorName,
 }
 
 // Compiling one takes longer than a decision, and a policy is asked for every operator in every module.
-const std::regex& compiled(const std::string& pattern) {
-  thread_local std::map<std::string, std::regex> known;
-  const auto found = known.find(pattern);
-  if (found != known.end()) return found->second;
-  return known.emplace(pattern, std::regex(pattern, std::regex::ECMAScript)).first->second;
+const re2::RE2& compiled(const std::string& pattern) {
+  thread_local std::map<std::string, std::unique_ptr<re2::RE2>> known;
+  std::unique_ptr<re2::RE2>& of = known[pattern];
+  if (of == nullptr) of = std::make_unique<re2::RE2>(pattern, re2::RE2::Quiet);
+  return *of;
 }
 
-bool matches(const std::regex& pattern, const ModuleUse& module) {
-  const auto is_it = [&](const std::string& name) { return std::regex_match(name, pattern); };
+bool matches(const re2::RE2& pattern, const ModuleUse& module) {
+  const auto is_it = [&](const std::string& name) { return re2::RE2::FullMatch(name, pattern); };
   return is_it(module.path) || std::any_of(module.classes.begin(), module.classes.end(), is_it);
 }
 

@@ -60,6 +60,12 @@ TEST(DecideTest, AModulesDtypeIsThatOfTheLowerPrecision) {
   EXPECT_EQ(decision.dtype, Dtype::kFloat16);
 }
 
+TEST(DecideTest, NoPatternTakesLong) {
+  const Policy p = policy(R"({"device": "cpu", "operators": {"fp32": ["linear"]},
+                              "modules": {"([a-z0-9.]*)*X": "passthrough", "(a|b|ab)+": "passthrough"}})");
+  EXPECT_EQ(of(p, "linear.default", std::string(100'000, 'a') + "c"), CastPolicy::kFp32);
+}
+
 TEST(DecideTest, TheLastRuleOfAModuleIsMeant) {
   const Policy p = policy(R"({"device": "cpu", "operators": {"fp32": ["linear"]},
                               "modules": {"z": "passthrough", "[a-z]": "fp32", "y": "passthrough"}})");

@@ -1,8 +1,9 @@
 #include "server/policy/policy_file.h"
 
 #include <algorithm>
-#include <regex>
 #include <type_traits>
+
+#include <re2/re2.h>
 
 #include "absl/strings/str_cat.h"
 #include "server/config/amounts.h"
@@ -149,9 +150,15 @@ class Parser {
     return absl::OkStatus();
   }
 
+  // NAMESPACE::NAME.OVERLOAD, of which the name alone must be there.
+  static bool is_name(const std::string& written) {
+    static const re2::RE2* const form = new re2::RE2("(?:[A-Za-z_]\\w*::)?[A-Za-z_]\\w*(?:\\.\\w+)?");
+    return re2::RE2::FullMatch(written, *form);
+  }
+
   Status known(const std::string& at, const std::string& written, OperatorName& op) const {
     op = operator_name(written);
-    const std::string trouble = op.name.ends_with("::") ? "is no operator's name" : operators_.trouble(op);
+    const std::string trouble = is_name(written) ? operators_.trouble(op) : "is no operator's name";
     return trouble.empty() ? absl::OkStatus() : wrong(at, StrCat(in_quotes(written), " ", trouble));
   }
 
@@ -183,7 +190,9 @@ class Parser {
         if (!trouble.empty()) return wrong(place, StrCat(in_quotes(written), " ", trouble));
         rule.arguments.push_back(list[i].get<std::string>());
       }
-      policy_.never_cast.emplace(op, std::move(rule));
+      const auto [before, is_new] = policy_.never_cast.emplace(op, std::move(rule));
+      if (!is_new)
+        return wrong(entry, StrCat(in_quotes(written), " stands here twice, first at ", before->second.place));
     }
     return absl::OkStatus();
   }
@@ -217,11 +226,9 @@ class Parser {
   Status regular_expression(const std::string& at, const std::string& pattern) const {
     if (pattern.empty())
       return wrong(at, "this is a regular expression that a module's path or class matches, as in \"head\\\\..*\"");
-    try {
-      (void)std::regex(pattern, std::regex::ECMAScript);
-    } catch (const std::regex_error& error) {
-      return wrong(at, StrCat(in_quotes(pattern), " is no regular expression: ", error.what()));
-    }
+    const re2::RE2 expression(pattern, re2::RE2::Quiet);
+    if (!expression.ok())
+      return wrong(at, StrCat(in_quotes(pattern), " is no regular expression: ", expression.error()));
     return absl::OkStatus();
   }
 

@@ -120,7 +120,7 @@ absl::StatusOr<std::string> policy_followed(const store::RunData& run, const std
   nlohmann::ordered_json operators = nlohmann::ordered_json::object();
   for (const auto& [kind, names] : lists) operators[std::string(policy::name(kind))] = names;
   std::string text = StrCat("// What autocast was seen to do on ", *on, " in ", on_one_line(name), ": ",
-                            seen.at(*on).size(), " operators. What was not called is as in PyTorch.\n");
+                            seen.at(*on).size(), " operators. What is not stated is taken to be as in PyTorch.\n");
   for (const std::string& op : both)
     text += StrCat("// ", on_one_line(op), " was cast both ways, which no cast policy does: its kernel is its own.\n");
   const nlohmann::ordered_json policy = {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/report/lines.h"
+#include "server/report/words.h"
 
 namespace castscope::report {
 namespace {
@@ -61,7 +62,7 @@ std::string reason_line(std::string_view word, const policy::Reason& reason, int
 
 std::string policy_text(const policy::Policy& policy, int width) {
   std::string all = StrCat(policy.name, ": understood\n");
-  if (!policy.description.empty()) all += wrapped("  ", "  ", policy.description, width);
+  if (!policy.description.empty()) all += wrapped("  ", "  ", on_one_line(policy.description), width);
   all += titled("device", policy.device, width);
   if (policy.dtype) all += titled("dtype", said(name(*policy.dtype)), width);
   all += titled("read from", joined(policy.files), width);
@@ -121,7 +122,7 @@ Json decision_json(const policy::Policy& policy, const Question& question, const
           {"class", question.class_name.empty() ? Json() : Json(question.class_name)},
           {"cast_policy", name(decision.policy)},
           {"dtype", name(decision.dtype)},
-          {"message", decision.message.empty() ? Json() : Json(decision.message)},
+          {"message", decision.policy == CastPolicy::kBanned ? Json(decision.message) : Json()},
           {"never_cast", decision.never_cast},
           {"because", reasons(decision.because)},
           {"exceptions", reasons(decision.exceptions)}};

@@ -64,6 +64,11 @@ def test_a_policy_that_is_not_there(policy):
     assert "none.json: No such file or directory" in told.stderr
 
 
+def test_a_wrong_command_line(policy):
+    assert policy("from-run").returncode == 2
+    assert policy("check", "-f", "xml", "torch-cpu").returncode == 2
+
+
 def test_an_operator_that_is_not_there(policy):
     told = policy("explain", "torch-cpu", "linera")
     assert told.returncode == 2
