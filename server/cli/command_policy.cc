@@ -34,11 +34,6 @@ int fail(const absl::Status& status) {
   return kUsage;
 }
 
-bool put_as(const std::string& format, const std::function<std::string(int)>& text,
-            const std::function<nlohmann::ordered_json()>& json) {
-  return format == "json" ? put(json().dump(1) + "\n") : put(text(terminal_width(STDOUT_FILENO)));
-}
-
 // All of them are looked at, whatever is wrong with the first.
 int check(const PolicyOptions& options) {
   int status = 0;
@@ -62,9 +57,10 @@ int diff(const PolicyOptions& options) {
   if (!before.ok()) return fail(before.status());
   if (!after.ok()) return fail(after.status());
   const policy::PolicyDifference difference = policy::difference_of(*before, *after);
-  const bool written = put_as(
-      options.format, [&](int width) { return report::policy_difference_text(*before, *after, difference, width); },
-      [&] { return report::policy_difference_json(*before, *after, difference); });
+  const bool written =
+      options.format == "json"
+          ? put(report::policy_difference_json(*before, *after, difference).dump(1) + "\n")
+          : put(report::policy_difference_text(*before, *after, difference, terminal_width(STDOUT_FILENO)));
   if (!written) return kUsage;
   return options.exit_code && difference.any() ? kFound : 0;
 }

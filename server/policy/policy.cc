@@ -15,6 +15,12 @@ OperatorName operator_name(std::string_view written) {
   return name;
 }
 
+OperatorName operator_called(std::string_view schema_name) {
+  OperatorName name = operator_name(schema_name);
+  if (name.overload.empty()) name.overload = "default";
+  return name;
+}
+
 std::string shown(const OperatorName& op) {
   std::string text = op.name.starts_with("aten::") ? op.name.substr(6) : op.name;
   return op.overload.empty() ? text : text.append(".").append(op.overload);

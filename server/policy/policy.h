@@ -26,6 +26,8 @@ struct OperatorName {
 };
 // "sum" and "aten::sum" are the same.
 OperatorName operator_name(std::string_view written);
+// Of one that was called, as PyTorch's schemas name it: "aten::linear" is its overload "default".
+OperatorName operator_called(std::string_view schema_name);
 // Without "aten::".
 std::string shown(const OperatorName&);
 

@@ -1,7 +1,6 @@
 #include "server/policy/policy_file.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include <re2/re2.h>
 

@@ -21,15 +21,9 @@ using policy::CastPolicy;
 
 // What was seen of one operator, on one device.
 struct Seen {
-  std::uint64_t down = 0, up = 0, passes = 0;
+  std::uint64_t down = 0, up = 0;
 };
 using SeenOperators = std::map<policy::OperatorName, Seen>;
-
-policy::OperatorName overload_of(const std::string& op) {
-  policy::OperatorName name = policy::operator_name(op);
-  if (name.overload.empty()) name.overload = "default";
-  return name;
-}
 
 bool is_policys_device(const std::string& device) {
   return device != "any" &&
@@ -43,15 +37,11 @@ std::map<std::string, SeenOperators> seen_by_device(const store::RunData& run) {
     if (site.cause != lanes::Cause::kAutocast || site.op.empty()) continue;
     const std::string device(store::device_name(site.device));
     if (!is_policys_device(device)) continue;
-    Seen& of = seen[device][overload_of(site.op)];
+    Seen& of = seen[device][policy::operator_called(site.op)];  // one that passed through was seen, too
+    if (site.pass_through() || !site.has_dtypes()) continue;
     const std::uint64_t casts = use.counts.casts + use.counts.hits;
-    if (site.pass_through() || !site.has_dtypes()) {
-      of.passes += use.counts.passes;
-    } else if (rules::is_low(site.to)) {
-      of.down += casts;
-    } else if (site.to == rules::kFloat) {
-      of.up += casts;
-    }
+    if (rules::is_low(site.to)) of.down += casts;
+    if (site.to == rules::kFloat) of.up += casts;
   }
   return seen;
 }

@@ -58,15 +58,13 @@ class Audit {
   const Decision& decided(const std::string& op, std::uint32_t module) {
     const auto [found, fresh] = decisions_.try_emplace({op, module});
     if (!fresh) return found->second;
-    policy::OperatorName name = policy::operator_name(op);
-    if (name.overload.empty()) name.overload = "default";
     std::vector<policy::ModuleUse> modules;
     if (module != 0) {
       const store::Module& in = data_.modules[module - 1];
       modules = policy::modules_of(in.path, in.type);
       modules.back().classes.push_back("torch.nn." + in.type);  // a recording knows classes without their package
     }
-    return found->second = policy::decide(policy_, name, modules);
+    return found->second = policy::decide(policy_, policy::operator_called(op), modules);
   }
 
   // The dtype that an argument of this operator is cast to; kNoDtype = it stays.
