@@ -15,9 +15,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 MAY_INCLUDE = {
     "agent/lanes": [],
     "agent/preload": ["agent/lanes/descriptor.h"],
-    "agent/observe": ["agent/lanes", "agent/preload/interface.h", "agent/operators/deep.h"],
+    "agent/observe": ["agent/lanes", "agent/preload/interface.h", "agent/operators/deep.h", "agent/enforce/enforcing.h",
+                      "agent/enforce/casting.h"],
     "agent/operators": ["agent/lanes", "agent/observe"],
-    "agent/enforce": ["agent/lanes", "agent/preload/interface.h"],
+    "agent/enforce": ["agent/lanes", "agent/observe", "agent/preload/interface.h"],
     "agent/gpu": ["agent/lanes", "agent/preload/interface.h"],
     "proto": ["agent/lanes/format.h"],
     "agent/relay": ["agent/lanes", "proto"],

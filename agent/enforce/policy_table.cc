@@ -1,5 +1,6 @@
 #include "agent/enforce/policy_table.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
@@ -54,6 +55,8 @@ class Reader {
     if (what == "function" && n == 3) return table_.functions.emplace_back(words[1], words[2]), true;
     if (what == "module" && n >= 3) return module(words);
     if (what == "known" && n == 3) return table_.known.emplace_back(words[1], words[2]), true;
+    if (what == "pytorch" && n == 5)
+      return one_of(kCastPolicies, words[2], table_.pytorchs[words[1]][{words[3], words[4]}]);
     if (what == "table" && n == 2) return table(words[1]);
     if (table_.tables.empty()) return false;
     OperatorTable& of = table_.tables.back();
@@ -150,7 +153,8 @@ std::optional<PolicyTable> read_policy_table(std::string_view text, std::string*
     *error = "the policy's table cannot be read: " + std::move(why);
     return std::nullopt;
   };
-  if (next_line(text) != kPolicyFormat) return wrong("it is of another version");
+  const std::string_view format = next_line(text);
+  if (format != kPolicyFormat && format != kOlderPolicyFormat) return wrong("it is of another version");
   const std::vector<std::string> hash = words_of(next_line(text));
   if (hash.size() != 2 || hash[0] != "hash" || hash[1] != hash_of(text)) return wrong("it is damaged");
   Reader reader;

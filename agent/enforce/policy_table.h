@@ -1,7 +1,7 @@
 // A policy as the agent reads it: plain lines, made by castscope from a policy file that it has understood
 // (server/policy/compiled.cc). Nothing here knows JSON, paths or what extends what.
 //
-//   castscope-policy 1                                the format
+//   castscope-policy 2                                the format
 //   hash <16 hex digits>                              of all lines after this one
 //   name <text>                                       for sentences
 //   device cpu|cuda|xpu|mps|any
@@ -10,6 +10,7 @@
 //   function <module:name> half|float|promote
 //   module <regular expression> fp32|passthrough|bfloat16|float16|table <n>
 //   known <operator> <overload>                       what a module's fp32 holds for, besides table 0's
+//   pytorch cpu|cuda|xpu|mps <cast policy> <operator> <overload>     what PyTorch's kernel for it does there
 //   table <n>                                         what follows belongs to it; 0 is the policy's own
 //   dtype ambient|bfloat16|float16
 //   op <cast policy> <operator> <overload> [<message>]    overload "" = every one that is not named
@@ -29,7 +30,8 @@
 
 namespace castscope::enforce {
 
-inline constexpr std::string_view kPolicyFormat = "castscope-policy 1";
+inline constexpr std::string_view kPolicyFormat = "castscope-policy 2";
+inline constexpr std::string_view kOlderPolicyFormat = "castscope-policy 1";  // without `pytorch`: in older run files
 
 enum class CastPolicy : std::uint8_t {
   kLowerPrecision,
@@ -74,7 +76,8 @@ struct PolicyTable {
   std::vector<OperatorTable> tables;  // the first is the policy's own
   std::vector<ModuleRule> modules;
   std::vector<Overloaded> known;
-  std::vector<std::pair<std::string, std::string>> functions;  // name, cast
+  std::map<std::string, std::map<Overloaded, CastPolicy>> pytorchs;  // by device
+  std::vector<std::pair<std::string, std::string>> functions;        // name, cast
   std::optional<bool> cache_enabled, cache_frozen, cache_views, cache_nonleaf;
   std::optional<std::uint64_t> cache_max_bytes;
   std::optional<Keep> cache_keep;

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <utility>
 
+#include "agent/enforce/enforcing.h"
 #include "agent/observe/autocast_state.h"
 #include "agent/observe/errors.h"
 #include "agent/observe/hooks.h"
@@ -87,6 +88,7 @@ void child_begins() {
   g_named_threads = 0;
   g_make_recording = new std::mutex;
   operators::child_begins();
+  enforce::child_begins();
 }
 
 std::string read_line(const std::string& path, char join) {
@@ -133,6 +135,10 @@ void describe_process(Recording& r) {
   if (getcwd(cwd, sizeof cwd) != nullptr) d.attribute("cwd", cwd);
   d.attribute("torch", torch_version());
   d.attribute("python", python_version());
+  if (enforce::is_on()) {
+    d.attribute("enforced_policy", enforce::policy_name());
+    d.attribute("enforced_policy_hash", enforce::policy_hash());
+  }
   for (const char* name : {"RANK", "LOCAL_RANK", "WORLD_SIZE"})
     if (const char* value = std::getenv(name)) {
       std::string key(name);
@@ -146,8 +152,11 @@ void describe_process(Recording& r) {
 bool let_go() {
   if (g_process.stopped.exchange(true)) return false;
   stop_watching_operators();
-  for (int i = 0; i < CASTSCOPE_HOOK_COUNT; ++i)
+  for (int i = 0; i < CASTSCOPE_HOOK_COUNT; ++i) {
+    // Whatever becomes of the record: half a job under another policy would be worse than either.
+    if (enforce::is_on() && (i == CASTSCOPE_HOOK_CACHED_CAST || i == CASTSCOPE_HOOK_CLEAR_CACHE)) continue;
     if (g_originals[i] != nullptr) g_process.preload->slots[i] = g_originals[i];
+  }
   return true;
 }
 
@@ -190,7 +199,7 @@ Recording* make_recording() {
   auto* r = new Recording(g_process.python, *segment);
   segment->set_other_site(define_other_site(r->definitions));
   describe_process(*r);
-  if (g_process.forked) inherit_cache(segment->header());
+  if (g_process.forked && !enforce::is_on()) inherit_cache(segment->header());
   g_process.recording.store(r, std::memory_order_release);
   return r;
 }
@@ -320,6 +329,7 @@ int start(const castscope_preload* preload) {
   if (!add_record_callbacks(user_scope_begins, user_scope_ended))
     return refuse(preload, "no thread-specific key is left");
   operators::start();
+  enforce::start(preload);
   std::string unused;  // tried again, and said, at the first event
   stat("/", &g_root);
   g_prepared_file = lanes::SegmentFile::create(preload->run_directory, lanes::kMaxSegmentBytes, &unused).release();

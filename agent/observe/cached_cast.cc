@@ -1,6 +1,8 @@
 // The hot path: at::autocast::cached_cast, called by every autocast kernel for every tensor argument.
 #include <exception>
 
+#include "agent/enforce/casting.h"
+#include "agent/enforce/enforcing.h"
 #include "agent/observe/call_frame.h"
 #include "agent/observe/hooks.h"
 #include "agent/observe/stale_copies.h"
@@ -8,8 +10,6 @@
 
 namespace castscope::observe {
 namespace {
-
-using CachedCast = at::Tensor (*)(ScalarType, const at::Tensor&, c10::DeviceType);
 
 // Marks the thread as inside cached_cast, so that _to_copy tells it that a conversion was made.
 class InsideCachedCast {
@@ -88,11 +88,22 @@ bool passes(const TensorImpl* source, ScalarType to) {
   return find_site(t, key, facts, caller, source);
 }
 
-template <int PythonMinor>
-at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType device) {
-  ThreadState* state = thread_state();
-  if (state == nullptr) [[unlikely]]  // castscope has stepped aside
+// PyTorch's own cached_cast, or ours where a policy is enforced.
+template <bool kEnforced>
+at::Tensor cast(ScalarType to, const at::Tensor& arg, c10::DeviceType device, const enforce::Source& source,
+                enforce::Outcome& outcome) {
+  if constexpr (kEnforced)
+    return enforce::cached_cast(to, arg, device, source, outcome);
+  else
     return original<CachedCast>(CASTSCOPE_HOOK_CACHED_CAST)(to, arg, device);
+}
+
+template <int PythonMinor, bool kEnforced>
+at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType device) {
+  ThreadState* state = kEnforced && g_process.stopped.load(std::memory_order_relaxed) ? nullptr : thread_state();
+  if (state == nullptr) [[unlikely]]  // castscope has stepped aside: nothing is recorded any more
+    return kEnforced ? enforce::cached_cast(to, arg, device)
+                     : original<CachedCast>(CASTSCOPE_HOOK_CACHED_CAST)(to, arg, device);
   ThreadState& t = *state;
   Recording& r = *g_process.recording.load(std::memory_order_relaxed);
   const void* caller = __builtin_return_address(0);
@@ -120,8 +131,11 @@ at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType dev
   const auto& autograd = *static_cast<const c10::AutogradState*>(t.autograd);
   const Standing standing = standing_of(source);
   const auto region_dtype = static_cast<ScalarType>(t.region_dtype);  // of `dev`, since region_in_force
-  const lanes::WhyNotCached why =
+  lanes::WhyNotCached why =
       why_not_cached(to, from, region_dtype, standing, arg, device, t.cache_enabled, autograd.get_inference_mode());
+  const enforce::Source weight{standing, is_parameter(source, standing), autograd.get_grad_mode(),
+                               autograd.get_inference_mode(), t.cache_enabled};
+  if constexpr (kEnforced) why = enforce::why_not_kept(why, arg, to, weight);
   const CallFacts facts{.from = static_cast<std::uint8_t>(from),
                         .to = static_cast<std::uint8_t>(to),
                         .device = dev,
@@ -131,18 +145,19 @@ at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType dev
                         .requires_grad = standing.requires_grad,
                         .leaf = standing.leaf,
                         .view = standing.view,
-                        .parameter = is_parameter(source, standing),
-                        .grad_mode = autograd.get_grad_mode()};
+                        .parameter = weight.parameter,
+                        .grad_mode = weight.grad_mode};
   const CallKey key{python.hash, call_site, facts.pack(), python.module, region};
   const Counted counted = find_site(t, key, facts, caller, source);
 
   const std::uint64_t begin = t.lane.now();
   InsideCachedCast inside(t);
-  at::Tensor result = original<CachedCast>(CASTSCOPE_HOOK_CACHED_CAST)(to, arg, device);
-  if (inside.converted()) {
+  enforce::Outcome outcome;
+  at::Tensor result = cast<kEnforced>(to, arg, device, weight, outcome);
+  if (inside.converted() || outcome.converted) {
     const std::uint64_t ticks = t.lane.now() - begin;
     const std::uint64_t bytes = bytes_of(result);
-    const bool kept = why == lanes::WhyNotCached::kNone;
+    const bool kept = why == lanes::WhyNotCached::kNone && (!kEnforced || outcome.kept);
     lanes::LaneWriter::add(counted.counter->casts, 1);
     lanes::LaneWriter::add(counted.counter->bytes, bytes);
     lanes::LaneWriter::add(counted.counter->ticks, ticks);
@@ -179,19 +194,28 @@ at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType dev
 
 }  // namespace
 
-void* cached_cast_hook(int python_minor) {
+namespace {
+
+template <bool kEnforced>
+void* hook_for(int python_minor) {
   switch (python_minor) {
     case 11:
-      return reinterpret_cast<void*>(&cached_cast<11>);
+      return reinterpret_cast<void*>(&cached_cast<11, kEnforced>);
     case 12:
-      return reinterpret_cast<void*>(&cached_cast<12>);
+      return reinterpret_cast<void*>(&cached_cast<12, kEnforced>);
     case 13:
-      return reinterpret_cast<void*>(&cached_cast<13>);
+      return reinterpret_cast<void*>(&cached_cast<13, kEnforced>);
     case 14:
-      return reinterpret_cast<void*>(&cached_cast<14>);
+      return reinterpret_cast<void*>(&cached_cast<14, kEnforced>);
     default:
-      return reinterpret_cast<void*>(&cached_cast<0>);
+      return reinterpret_cast<void*>(&cached_cast<0, kEnforced>);
   }
+}
+
+}  // namespace
+
+void* cached_cast_hook(int python_minor) {
+  return enforce::is_on() ? hook_for<true>(python_minor) : hook_for<false>(python_minor);
 }
 
 }  // namespace castscope::observe

@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "agent/enforce/enforcing.h"
 #include "agent/observe/asked_regions.h"
 #include "agent/observe/autocast_state.h"
 #include "agent/observe/facts.h"
@@ -232,6 +233,7 @@ void region_entered(ThreadState& t) {
     if (entered.step_begins) {
       r.segment.header().steps.store(r.steps.current(), std::memory_order_relaxed);
       mark(t, lanes::EventKind::kStep, 0, static_cast<std::uint8_t>(entered.reason));
+      if (enforce::is_on()) enforce::step_begins();
     }
     operators::region_begins(t, entered.step_begins);
   }
@@ -341,10 +343,12 @@ void cache_cleared(ThreadState& t) {
   Recording& r = *g_process.recording.load();
   copies_cleared(r);
   lanes::SegmentHeader& h = r.segment.header();
-  const std::uint64_t entries = h.cache_entries.exchange(0, std::memory_order_relaxed);
-  const std::uint64_t bytes = h.cache_bytes.exchange(0, std::memory_order_relaxed);
+  const enforce::Held left = enforce::is_on() ? enforce::cache_cleared() : enforce::Held{};
+  const std::uint64_t entries = h.cache_entries.exchange(left.entries, std::memory_order_relaxed);
+  const std::uint64_t bytes = h.cache_bytes.exchange(left.bytes, std::memory_order_relaxed);
   h.cache_clears.fetch_add(1, std::memory_order_relaxed);
-  mark(t, lanes::EventKind::kCacheClear, 0, 0, bytes, lanes::LaneWriter::saturate(entries));
+  mark(t, lanes::EventKind::kCacheClear, 0, 0, bytes - std::min(bytes, left.bytes),
+       lanes::LaneWriter::saturate(entries - std::min(entries, left.entries)));
 }
 
 }  // namespace castscope::observe

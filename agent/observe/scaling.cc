@@ -6,6 +6,7 @@
 #include <exception>
 #include <optional>
 
+#include "agent/enforce/enforcing.h"
 #include "agent/observe/call_frame.h"
 #include "agent/observe/facts.h"
 #include "agent/observe/hooks.h"
@@ -94,6 +95,7 @@ void user_scope_begins(const char* name) {
 void user_scope_ended(const char* name) {
   if (!is_optimizer_step(name)) return;
   if (t_optimizer_steps > 0) --t_optimizer_steps;
+  enforce::optimizer_stepped();
   Recording* r = g_process.recording.load(std::memory_order_acquire);
   if (r == nullptr || in_optimizer_step()) return;
   r->steps.optimizer_ran();

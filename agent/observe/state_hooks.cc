@@ -1,6 +1,7 @@
 // Autocast's state functions: each runs PyTorch's own and then notes what it meant.
 #include <exception>
 
+#include "agent/enforce/enforcing.h"
 #include "agent/observe/call_frame.h"
 #include "agent/observe/hooks.h"
 
@@ -44,7 +45,10 @@ int decrement_nesting() {
 void clear_cache() {
   original<void (*)()>(CASTSCOPE_HOOK_CLEAR_CACHE)();
   // A thread that did nothing else yet clears everybody's entries all the same.
-  if (ThreadState* t = thread_state()) note([&] { cache_cleared(*t); });
+  if (ThreadState* t = g_process.stopped ? nullptr : thread_state())
+    note([&] { cache_cleared(*t); });
+  else if (enforce::is_on())
+    enforce::cache_cleared();
 }
 
 }  // namespace

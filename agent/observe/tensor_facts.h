@@ -33,6 +33,7 @@ namespace castscope::observe {
 
 using c10::ScalarType;
 using c10::TensorImpl;
+using CachedCast = at::Tensor (*)(ScalarType, const at::Tensor&, c10::DeviceType);  // at::autocast::cached_cast
 
 inline bool is_floating(ScalarType t) { return c10::isFloatingType(t); }
 // What cached_cast may convert: floating point, not float64 (is_eligible in autocast_mode.cpp).

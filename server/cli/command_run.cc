@@ -23,6 +23,7 @@
 #include "server/cli/settings_file.h"
 #include "server/cli/summary.h"
 #include "server/cli/watches.h"
+#include "server/policy/compiled.h"
 
 namespace castscope::cli {
 namespace {
@@ -30,7 +31,8 @@ namespace {
 struct RunOptions {
   std::string output;
   bool force = false, progress = false;
-  std::string keep, deep, config, policy;
+  std::string keep, deep, config, policy, enforce;
+  bool all_kernels = false;
   std::string live;  // port of the viewer; "" = none
   CollectorAddress collector;
   rules::Settings settings;
@@ -62,8 +64,13 @@ int could_not_start(SignalForwarding& signals, const RunOptions& options, const 
   return error.shell_status;
 }
 
-// Without a recording: the user's job matters more than our account of it.
+// Without a recording: the user's job matters more than our account of it. In other precisions than were asked for it
+// is another job.
 int run_unobserved(SignalForwarding& signals, const RunOptions& options, const std::string& why) {
+  if (!options.enforce.empty()) {
+    say(absl::StrCat(why, ": ", options.enforce, " cannot be enforced; the job is not started"));
+    return kOwnFailure;
+  }
   say(absl::StrCat(why, "; the job runs unobserved"));
   SignalForwarding::StartError error;
   if (signals.start(options.command, environment_with({}), error) < 0) return could_not_start(signals, options, error);
@@ -146,10 +153,26 @@ bool read_settings_of(RunOptions& options) {
     say(absl::StrCat(settings.status().message(), asked_for ? "" : "; the rules' defaults count instead"));
     if (asked_for) return false;
   }
-  if (options.policy.empty()) return true;
-  const absl::Status status = hold_against(options.policy, options.settings);
+  const std::string& policy = options.enforce.empty() ? options.policy : options.enforce;
+  if (policy.empty()) return true;
+  const absl::Status status = hold_against(policy, options.settings);
   if (!status.ok()) say(absl::StrCat(status.message(), "; the job is not started"));
   return status.ok();
+}
+
+// What the agent is told of the policy that it is to enforce. Compiled graphs know nothing of policies: PyTorch's
+// caches of them must not serve what another one made.
+absl::Status enforce_in(const RunDirectory& directory, const RunOptions& options, std::vector<std::string>& variables) {
+  if (options.enforce.empty()) return absl::OkStatus();
+  const std::string compiled = policy::compiled(*options.settings.policy);
+  const absl::StatusOr<std::string> path = directory.write_policy(compiled);
+  if (!path.ok()) return path.status();
+  variables.push_back(absl::StrCat("CASTSCOPE_ENFORCE=", *path));
+  if (options.all_kernels) variables.emplace_back("CASTSCOPE_ALL_KERNELS=1");
+  const char* const tag = getenv("TORCH_COMPILE_CACHE_KEY_TAG");
+  variables.push_back(absl::StrCat("TORCH_COMPILE_CACHE_KEY_TAG=", tag == nullptr ? "" : tag, "castscope-",
+                                   policy::hash_of_compiled(compiled)));
+  return absl::OkStatus();
 }
 
 int run(RunOptions options) {
@@ -173,6 +196,9 @@ int run(RunOptions options) {
   auto drop_directory = absl::MakeCleanup([&] { directory->discard_unless_segments(); });
 
   if (!options.deep.empty()) prepared.variables.push_back(absl::StrCat("CASTSCOPE_DEEP=", options.deep));
+  if (absl::Status status = enforce_in(*directory, options, prepared.variables); !status.ok()) {
+    return run_unobserved(signals, options, std::string(status.message()));
+  }
   std::vector<std::string> environment = job_environment(std::move(prepared), *directory, say);
   LiveViewer viewer(options.live);
   RunRecord record{.command = options.command,
@@ -281,6 +307,15 @@ void add_run(CommandLine& line) {
                     "Serve a page on which the run can be watched; --live=PORT on this port of 127.0.0.1");
   add_config_option(command, options->config);
   add_policy_option(command, options->policy);
+  command
+      ->add_option("--enforce", options->enforce,
+                   "Carry out this policy (docs/policies.md) in autocast's place, with castscope's cache of copies")
+      ->check(is_given())
+      ->excludes("--policy");
+  command
+      ->add_flag("--all-kernels", options->all_kernels,
+                 "With --enforce: kernels of castscope's own for every operator, instead of PyTorch's where these do")
+      ->needs("--enforce");
   command->add_option("--collector", options->collector.address, "Send to a `castscope serve` at HOST:PORT instead");
   command->add_option("--token", options->collector.token, "What the collector asks for")->envname("CASTSCOPE_TOKEN");
   command->add_flag("--tls", options->collector.tls.use, "Talk TLS to the collector");
@@ -292,7 +327,8 @@ void add_run(CommandLine& line) {
       "  castscope run -- python train.py --epochs 3\n"
       "  castscope run -o runs/baseline -- torchrun --nproc-per-node 2 train.py\n"
       "  castscope run --keep all -o deep -- python -m project.train\n"
-      "  castscope run --live -- python train.py\n\n"
+      "  castscope run --live -- python train.py\n"
+      "  castscope run --enforce torch-cpu -- python train.py\n\n"
       "The exit status, the signals and the standard streams are the command's own; castscope speaks on stderr. After "
       "it, "
       "the collector is waited for, " +

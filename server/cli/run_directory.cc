@@ -68,7 +68,8 @@ bool is_run_id(absl::string_view name) {
 
 // The header's list; what is named after a process begins with its number.
 bool is_castscopes(absl::string_view name) {
-  if (name == "run.json" || name == "relay.lock" || name == "libcastscope.so" || absl::StartsWith(name, "said-")) {
+  if (name == "run.json" || name == "relay.lock" || name == "libcastscope.so" || name == "policy" ||
+      absl::StartsWith(name, "said-")) {
     return true;
   }
   const std::size_t dot = name.find('.');
@@ -178,6 +179,15 @@ absl::Status RunDirectory::write_record(const RunRecord& record) const {
   file << json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   file.close();
   return file ? absl::OkStatus() : absl::UnavailableError(absl::StrCat(path_, "/run.json cannot be written"));
+}
+
+absl::StatusOr<std::string> RunDirectory::write_policy(const std::string& compiled) const {
+  const std::string path = path_ + "/policy";
+  std::ofstream file(path, std::ios::binary);
+  file << compiled;
+  file.close();
+  if (!file) return absl::UnavailableError(absl::StrCat(path, " cannot be written"));
+  return path;
 }
 
 std::optional<RunRecord> RunDirectory::read_record() const {

@@ -6,6 +6,7 @@
 //   said-<hash>        a sentence that was said on stderr, once for all processes
 //   relay.lock         somebody relays this run (bare use)
 //   run.json           what `castscope run` knows of the job, for `castscope recover`
+//   policy             the policy that is enforced (agent/enforce/policy_table.h)
 //   libcastscope.so    a link to the library, where its path cannot stand in LD_PRELOAD
 #pragma once
 
@@ -47,6 +48,7 @@ class RunDirectory {
   std::string id() const;
   bool is_bare() const;  // made by the preload library, not by `castscope run`
   absl::Status write_record(const RunRecord& record) const;
+  absl::StatusOr<std::string> write_policy(const std::string& compiled) const;  // where it lies
   std::optional<RunRecord> read_record() const;
   std::vector<pid_t> attached() const;           // that ever were, the first one first
   std::vector<std::string> said() const;         // sentences

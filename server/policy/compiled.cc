@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "agent/enforce/policy_table.h"
 #include "server/policy/decide.h"
+#include "server/policy/load.h"
 
 namespace castscope::policy {
 namespace {
@@ -52,6 +53,17 @@ void write_table(std::size_t number, const Policy& policy, Writer& to) {
     std::vector<std::string_view> words = {"never", op.name, op.overload};
     words.insert(words.end(), rule.arguments.begin(), rule.arguments.end());
     to.line(words);
+  }
+}
+
+// What PyTorch's own kernels do, where this policy is to decide: what differs needs a kernel of ours.
+void write_pytorchs(const Policy& policy, Writer& to) {
+  for (const std::string_view device : kDeviceNames) {
+    if (device == "any" || (policy.device != "any" && policy.device != device)) continue;
+    const auto pytorchs = load("torch-" + std::string(device));
+    if (!pytorchs.ok()) continue;  // it is shipped; a test reads it
+    for (const auto& [op, rule] : pytorchs->operators)
+      to.line({"pytorch", device, name(rule.policy), op.name, op.overload});
   }
 }
 
@@ -105,6 +117,12 @@ absl::StatusOr<Policy> restored(std::string_view compiled) {
   return policy;
 }
 
+std::string hash_of_compiled(std::string_view compiled) {
+  constexpr std::string_view kBefore = "\nhash\t";
+  const std::size_t at = compiled.find(kBefore);
+  return at == std::string_view::npos ? "" : std::string(compiled.substr(at + kBefore.size(), 16));
+}
+
 std::string compiled(const Policy& policy) {
   Writer to;
   to.line({"name", policy.name});
@@ -123,6 +141,7 @@ std::string compiled(const Policy& policy) {
   if (!policy.modules.empty()) {
     for (const OperatorName& op : on_pytorchs_lists()) to.line({"known", op.name, op.overload});
   }
+  write_pytorchs(policy, to);
   for (std::size_t i = 0; i < tables.size(); ++i) write_table(i, *tables[i], to);
   return to.text();
 }

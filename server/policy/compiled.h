@@ -10,6 +10,7 @@
 namespace castscope::policy {
 
 std::string compiled(const Policy&);
+std::string hash_of_compiled(std::string_view compiled);
 // What it was made of, but for places and what it extended.
 absl::StatusOr<Policy> restored(std::string_view compiled);
 

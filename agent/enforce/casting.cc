@@ -1,0 +1,93 @@
+#include "agent/enforce/casting.h"
+
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include "agent/enforce/enforced.h"
+#include "agent/observe/hooks.h"
+
+namespace castscope::enforce {
+namespace {
+
+using c10::DispatchKey;
+using c10::DispatchKeySet;
+using c10::ScalarType;
+using c10::TensorImpl;
+
+// On the CPU, and nothing but memory: no wrapper, subclass, lazy conjugate or what else a dispatch key stands for, and
+// no forward-mode gradient.
+bool is_plain(const TensorImpl* t) {
+  static const std::uint64_t plain = DispatchKeySet({DispatchKey::CPU, DispatchKey::AutogradCPU,
+                                                     DispatchKey::ADInplaceOrView, DispatchKey::AutocastCPU})
+                                         .raw_repr();
+  if ((t->key_set().raw_repr() | plain) != plain) return false;
+  if (!t->key_set().has(DispatchKey::ADInplaceOrView)) return false;  // an inference tensor has no version counter
+  const auto* meta = observe::autograd_meta(t);
+  return meta == nullptr || meta->fw_grad_ == nullptr;
+}
+
+// Nothing looks at operators or changes them: no mode, no functorch level, no tracer.
+bool is_undisturbed(bool inference_mode) {
+  static const std::uint64_t usual =
+      DispatchKeySet({DispatchKey::BackendSelect, DispatchKey::ADInplaceOrView}).raw_repr();
+  const c10::impl::LocalDispatchKeySet tls = c10::impl::tls_local_dispatch_key_set();
+  if ((tls.included_.raw_repr() | usual) != usual) return false;
+  return inference_mode || !tls.excluded_.has_any(c10::autograd_dispatch_keyset);
+}
+
+// Copies are of float32, in less.
+Kind kind_of_cast(const at::Tensor& arg, ScalarType to, const Source& source) {
+  const TensorImpl* t = arg.unsafeGetTensorImpl();
+  if (observe::dtype_of(t) != ScalarType::Float || c10::elementSize(to) >= sizeof(float)) return Kind::kNone;
+  const Kind kind = kind_of(source, g_enforced->cache.keeping);
+  return kind != Kind::kNone && is_plain(t) && is_undisturbed(source.inference_mode) ? kind : Kind::kNone;
+}
+
+// With PyTorch's cache off for this call: the policy wants none.
+class NoCache {
+ public:
+  NoCache() { set(false); }
+  ~NoCache() { set(true); }
+  NoCache(const NoCache&) = delete;
+  NoCache& operator=(const NoCache&) = delete;
+
+ private:
+  static void set(bool on) { observe::original<void (*)(bool)>(CASTSCOPE_HOOK_SET_AUTOCAST_CACHE_ENABLED)(on); }
+};
+
+at::Tensor pytorchs(ScalarType to, const at::Tensor& arg, c10::DeviceType device) {
+  return observe::original<observe::CachedCast>(CASTSCOPE_HOOK_CACHED_CAST)(to, arg, device);
+}
+
+}  // namespace
+
+at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType device, const Source& source,
+                       Outcome& outcome) {
+  if (const Kind kind = kind_of_cast(arg, to, source); kind != Kind::kNone && device == c10::DeviceType::CPU)
+    if (at::Tensor copy = g_enforced->copies->cast(arg, to, kind, source, outcome); copy.defined()) return copy;
+  if (g_enforced->cache.keeping.enabled || !source.cache_enabled) return pytorchs(to, arg, device);
+  const NoCache off;
+  return pytorchs(to, arg, device);
+}
+
+at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType device) {
+  const TensorImpl* t = arg.unsafeGetTensorImpl();
+  const ScalarType from = observe::dtype_of(t);
+  if (!arg.defined() || from == to || !observe::may_autocast(from)) return arg;
+  const c10::AutogradState& autograd = c10::AutogradState::get_tls_state();
+  const observe::Standing standing = observe::standing_of(t);
+  const Source source{standing, observe::is_parameter(t, standing), autograd.get_grad_mode(),
+                      autograd.get_inference_mode(), at::autocast::is_autocast_cache_enabled()};
+  Outcome outcome;
+  return cached_cast(to, arg, device, source, outcome);
+}
+
+lanes::WhyNotCached why_not_kept(lanes::WhyNotCached pytorchs, const at::Tensor& arg, ScalarType to,
+                                 const Source& source) {
+  using lanes::WhyNotCached;
+  if (pytorchs == WhyNotCached::kCudaGraph || pytorchs == WhyNotCached::kCacheDisabled) return pytorchs;
+  if (kind_of_cast(arg, to, source) != Kind::kNone) return WhyNotCached::kNone;
+  if (pytorchs == WhyNotCached::kNone && !g_enforced->cache.keeping.enabled) return WhyNotCached::kCacheDisabled;
+  return pytorchs;
+}
+
+}  // namespace castscope::enforce

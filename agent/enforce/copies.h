@@ -1,0 +1,91 @@
+// Our cache of low-precision copies of weights, in two layers.
+//
+// Data: one low-precision memory for each range of a weight's storage and dtype, without history, held by a weak
+// reference to the storage. It may outlive regions, backward passes and steps, as long as it can be proved that the
+// weight was not written since. Views of the same range (w.t()) share it.
+//
+// Edges: for the leaves that PyTorch's cache keeps, one tensor a region on that memory, with one place in autograd's
+// graph: several uses of a weight in a region must meet in one node, as they do in PyTorch, where their gradients are
+// summed in the lower precision.
+//
+// Thread-safe. No reference to a weight is held but by the edges, through the graph, until the region ends.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/util/flat_hash_map.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "agent/enforce/enforcing.h"
+#include "agent/enforce/kept_copy.h"
+#include "agent/enforce/policy_table.h"
+#include "agent/enforce/spin_lock.h"
+#include "agent/enforce/weights.h"
+
+namespace castscope::enforce {
+
+struct CacheOptions {
+  Keeping keeping;
+  Keep until = Keep::kUntilWritten;
+  // Of copies that PyTorch would not have: those of frozen weights and of views, and all that outlive a region.
+  std::optional<std::uint64_t> max_bytes;
+};
+
+// What a cast came to. Neither: the copy was there.
+struct Outcome {
+  bool converted = false, kept = false;
+};
+
+class Copies {
+ public:
+  explicit Copies(const CacheOptions& options) : options_(options) {}
+
+  // The copy of `arg`, float32, in `to`; undefined when it is no dense memory.
+  at::Tensor cast(const at::Tensor& arg, c10::ScalarType to, Kind kind, const Source& source, Outcome& outcome);
+
+  // The outermost region has ended: edges go, and what is not to outlive it. What is left.
+  Held end_region();
+  Held begin_step();         // a training step begins
+  void optimizer_stepped();  // weights that require grad were written, whatever their version counters say
+
+ private:
+  struct EdgeKey {
+    const c10::TensorImpl* source;
+    c10::ScalarType to;
+    bool operator==(const EdgeKey&) const = default;
+  };
+  struct Edge {
+    at::Tensor copy;
+    Glance seen;
+  };
+  struct RangeKey {
+    const c10::StorageImpl* storage;
+    std::int64_t offset, numel;
+    c10::ScalarType to;
+    bool operator==(const RangeKey&) const = default;
+  };
+  struct Hash {
+    std::size_t operator()(const EdgeKey&) const noexcept;
+    std::size_t operator()(const RangeKey&) const noexcept;
+  };
+  at::Tensor leaf(const at::Tensor& arg, c10::ScalarType to, Outcome& outcome);
+  at::Tensor data(const at::Tensor& arg, c10::ScalarType to, bool leaf, Outcome& outcome);
+  std::shared_ptr<KeptCopy> range_of(const at::Tensor& arg, c10::ScalarType to, bool frozen);
+  std::vector<std::shared_ptr<KeptCopy>> all();
+  bool has_room(std::uint64_t bytes);
+  void forget_the_dead();
+  Held drop_unless(bool (KeptCopy::*stays)() const);
+
+  const CacheOptions options_;
+  SpinLock lock_;  // of the maps; nothing of PyTorch's runs under it
+  ska::flat_hash_map<EdgeKey, Edge, Hash> edges_;
+  ska::flat_hash_map<RangeKey, std::shared_ptr<KeptCopy>, Hash> ranges_;
+  std::atomic<std::uint64_t> region_{1};  // the present one
+  std::atomic<std::uint32_t> optimizer_steps_{0};
+};
+
+}  // namespace castscope::enforce

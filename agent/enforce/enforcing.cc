@@ -1,0 +1,65 @@
+#include "agent/enforce/enforcing.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "agent/enforce/enforced.h"
+
+namespace castscope::enforce {
+
+Enforced* g_enforced = nullptr;
+
+namespace {
+
+CacheOptions cache_options(const PolicyTable& policy) {
+  CacheOptions options;
+  const auto take = [](const std::optional<bool>& said, bool& into) { into = said.value_or(into); };
+  take(policy.cache_enabled, options.keeping.enabled);
+  take(policy.cache_frozen, options.keeping.frozen);
+  take(policy.cache_views, options.keeping.views);
+  take(policy.cache_nonleaf, options.keeping.nonleaf);
+  options.max_bytes = policy.cache_max_bytes;
+  options.until = policy.cache_keep.value_or(options.until);
+  return options;
+}
+
+std::optional<PolicyTable> read(const char* path, std::string* error) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file || !text) return *error = std::string(path) + " cannot be read", std::nullopt;
+  return read_policy_table(text.str(), error);
+}
+
+}  // namespace
+
+bool start(const castscope_preload* preload) {
+  const char* path = std::getenv("CASTSCOPE_ENFORCE");
+  if (path == nullptr || path[0] == '\0') return false;
+  std::string error;
+  std::optional<PolicyTable> policy = read(path, &error);
+  if (!policy) {
+    preload->say((error + ": no policy is enforced, PyTorch's own autocast decides").c_str());
+    return false;
+  }
+  const CacheOptions options = cache_options(*policy);
+  g_enforced = new Enforced{*std::move(policy), options, new Copies(options)};
+  return true;
+}
+
+bool is_on() { return g_enforced != nullptr; }
+std::string policy_name() { return g_enforced->policy.name; }
+std::string policy_hash() { return g_enforced->policy.hash; }
+
+Held cache_cleared() { return g_enforced->copies->end_region(); }
+Held step_begins() { return g_enforced->copies->begin_step(); }
+void optimizer_stepped() {
+  if (is_on()) g_enforced->copies->optimizer_stepped();
+}
+void child_begins() {
+  if (is_on()) g_enforced->copies = new Copies(g_enforced->cache);
+}
+
+}  // namespace castscope::enforce

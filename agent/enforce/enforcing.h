@@ -1,0 +1,28 @@
+// Whether a policy is enforced in this process, and what the rest of the agent tells of when it is. No torch header
+// here.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "agent/preload/interface.h"
+
+namespace castscope::enforce {
+
+// Reads the policy that CASTSCOPE_ENFORCE names, once, when the agent starts. False, and nothing is enforced: there is
+// none, or it was said why it cannot be.
+bool start(const castscope_preload*);
+bool is_on();
+// Name and hash of the policy, for the report.
+std::string policy_name();
+std::string policy_hash();
+
+struct Held {
+  std::uint64_t entries = 0, bytes = 0;
+};
+Held cache_cleared();      // PyTorch's cache was cleared: what is left in ours
+Held step_begins();        // what is left
+void optimizer_stepped();  // in any thread
+void child_begins();       // in a forked child: the parent's copies stay the parent's
+
+}  // namespace castscope::enforce
