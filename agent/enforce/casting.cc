@@ -3,6 +3,8 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include "agent/enforce/enforced.h"
+#include "agent/enforce/kernels.h"
+#include "agent/enforce/present_call.h"
 #include "agent/observe/hooks.h"
 
 namespace castscope::enforce {
@@ -54,6 +56,21 @@ class NoCache {
   static void set(bool on) { observe::original<void (*)(bool)>(CASTSCOPE_HOOK_SET_AUTOCAST_CACHE_ENABLED)(on); }
 };
 
+std::optional<Device> device_of(c10::DeviceType type) {
+  switch (type) {
+    case c10::DeviceType::CPU:
+      return Device::kCpu;
+    case c10::DeviceType::CUDA:
+      return Device::kCuda;
+    case c10::DeviceType::XPU:
+      return Device::kXpu;
+    case c10::DeviceType::MPS:
+      return Device::kMps;
+    default:
+      return std::nullopt;
+  }
+}
+
 at::Tensor pytorchs(ScalarType to, const at::Tensor& arg, c10::DeviceType device) {
   return observe::original<observe::CachedCast>(CASTSCOPE_HOOK_CACHED_CAST)(to, arg, device);
 }
@@ -79,6 +96,27 @@ at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType dev
                       autograd.get_inference_mode(), at::autocast::is_autocast_cache_enabled()};
   Outcome outcome;
   return cached_cast(to, arg, device, source, outcome);
+}
+
+at::Tensor cached_cast_from(const void* return_address, ScalarType to, const at::Tensor& arg, c10::DeviceType device) {
+  const OperatorPlan* plan = plan_of_call(return_address);
+  return cached_cast(plan == nullptr ? to : target(*plan, to, arg, device), arg, device);
+}
+
+ScalarType target(const OperatorPlan& plan, ScalarType asked, const at::Tensor& arg, c10::DeviceType device) {
+  const std::optional<Device> on = device_of(device);
+  if (!on || !plan.applies_to(*on)) return asked;
+  const Decision& decision = plan.decide(plan.depends_on_module() ? module_rule() : -1);
+  switch (decision.policy) {
+    case CastPolicy::kLowerPrecision:
+      return lower_dtype(decision.dtype, device);
+    case CastPolicy::kFp32:
+      return ScalarType::Float;
+    case CastPolicy::kPassthrough:
+      return arg.defined() ? observe::dtype_of(arg.unsafeGetTensorImpl()) : asked;
+    default:
+      return asked;  // what PyTorch's kernel does by itself
+  }
 }
 
 lanes::WhyNotCached why_not_kept(lanes::WhyNotCached pytorchs, const at::Tensor& arg, ScalarType to,

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "agent/enforce/copies.h"
+#include "agent/enforce/decisions.h"
 #include "agent/lanes/definition_records.h"
 
 namespace castscope::enforce {
@@ -12,8 +13,14 @@ namespace castscope::enforce {
 // throws.
 at::Tensor cached_cast(c10::ScalarType to, const at::Tensor& arg, c10::DeviceType device, const Source& source,
                        Outcome& outcome);
-// The same for any argument, of which nothing is known yet.
+// The same for any argument, of which nothing is known yet; and for one of the call that returns to this address.
 at::Tensor cached_cast(c10::ScalarType to, const at::Tensor& arg, c10::DeviceType device);
+at::Tensor cached_cast_from(const void* return_address, c10::ScalarType to, const at::Tensor& arg,
+                            c10::DeviceType device);
+
+// What PyTorch's kernel of that operator asks for by `asked`, as the policy has it. The argument's own dtype: it is
+// left.
+c10::ScalarType target(const OperatorPlan& plan, c10::ScalarType asked, const at::Tensor& arg, c10::DeviceType device);
 
 // Why the copy is not kept: PyTorch's reason, unless our cache keeps it all the same.
 lanes::WhyNotCached why_not_kept(lanes::WhyNotCached pytorchs, const at::Tensor& arg, c10::ScalarType to,

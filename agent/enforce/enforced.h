@@ -2,6 +2,7 @@
 #pragma once
 
 #include "agent/enforce/copies.h"
+#include "agent/enforce/modules.h"
 #include "agent/enforce/policy_table.h"
 
 namespace castscope::enforce {
@@ -10,6 +11,7 @@ struct Enforced {
   PolicyTable policy;
   CacheOptions cache;
   Copies* copies;
+  ModuleRules* modules;
 };
 extern Enforced* g_enforced;  // nullptr: nothing
 

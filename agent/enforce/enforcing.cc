@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "agent/enforce/enforced.h"
+#include "agent/enforce/kernels.h"
+#include "agent/observe/process.h"
 
 namespace castscope::enforce {
 
@@ -45,7 +47,10 @@ bool start(const castscope_preload* preload) {
     return false;
   }
   const CacheOptions options = cache_options(*policy);
-  g_enforced = new Enforced{*std::move(policy), options, new Copies(options)};
+  g_enforced = new Enforced{*std::move(policy), options, new Copies(options), nullptr};
+  g_enforced->modules = new ModuleRules(observe::g_process.python, g_enforced->policy);
+  const char* all = std::getenv("CASTSCOPE_ALL_KERNELS");
+  start_kernels(g_enforced->policy, all != nullptr && all[0] == '1');
   return true;
 }
 
@@ -53,13 +58,22 @@ bool is_on() { return g_enforced != nullptr; }
 std::string policy_name() { return g_enforced->policy.name; }
 std::string policy_hash() { return g_enforced->policy.hash; }
 
+std::vector<std::string> notices() { return kernel_notices(); }
+
+void region_begins(bool modules_changed) {
+  look_for_operators();
+  if (modules_changed) g_enforced->modules->look_again();
+}
+
 Held cache_cleared() { return g_enforced->copies->end_region(); }
 Held step_begins() { return g_enforced->copies->begin_step(); }
 void optimizer_stepped() {
   if (is_on()) g_enforced->copies->optimizer_stepped();
 }
 void child_begins() {
-  if (is_on()) g_enforced->copies = new Copies(g_enforced->cache);
+  if (!is_on()) return;
+  Proof::child_begins();
+  g_enforced->copies = new Copies(g_enforced->cache);
 }
 
 }  // namespace castscope::enforce

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "agent/preload/interface.h"
 
@@ -13,16 +14,18 @@ namespace castscope::enforce {
 // none, or it was said why it cannot be.
 bool start(const castscope_preload*);
 bool is_on();
-// Name and hash of the policy, for the report.
+// For the report: name and hash of the policy, and one sentence for each thing that cannot be carried out.
 std::string policy_name();
 std::string policy_hash();
+std::vector<std::string> notices();
 
 struct Held {
   std::uint64_t entries = 0, bytes = 0;
 };
-Held cache_cleared();      // PyTorch's cache was cleared: what is left in ours
-Held step_begins();        // what is left
-void optimizer_stepped();  // in any thread
-void child_begins();       // in a forked child: the parent's copies stay the parent's
+void region_begins(bool modules_changed);  // an outermost one; their names, paths or classes
+Held cache_cleared();                      // PyTorch's cache was cleared: what is left in ours
+Held step_begins();                        // what is left
+void optimizer_stepped();                  // in any thread
+void child_begins();                       // in a forked child: the parent's copies stay the parent's
 
 }  // namespace castscope::enforce

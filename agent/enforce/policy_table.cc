@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cstdio>
 
+#include "agent/enforce/pattern.h"
+
 namespace castscope::enforce {
 namespace {
 
@@ -101,6 +103,7 @@ class Reader {
   bool module(const std::vector<std::string>& words) {
     ModuleRule& rule = table_.modules.emplace_back();
     rule.pattern = words[1];
+    if (std::string error; !Pattern::parse(rule.pattern, &error)) return false;
     if (words[2] == "table" && words.size() == 4) {
       rule.kind = ModuleRule::Kind::kTable;
       return number(words[3], rule.table);

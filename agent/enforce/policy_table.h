@@ -8,7 +8,7 @@
 //   cache <enabled|frozen|views|nonleaf> 0|1          only where something is said
 //   cache max_bytes <n> | cache keep region|step|until_written
 //   function <module:name> half|float|promote
-//   module <regular expression> fp32|passthrough|bfloat16|float16|table <n>
+//   module <pattern, see pattern.h> fp32|passthrough|bfloat16|float16|table <n>
 //   known <operator> <overload>                       what a module's fp32 holds for, besides table 0's
 //   pytorch cpu|cuda|xpu|mps <cast policy> <operator> <overload>     what PyTorch's kernel for it does there
 //   table <n>                                         what follows belongs to it; 0 is the policy's own

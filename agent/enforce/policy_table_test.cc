@@ -54,7 +54,7 @@ TEST(PolicyTableTest, WhatIsNotUnderstoodIsNoPolicy) {
   EXPECT_THAT(trouble(with_hash("device\tcpu\n")), HasSubstr("something is missing"));
   EXPECT_THAT(trouble(with_hash("device\tcpu\nmodule\ta\ttable\t7\ntable\t0\n")), HasSubstr("something is missing"));
   for (const char* line : {"colour\tred", "op\tfp32", "table\t1", "cache\tfrozen\t2", "cache\tkeep\tever", "module\ta",
-                           "module\ta\tdouble", "dtype\tfloat16", "cache\tmax_bytes\tlots"})
+                           "module\ta\tdouble", "module\t(\tfp32", "dtype\tfloat16", "cache\tmax_bytes\tlots"})
     EXPECT_THAT(trouble(with_hash(std::string("device\tcpu\n") + line + "\n")),
                 HasSubstr(std::string("line 4: ") + line));
 }

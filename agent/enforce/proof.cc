@@ -1,35 +1,66 @@
 #include "agent/enforce/proof.h"
 
-#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "agent/enforce/checksum.h"
+#include "agent/enforce/written_pages.h"
 
 namespace castscope::enforce {
 namespace {
-std::uint64_t checksum(const void* data, std::size_t bytes) {
-  const auto* p = static_cast<const unsigned char*>(data);
-  std::uint64_t s[4] = {1, 2, 3, 4};
-  std::size_t i = 0;
-  for (; i + 32 <= bytes; i += 32)
-    for (int k = 0; k < 4; ++k) {
-      std::uint64_t w;
-      std::memcpy(&w, p + i + 8 * k, 8);
-      s[k] = (s[k] ^ w) * 0x9e3779b97f4a7c15u;
-    }
-  for (; i < bytes; ++i) s[0] = (s[0] ^ p[i]) * 0x9e3779b97f4a7c15u;
-  return s[0] ^ s[1] * 3 ^ s[2] * 5 ^ s[3] * 7;
+
+// Below it a sum is as fast as the kernel's answer, and pages shared with other data would tell of their writes.
+constexpr std::size_t kLeastTracked = 64 << 10;
+
+WrittenPages& written_pages() {
+  static auto* const pages = new WrittenPages;  // never taken down
+  return *pages;
 }
+
+std::uint64_t sum_of_edges(const WrittenPages::Range& range) {
+  return checksum(range.head.data(), range.head.size()) * 3 + checksum(range.tail.data(), range.tail.size());
+}
+
 }  // namespace
-struct Proof::Watch {};
+
+// A range that is watched, as long as it is.
+struct Proof::Watch {
+  explicit Watch(const WrittenPages::Range& watched) : range(watched) {}
+  ~Watch() { written_pages().forget(range); }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+  const WrittenPages::Range range;
+};
+
 Proof::Proof() = default;
 Proof::~Proof() = default;
 Proof::Proof(Proof&&) noexcept = default;
 Proof& Proof::operator=(Proof&&) noexcept = default;
-Proof Proof::of(const void* data, std::size_t bytes, bool) {
-  Proof p;
-  p.made_ = true;
-  p.sum_ = checksum(data, bytes);
-  return p;
+
+Proof Proof::of(const void* data, std::size_t bytes, bool track) {
+  Proof proof;
+  proof.made_ = true;
+  if (track && can_track(bytes)) {
+    if (const std::optional<WrittenPages::Range> range = written_pages().watch(data, bytes)) {
+      proof.watch_ = std::make_unique<Watch>(*range);
+      proof.sum_ = sum_of_edges(*range);
+      return proof;
+    }
+  }
+  proof.sum_ = checksum(data, bytes);
+  return proof;
 }
+
 bool Proof::is_tracked() const { return watch_ != nullptr; }
-bool Proof::holds(const void* data, std::size_t bytes) const { return made_ && checksum(data, bytes) == sum_; }
-bool Proof::can_track(std::size_t) { return false; }
+
+bool Proof::holds(const void* data, std::size_t bytes) const {
+  if (!made_) return false;
+  if (watch_ == nullptr) return checksum(data, bytes) == sum_;
+  return written_pages().unwritten(watch_->range) && sum_of_edges(watch_->range) == sum_;
+}
+
+bool Proof::can_track(std::size_t bytes) { return bytes >= kLeastTracked && written_pages().works(); }
+
+void Proof::child_begins() { written_pages().child_begins(); }
+
 }  // namespace castscope::enforce

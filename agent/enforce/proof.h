@@ -35,6 +35,7 @@ class Proof {
 
   // Whether pages are worth tracking at all: the kernel can, and there are many enough.
   static bool can_track(std::size_t bytes);
+  static void child_begins();  // in a forked child: no proof of the parent's holds
 
  private:
   struct Watch;

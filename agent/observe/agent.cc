@@ -138,6 +138,7 @@ void describe_process(Recording& r) {
   if (enforce::is_on()) {
     d.attribute("enforced_policy", enforce::policy_name());
     d.attribute("enforced_policy_hash", enforce::policy_hash());
+    for (const std::string& notice : enforce::notices()) d.attribute("notice", notice);
   }
   for (const char* name : {"RANK", "LOCAL_RANK", "WORLD_SIZE"})
     if (const char* value = std::getenv(name)) {

@@ -4,6 +4,7 @@
 #include "agent/enforce/casting.h"
 #include "agent/enforce/enforcing.h"
 #include "agent/observe/call_frame.h"
+#include "agent/observe/cast_argument.h"
 #include "agent/observe/hooks.h"
 #include "agent/observe/stale_copies.h"
 #include "agent/observe/torch_seam.h"
@@ -98,17 +99,13 @@ at::Tensor cast(ScalarType to, const at::Tensor& arg, c10::DeviceType device, co
     return original<CachedCast>(CASTSCOPE_HOOK_CACHED_CAST)(to, arg, device);
 }
 
+// `caller` stands for the native place, where it is one.
 template <int PythonMinor, bool kEnforced>
-at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType device) {
-  ThreadState* state = kEnforced && g_process.stopped.load(std::memory_order_relaxed) ? nullptr : thread_state();
-  if (state == nullptr) [[unlikely]]  // castscope has stepped aside: nothing is recorded any more
-    return kEnforced ? enforce::cached_cast(to, arg, device)
-                     : original<CachedCast>(CASTSCOPE_HOOK_CACHED_CAST)(to, arg, device);
-  ThreadState& t = *state;
+[[gnu::always_inline]] inline at::Tensor cast_and_record(ThreadState& t, ScalarType to, const at::Tensor& arg,
+                                                         c10::DeviceType device, std::uint64_t call_site,
+                                                         const void* caller) {
   Recording& r = *g_process.recording.load(std::memory_order_relaxed);
-  const void* caller = __builtin_return_address(0);
   const TensorImpl* source = arg.unsafeGetTensorImpl();
-  const std::uint64_t call_site = r.call_sites.key(t, caller, __builtin_dwarf_cfa());
   if (attention() != 0) [[unlikely]] {
     if (operator_recording()) learn(r, call_site, source);
     if (operators::deep() && passes(source, to) && !is_traced(source))
@@ -192,30 +189,69 @@ at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType dev
   return result;
 }
 
-}  // namespace
+template <int PythonMinor, bool kEnforced>
+at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType device) {
+  const void* caller = __builtin_return_address(0);
+  ThreadState* t = kEnforced && g_process.stopped.load(std::memory_order_relaxed) ? nullptr : thread_state();
+  if (t == nullptr) [[unlikely]]  // castscope has stepped aside: nothing is recorded any more
+    return kEnforced ? enforce::cached_cast_from(caller, to, arg, device)
+                     : original<CachedCast>(CASTSCOPE_HOOK_CACHED_CAST)(to, arg, device);
+  Recording& r = *g_process.recording.load(std::memory_order_relaxed);
+  const std::uint64_t call_site = r.call_sites.key(*t, caller, __builtin_dwarf_cfa());
+  if constexpr (kEnforced)
+    if (const enforce::OperatorPlan* plan = CallSites::plan(*t, caller)) to = enforce::target(*plan, to, arg, device);
+  return cast_and_record<PythonMinor, kEnforced>(*t, to, arg, device, call_site, caller);
+}
 
-namespace {
+template <int PythonMinor>
+at::Tensor cast_argument_of_ours(ScalarType to, const at::Tensor& arg, c10::DeviceType device, std::uint64_t site) {
+  ThreadState* t = g_process.stopped.load(std::memory_order_relaxed) ? nullptr : thread_state();
+  if (t == nullptr) [[unlikely]]
+    return enforce::cached_cast(to, arg, device);
+  return cast_and_record<PythonMinor, true>(*t, to, arg, device, site, reinterpret_cast<const void*>(site));
+}
 
-template <bool kEnforced>
-void* hook_for(int python_minor) {
+using CastArgument = at::Tensor (*)(ScalarType, const at::Tensor&, c10::DeviceType, std::uint64_t);
+
+struct Hooks {
+  void* cached_cast;
+  CastArgument cast_argument;
+};
+
+template <int PythonMinor>
+Hooks hooks_for() {
+  return {enforce::is_on() ? reinterpret_cast<void*>(&cached_cast<PythonMinor, true>)
+                           : reinterpret_cast<void*>(&cached_cast<PythonMinor, false>),
+          &cast_argument_of_ours<PythonMinor>};
+}
+
+Hooks hooks_for(int python_minor) {
   switch (python_minor) {
     case 11:
-      return reinterpret_cast<void*>(&cached_cast<11, kEnforced>);
+      return hooks_for<11>();
     case 12:
-      return reinterpret_cast<void*>(&cached_cast<12, kEnforced>);
+      return hooks_for<12>();
     case 13:
-      return reinterpret_cast<void*>(&cached_cast<13, kEnforced>);
+      return hooks_for<13>();
     case 14:
-      return reinterpret_cast<void*>(&cached_cast<14, kEnforced>);
+      return hooks_for<14>();
     default:
-      return reinterpret_cast<void*>(&cached_cast<0, kEnforced>);
+      return hooks_for<0>();
   }
 }
+
+std::atomic<CastArgument> g_cast_argument{&cast_argument_of_ours<0>};
 
 }  // namespace
 
 void* cached_cast_hook(int python_minor) {
-  return enforce::is_on() ? hook_for<true>(python_minor) : hook_for<false>(python_minor);
+  const Hooks hooks = hooks_for(python_minor);
+  g_cast_argument.store(hooks.cast_argument, std::memory_order_relaxed);
+  return hooks.cached_cast;
+}
+
+at::Tensor cast_argument(ScalarType to, const at::Tensor& arg, c10::DeviceType device, std::uint64_t site) {
+  return g_cast_argument.load(std::memory_order_relaxed)(to, arg, device, site);
 }
 
 }  // namespace castscope::observe

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <exception>
 
+#include "agent/enforce/enforcing.h"
+#include "agent/enforce/kernels.h"
 #include "agent/observe/torch_seam.h"
 
 namespace castscope::observe {
@@ -79,12 +81,32 @@ ReturnAddressEntry CallSites::look(std::uint64_t address, const void* cfa) try {
     }
     found = addresses_.emplace(address, std::move(a)).first;
   }
-  return {address, found->second.outer_offset};
+  const auto* plan = enforce::is_on() ? enforce::plan_of_call(reinterpret_cast<const void*>(address)) : nullptr;
+  return {address, found->second.outer_offset, plan};
 } catch (const std::exception&) {  // out of memory: the operator is not known, the call is counted
-  return {address, 0};
+  return {address, 0, nullptr};
+}
+
+// A kernel of castscope's knows what it casts.
+std::optional<CallSite> CallSites::find_argument_of_ours(std::uint64_t key) {
+  if (!enforce::is_on()) return std::nullopt;
+  const std::optional<enforce::KernelArgument> known = enforce::kernel_argument(key);
+  if (!known) return std::nullopt;
+  std::lock_guard lock(mutex_);
+  auto [at, fresh] = sites_.try_emplace(key);
+  if (!fresh) return at->second;
+  CallSite& site = at->second;
+  const std::vector<std::string> names = argument_names(known->op);
+  site.op = known->op;
+  if (known->position < names.size()) site.argument = names[known->position];
+  site.learned = true;
+  site.id =
+      definitions_.new_call_site({definitions_.op(site.op), known->position, definitions_.string(site.argument), 0});
+  return site;
 }
 
 CallSite CallSites::find(std::uint64_t key, const void* return_address, const void* tensor) {
+  if (const auto ours = find_argument_of_ours(key)) return *ours;
   const auto address = reinterpret_cast<std::uint64_t>(return_address);
   CallSite site;
   {

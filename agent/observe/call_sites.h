@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -34,7 +35,7 @@ class CallSites {
   // lies just below it.
   std::uint64_t key(ThreadState& t, const void* return_address, const void* cfa) {
     const auto address = reinterpret_cast<std::uint64_t>(return_address);
-    ReturnAddressEntry& e = t.return_addresses[(address * 0x9e3779b97f4a7c15u) >> 56];
+    ReturnAddressEntry& e = entry(t, address);
     if (e.address != address) [[unlikely]]
       e = look(address, cfa);
     if (e.outer_offset == 0) [[likely]]
@@ -42,6 +43,11 @@ class CallSites {
     std::uint64_t outer;
     __builtin_memcpy(&outer, static_cast<const char*>(cfa) + e.outer_offset, sizeof outer);
     return address ^ (outer * 0x9e3779b97f4a7c15u);
+  }
+
+  // Where a policy that is enforced wants other casts than PyTorch; once the key was asked for.
+  static const enforce::OperatorPlan* plan(ThreadState& t, const void* return_address) {
+    return entry(t, reinterpret_cast<std::uint64_t>(return_address)).plan;
   }
 
   // What is known of a key, made at first sight; `tensor` is the TensorImpl of the argument. A copy.
@@ -52,6 +58,10 @@ class CallSites {
   void expect_calls();
 
  private:
+  static ReturnAddressEntry& entry(ThreadState& t, std::uint64_t address) {
+    return t.return_addresses[(address * 0x9e3779b97f4a7c15u) >> 56];
+  }
+  std::optional<CallSite> find_argument_of_ours(std::uint64_t key);
   ReturnAddressEntry look(std::uint64_t address, const void* cfa);
   void read_dispatcher_locked();
   bool learn_locked(CallSite& site, const void* tensor);

@@ -35,6 +35,18 @@ void PythonStack::capture(const PythonApi& api, const PyThread* lasting, RawStac
   out.hash = h;
 }
 
+const void* PythonStack::innermost_module(const PythonApi& api, const PyThread* lasting) {
+  const FrameLayout& f = api.frame;
+  const auto module_code = reinterpret_cast<std::uintptr_t>(module_call_code.load(std::memory_order_relaxed));
+  for (const void* frame = top(api, lasting); frame != nullptr; frame = read_at<const void*>(frame, f.previous)) {
+    if (read_at<std::uint8_t>(frame, f.owner) >= f.first_foreign_owner) continue;
+    auto code = read_at<std::uintptr_t>(frame, f.code);
+    if (f.tagged) code &= ~std::uintptr_t{3};
+    if (code == module_code) return self_of(api, frame);
+  }
+  return nullptr;
+}
+
 bool PythonStack::verify(PythonApi& api) {
   PyObject* frame = api.current_frame();
   if (frame == nullptr) return false;

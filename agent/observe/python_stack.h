@@ -64,6 +64,8 @@ class PythonStack {
   // The hot walk: one 64-bit hash over all (code, instruction) pairs, and the innermost module.
   template <int Minor>
   static Summary summarize(const PythonApi& api, const PyThread* lasting);
+  // The innermost module alone: the walk ends there.
+  static const void* innermost_module(const PythonApi& api, const PyThread* lasting);
   // The slow walk, which keeps the frames.
   static void capture(const PythonApi& api, const PyThread* lasting, RawStack& out);
 

@@ -226,7 +226,9 @@ void region_entered(ThreadState& t) {
   if (t.open.empty()) {
     r.segment.update_clock_pair();
     if (g_process.has_python) r.modules.look_again();
+    const bool renamed = t.renames_seen != r.modules.renames();
     drop_renamed_modules(t);
+    if (enforce::is_on()) enforce::region_begins(renamed);
     const Steps::Entry entry{grad_mode(), in_backward(), in_optimizer_step(), r.weights.changed()};
     const Steps::Entered entered = r.steps.outermost_enter(g_process.python, entry);
     t.entered_in = entered.era;

@@ -16,6 +16,10 @@
 #include "agent/observe/region_opener.h"
 #include "agent/operators/deep.h"
 
+namespace castscope::enforce {
+class OperatorPlan;
+}
+
 namespace castscope::observe {
 
 // One row of the table from what a call looks like to the counter it goes to. All fields before `counter` are the key,
@@ -42,7 +46,8 @@ struct PassEntry {
 // operators share.
 struct ReturnAddressEntry {
   std::uint64_t address = 0;
-  std::int64_t outer_offset = 0;  // from the hook's CFA; 0 = the address alone names the call site
+  std::int64_t outer_offset = 0;                // from the hook's CFA; 0 = the address alone names the call site
+  const enforce::OperatorPlan* plan = nullptr;  // where a policy that is enforced wants other casts from here
 };
 
 // Where a region was entered. The frames are for a forked child, which names the place anew; their code is pinned.

@@ -99,12 +99,27 @@ std::vector<AutocastKernel> autocast_kernels() {
   return kernels;
 }
 
-std::vector<std::string> argument_names(std::string_view op) {
+namespace {
+
+c10::OperatorName name_from(std::string_view op) {
   const auto dot = op.find('.');
-  const c10::OperatorName name(std::string(op.substr(0, dot)),
-                               dot == std::string_view::npos ? "" : std::string(op.substr(dot + 1)));
+  return {std::string(op.substr(0, dot)), dot == std::string_view::npos ? "" : std::string(op.substr(dot + 1))};
+}
+
+}  // namespace
+
+const void* kernel_in_force(std::string_view op, std::uint16_t dispatch_key) {
+  const auto handle = c10::Dispatcher::singleton().findOp(name_from(op));
+  const auto key = static_cast<c10::DispatchKey>(dispatch_key);
+  if (!handle.has_value() || !handle->hasKernelForDispatchKey(key)) return nullptr;
+  const auto& entry = ((*handle).*member(OperatorDefOf{}))->op;
+  const c10::BoxedKernel& boxed = entry.kernelForDispatchKey(key).*member(BoxedOf{});
+  return (boxed.*member(FunctorOf{})).get();
+}
+
+std::vector<std::string> argument_names(std::string_view op) {
   std::vector<std::string> names;
-  const auto handle = c10::Dispatcher::singleton().findSchema(name);
+  const auto handle = c10::Dispatcher::singleton().findSchema(name_from(op));
   if (handle.has_value())
     for (const auto& argument : handle->schema().arguments()) names.push_back(argument.name());
   return names;

@@ -23,6 +23,9 @@ struct AutocastKernel {
 // left out: they name none.
 std::vector<AutocastKernel> autocast_kernels();
 
+// The functor of the kernel that an operator has on a c10::DispatchKey; nullptr when it is none, or there is none.
+const void* kernel_in_force(std::string_view op, std::uint16_t dispatch_key);
+
 // Names of an operator's arguments in the order of its schema; empty when it is unknown.
 std::vector<std::string> argument_names(std::string_view op);
 

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
-
-#include <re2/re2.h>
 
 #include "absl/strings/str_cat.h"
+#include "agent/enforce/pattern.h"
 #include "server/policy/load.h"
 #include "server/policy/shipped.h"
 
@@ -22,16 +20,18 @@ const std::pair<const OperatorName, Rule>* rule_for(const std::map<OperatorName,
   return found == rules.end() ? nullptr : &*found;
 }
 
-// Compiling one takes longer than a decision, and a policy is asked for every operator in every module.
-const re2::RE2& compiled(const std::string& pattern) {
-  thread_local std::map<std::string, std::unique_ptr<re2::RE2>> known;
-  std::unique_ptr<re2::RE2>& of = known[pattern];
-  if (of == nullptr) of = std::make_unique<re2::RE2>(pattern, re2::RE2::Quiet);
-  return *of;
+// Parsing one takes longer than a decision, and a policy is asked for every operator in every module. Whoever read the
+// policy has refused what is no pattern (policy_file.cc, agent/enforce/policy_table.cc).
+const std::optional<enforce::Pattern>& parsed(const std::string& pattern) {
+  thread_local std::map<std::string, std::optional<enforce::Pattern>> known;
+  const auto [at, is_new] = known.try_emplace(pattern);
+  if (std::string error; is_new) at->second = enforce::Pattern::parse(pattern, &error);
+  return at->second;
 }
 
-bool matches(const re2::RE2& pattern, const ModuleUse& module) {
-  const auto is_it = [&](const std::string& name) { return re2::RE2::FullMatch(name, pattern); };
+bool matches(const std::string& text, const ModuleUse& module) {
+  const std::optional<enforce::Pattern>& pattern = parsed(text);
+  const auto is_it = [&](const std::string& name) { return pattern && pattern->matches_all(name); };
   return is_it(module.path) || std::any_of(module.classes.begin(), module.classes.end(), is_it);
 }
 
@@ -109,7 +109,7 @@ bool known_to_autocast(const OperatorName& op) {
 const ModuleRule* rule_of(const Policy& policy, const std::vector<ModuleUse>& modules) {
   for (auto module = modules.rbegin(); module != modules.rend(); ++module) {
     for (auto rule = policy.modules.rbegin(); rule != policy.modules.rend(); ++rule) {
-      if (matches(compiled(rule->pattern), *module)) return &*rule;
+      if (matches(rule->pattern, *module)) return &*rule;
     }
   }
   return nullptr;

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include <re2/re2.h>
-
 #include "absl/strings/str_cat.h"
+#include "agent/enforce/pattern.h"
 #include "server/config/amounts.h"
 #include "server/config/json_places.h"
 #include "server/config/nearest.h"
@@ -151,8 +150,10 @@ class Parser {
 
   // NAMESPACE::NAME.OVERLOAD, of which the name alone must be there.
   static bool is_name(const std::string& written) {
-    static const re2::RE2* const form = new re2::RE2("(?:[A-Za-z_]\\w*::)?[A-Za-z_]\\w*(?:\\.\\w+)?");
-    return re2::RE2::FullMatch(written, *form);
+    std::string error;
+    static const auto* const form =
+        new std::optional(enforce::Pattern::parse("(?:[A-Za-z_]\\w*::)?[A-Za-z_]\\w*(?:\\.\\w+)?", &error));
+    return form->value().matches_all(written);
   }
 
   Status known(const std::string& at, const std::string& written, OperatorName& op) const {
@@ -225,10 +226,9 @@ class Parser {
   Status regular_expression(const std::string& at, const std::string& pattern) const {
     if (pattern.empty())
       return wrong(at, "this is a regular expression that a module's path or class matches, as in \"head\\\\..*\"");
-    const re2::RE2 expression(pattern, re2::RE2::Quiet);
-    if (!expression.ok())
-      return wrong(at, StrCat(in_quotes(pattern), " is no regular expression: ", expression.error()));
-    return absl::OkStatus();
+    std::string error;
+    if (enforce::Pattern::parse(pattern, &error)) return absl::OkStatus();
+    return wrong(at, StrCat(in_quotes(pattern), " is no pattern of modules: ", error));
   }
 
   Status precision(const std::string& at, const Json& value, Precision& into) const {

@@ -1,0 +1,27 @@
+#include "agent/enforce/present_call.h"
+
+#include "agent/enforce/enforced.h"
+#include "agent/observe/process.h"
+#include "agent/observe/tensor_facts.h"
+
+namespace castscope::enforce {
+
+int module_rule() {
+  if (!observe::g_process.has_python) return -1;
+  const observe::ThreadState* t = observe::thread_slot();
+  return g_enforced->modules->running(t == nullptr ? nullptr : t->python_thread);
+}
+
+c10::ScalarType lower_dtype(LowerDtype dtype, c10::DeviceType device) {
+  switch (dtype) {
+    case LowerDtype::kBFloat16:
+      return c10::ScalarType::BFloat16;
+    case LowerDtype::kFloat16:
+      return c10::ScalarType::Half;
+    case LowerDtype::kAmbient:
+      break;
+  }
+  return at::autocast::get_autocast_dtype(device);
+}
+
+}  // namespace castscope::enforce

@@ -1,0 +1,16 @@
+// What the policy decides depends on: the region and the module that the calling thread is in.
+#pragma once
+
+#include <c10/core/DeviceType.h>
+#include <c10/core/ScalarType.h>
+
+#include "agent/enforce/decisions.h"
+
+namespace castscope::enforce {
+
+// An index into PolicyTable::modules; -1: the thread runs in no module that has a rule. May take the GIL.
+int module_rule();
+// "ambient": what the autocast region of that device says.
+c10::ScalarType lower_dtype(LowerDtype dtype, c10::DeviceType device);
+
+}  // namespace castscope::enforce
