@@ -80,7 +80,7 @@ __attribute__((target("aes"))) std::uint64_t by_aes(const void* memory, std::siz
   }
   __m128i sum = key;
   ((sum = _mm_aesenc_si128(_mm_aesenc_si128(sum, lanes[i]), key)), ...);
-  sum = _mm_aesenc_si128(_mm_aesenc_si128(sum, key), key);
+  sum = _mm_aesenc_si128(_mm_aesenc_si128(sum, key), key);  // one half of it shall depend on all
   return static_cast<std::uint64_t>(_mm_cvtsi128_si64(sum));
 }
 #endif

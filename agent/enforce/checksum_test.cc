@@ -51,6 +51,13 @@ TEST_P(ChecksumTest, EachBitCounts) {
   }
 }
 
+TEST_P(ChecksumTest, TheLengthCounts) {
+  const std::vector<char> zeros(300);
+  std::set<std::uint64_t> sums;
+  for (std::size_t bytes = 0; bytes <= zeros.size(); ++bytes) sums.insert(GetParam().of(zeros.data(), bytes));
+  EXPECT_EQ(sums.size(), zeros.size() + 1);
+}
+
 TEST_P(ChecksumTest, ABitCountsAnywhereInMuchMemory) {
   std::vector<float> all = weights(1 << 18);
   const std::uint64_t before = sum(all);

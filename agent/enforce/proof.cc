@@ -9,8 +9,8 @@
 namespace castscope::enforce {
 namespace {
 
-// Below it a sum is as fast as the kernel's answer, and pages shared with other data would tell of their writes.
-constexpr std::size_t kLeastTracked = 64 << 10;
+// Below it a sum costs hardly more than the kernel's answer, and watching alone costs more than some sums.
+constexpr std::size_t kLeastTracked = 128 << 10;
 
 WrittenPages& written_pages() {
   static auto* const pages = new WrittenPages;  // never taken down

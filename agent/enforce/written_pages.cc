@@ -47,7 +47,7 @@ struct PageScan {
   std::uint64_t inverted, all_of, any_of, returned;  // categories
 };
 struct MapQuery {
-  std::uint64_t size, flags, address, start, end, protection, page_size, offset, inode;
+  std::uint64_t size, flags, address, start, end, kind, page_size, offset, inode;
   std::uint32_t major, minor, name_size, build_id_size;
   std::uint64_t name, build_id;
 };
@@ -59,7 +59,6 @@ constexpr int kUserModeOnly = 1;  // the flag that needs no privilege; kernel-si
 constexpr std::uint64_t kRegisterWriteProtect = 1 << 1, kProtect = 1;
 constexpr std::uint64_t kFailUnlessAsync = 1 << 1;
 constexpr std::uint64_t kAsync = 1 << 0, kWritten = 1 << 1, kPresent = 1 << 3, kSwapped = 1 << 4;
-constexpr std::uint64_t kShared = 1 << 3;
 constexpr int kWipeOnFork = 18;  // MADV_WIPEONFORK
 #ifndef SYS_userfaultfd
 #define SYS_userfaultfd (-1L)
@@ -134,14 +133,15 @@ class Kernel {
 };
 
 // Asking for written pages alone has a shorter way in the kernel, at half the price (mask and returned both
-// PAGE_IS_WRITTEN), and is wrong: it passes over what has no page table, as after MADV_DONTNEED of a huge page (fixed
-// in July 2026), and once mistook pages in swap (fixed in 6.9). So: is there a page that was written, or is not in
-// memory? Only if so, it is asked whether all the pages are in memory or in swap, and not written.
+// PAGE_IS_WRITTEN), and is wrong: it passes over what has no page table, as after MADV_DONTNEED of a huge page (up to
+// July 2026: https://lore.kernel.org/20260708103429.150655-1-kirill@shutemov.name), and took some pages in swap for
+// protected ones (up to 6.8: https://lore.kernel.org/20240429114104.182890-1-ryan.roberts@arm.com). So: is there a page
+// that was written, or is not in memory? Only if so: are all the pages in memory or in swap, and not written?
 bool Kernel::unwritten(std::uintptr_t begin, std::uintptr_t end) const {
   PageRegion region{};
   PageScan scan{};
   scan.size = sizeof scan;
-  scan.flags = kFailUnlessAsync;  // a part that was mapped anew is not watched
+  scan.flags = kFailUnlessAsync;  // not so what was mapped anew or moved there, where older kernels keep it protected
   scan.start = begin;
   scan.end = end;
   scan.regions = reinterpret_cast<std::uintptr_t>(&region);
@@ -158,14 +158,14 @@ bool Kernel::unwritten(std::uintptr_t begin, std::uintptr_t end) const {
   return ioctl(pagemap_.number(), kPageScan, &scan) == 1 && region.start == begin && region.end == end;
 }
 
-// Whether no one else can write to these pages, by the maps of which they are a part: no file and nothing shared.
+// Whether no one else can write to these pages: there is no file behind them. Shared memory has one too, with no name.
 bool Kernel::is_private(std::uintptr_t begin, std::uintptr_t end) const {
   while (begin < end) {
     MapQuery map{};
     map.size = sizeof map;
     map.address = begin;
     if (ioctl(maps_.number(), kMapQuery, &map) != 0) return errno == ENOTTY && is_private_by_text(begin, end);
-    if ((map.protection & kShared) != 0 || map.inode != 0 || map.major != 0 || map.minor != 0) return false;
+    if (map.inode != 0 || map.major != 0 || map.minor != 0) return false;
     begin = map.end;
   }
   return true;
@@ -181,11 +181,9 @@ bool Kernel::is_private_by_text(std::uintptr_t begin, std::uintptr_t end) const 
     for (std::size_t newline; begin < end && (newline = text.find('\n')) != text.npos; text.erase(0, newline + 1)) {
       unsigned long first = 0, last = 0, inode = 0;
       unsigned major = 0, minor = 0;
-      char kind = 0;
-      if (sscanf(text.c_str(), "%lx-%lx %*3c%c %*x %x:%x %lu", &first, &last, &kind, &major, &minor, &inode) != 6)
-        return false;
+      if (sscanf(text.c_str(), "%lx-%lx %*s %*x %x:%x %lu", &first, &last, &major, &minor, &inode) != 5) return false;
       if (last <= begin) continue;
-      if (first > begin || kind != 'p' || major != 0 || minor != 0 || inode != 0) return false;
+      if (first > begin || major != 0 || minor != 0 || inode != 0) return false;
       begin = last;
     }
   }
@@ -331,8 +329,8 @@ bool WrittenPages::unwritten_as_far_as_known(const Range& range) {
   return true;
 }
 
-// The kernel is asked without the lock, which takes some time. Somebody may find a piece written before that and watch
-// it anew, so that it looks as if it never was: hence the second look.
+// The kernel is asked without the lock, as that takes some time. Just before, somebody may have found a piece written
+// and watched it anew, so that it looks as if it never was: hence the second look. The first one only saves asking.
 bool WrittenPages::unwritten(const Range& range) {
   return in_this_process() && unwritten_as_far_as_known(range) && state_->kernel.unwritten(range.begin, range.end) &&
          unwritten_as_far_as_known(range);

@@ -13,9 +13,9 @@
 // memory that was dropped (MADV_DONTNEED) or mapped anew at the same address. Not seen is what reaches memory past the
 // page tables: a device or a system call that took hold of the pages before watch() and writes to them afterwards
 // (pages pinned for CUDA, RDMA or io_uring, an O_DIRECT read under way). Nobody can ask the kernel for such pins. Said
-// to be written though they are as they were: pages after mlock(2), MADV_POPULATE_WRITE, mremap(2) or KSM.
+// to be written though they are as they were: pages after mlock(2), MADV_POPULATE_WRITE or mremap(2).
 //
-// What it does to the job: a first write to each page costs 0.7 to 1 µs more; a huge page is mapped in small ones once
+// What it does to the job: a first write to each page costs 1 µs more; a huge page is mapped in small ones once
 // it is written, or when only a part of it is watched; a range may add two entries to /proc/self/maps; the job's own
 // userfaultfd cannot have watched memory; and three descriptors stay open, with high numbers.
 #pragma once
@@ -52,7 +52,7 @@ class WrittenPages {
 
   // Nothing when its pages cannot be told: not private memory of this process without a file behind (others would write
   // to it elsewhere), huge pages of hugetlbfs, the job's own userfaultfd, less than a page. Then all of it is to be
-  // summed. Ranges may overlap in any way. May throw std::bad_alloc, and then watches nothing more than before.
+  // summed. Ranges may overlap in any way. May throw std::bad_alloc.
   std::optional<Range> watch(const void* memory, std::size_t bytes);
 
   // True only when no page of it was written since watch(). False for one of another process (before a fork).

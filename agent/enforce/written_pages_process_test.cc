@@ -1,8 +1,10 @@
-// What becomes of it in a process that forks, closes its descriptors or may not do everything; and what it costs.
+// In a process that has threads, forks, closes descriptors or may not do everything; and what it costs.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -10,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -17,6 +21,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <random>
 #include <set>
 #include <thread>
 #include <vector>
@@ -26,6 +31,7 @@
 namespace castscope::enforce {
 namespace {
 
+const std::size_t kPage = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 constexpr std::size_t kSize = 4 << 20, kHuge = 2 << 20;
 
 char* mapped(std::size_t bytes, int flags = MAP_PRIVATE) {
@@ -56,13 +62,57 @@ int in_child(const std::function<int()>& run) {
 class WrittenPagesProcessTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (!pages.works()) GTEST_SKIP() << "userfaultfd or PAGEMAP_SCAN is refused here, or Linux is older than 6.7";
+    if (!pages.works()) GTEST_SKIP() << "userfaultfd is refused here, or Linux is older than 6.7";
   }
   void TearDown() override { munmap(memory, kSize); }
 
   WrittenPages pages;
   char* const memory = mapped(kSize);
 };
+
+// A write that began after watch() and ended before the question must be seen, whoever else watches the same pages.
+TEST_F(WrittenPagesProcessTest, ThreadsThatWatchTheSamePagesHideNothingFromEachOther) {
+  constexpr std::size_t kPages = 32;
+  std::array<std::atomic<long>, kPages> begun{}, ended{};
+  std::atomic<int> watching{3};
+  std::atomic<long> wrong{0}, fresh{0}, stale{0};
+  const auto sum = [](const auto& of, std::size_t first, std::size_t last) {
+    long all = 0;
+    for (std::size_t i = first; i < last; ++i) all += of[i];
+    return all;
+  };
+  const auto write = [&](unsigned seed) {
+    for (std::mt19937 random(seed); watching > 0; std::this_thread::yield()) {
+      const std::size_t page = random() % kPages;
+      ++begun[page];
+      __atomic_store_n(memory + page * kPage + seed, static_cast<char>(random()), __ATOMIC_RELAXED);
+      ++ended[page];
+    }
+  };
+  const auto watch = [&](unsigned seed) {
+    std::mt19937 random(seed);
+    for (int n = 0; n < 8000; ++n) {
+      const std::size_t first = random() % kPages, last = first + 1 + random() % (kPages - first);
+      const auto range = pages.watch(memory + first * kPage, (last - first) * kPage).value();
+      const long before = sum(begun, first, last);
+      do {
+        const long after = sum(ended, first, last);
+        const bool same = pages.unwritten(range);
+        wrong += same && after > before;
+        ++(same ? fresh : stale);
+      } while (random() % 4 != 0);
+      pages.forget(range);
+    }
+    --watching;
+  };
+  std::vector<std::thread> threads;
+  for (unsigned seed = 1; seed <= 2; ++seed) threads.emplace_back(write, seed);
+  for (unsigned seed = 11; seed <= 13; ++seed) threads.emplace_back(watch, seed);
+  for (std::thread& each : threads) each.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_GT(fresh, 0);
+  EXPECT_GT(stale, 0);
+}
 
 TEST_F(WrittenPagesProcessTest, AForkedChildHasItsOwn) {
   const auto range = pages.watch(memory, kSize).value();
@@ -103,6 +153,18 @@ TEST_F(WrittenPagesProcessTest, AChildIsForkedWhileOthersAreAtWork) {
   other.join();
 }
 
+TEST_F(WrittenPagesProcessTest, TheJobsOwnUserfaultfdIsLeftAlone) {
+  const int own = static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY));
+  uffdio_api api{UFFD_API, 0, 0};
+  ASSERT_EQ(ioctl(own, UFFDIO_API, &api), 0);
+  uffdio_register some{{reinterpret_cast<std::uintptr_t>(memory) + kPage, kPage}, UFFDIO_REGISTER_MODE_MISSING, 0};
+  ASSERT_EQ(ioctl(own, UFFDIO_REGISTER, &some), 0);
+  EXPECT_FALSE(pages.watch(memory, kSize));
+  EXPECT_FALSE(pages.watch(memory, kSize)) << "the first attempt has ended it";
+  close(own);
+  EXPECT_TRUE(pages.watch(memory, kSize));
+}
+
 TEST_F(WrittenPagesProcessTest, ItsDescriptorsAreOutOfTheWay) {
   const auto before = descriptors();
   std::set<int> ours;
@@ -133,21 +195,24 @@ TEST_F(WrittenPagesProcessTest, AJobMayCloseItsDescriptorsAndTakeTheirNumbers) {
   EXPECT_EQ(in_child(jobs), 1);
 }
 
-// From now on this call fails; of ioctl only the one with this number.
-void refuse(long call, unsigned error, unsigned request = 0) {
+// From now on this thread gets `answer` from this call; of ioctl only from the one with this number.
+int filter(long call, unsigned answer, unsigned request, unsigned flags = 0) {
   const sock_filter all[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(call), 0, 3),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, request == 0 ? 0u : 24u),  // the second argument
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, request == 0 ? static_cast<unsigned>(call) : request, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+      BPF_STMT(BPF_RET | BPF_K, answer),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
-  const sock_fprog filter{6, const_cast<sock_filter*>(all)};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
-    _exit(77);
+  const sock_fprog program{6, const_cast<sock_filter*>(all)};
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  return static_cast<int>(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program));
 }
-constexpr unsigned kPageScan = 0xc0606610, kMapQuery = 0xc0686611, kUffdApi = 0xc018aa3f;
+void refuse(long call, unsigned error, unsigned request = 0) {
+  if (filter(call, SECCOMP_RET_ERRNO | error, request) != 0) _exit(77);
+}
+constexpr unsigned kPageScan = 0xc0606610, kMapQuery = 0xc0686611, kUffdApi = 0xc018aa3f, kWriteProtect = 0xc018aa06;
 
 TEST(WrittenPagesRefusedTest, IsAnsweredByDoingNothing) {
   char* const memory = mapped(kSize);
@@ -155,11 +220,14 @@ TEST(WrittenPagesRefusedTest, IsAnsweredByDoingNothing) {
       [] { refuse(SYS_userfaultfd, EPERM); },
       [] { refuse(SYS_ioctl, EINVAL, kUffdApi); },
       [] { refuse(SYS_ioctl, ENOTTY, kPageScan); },
+      [] { refuse(SYS_ioctl, 0, kPageScan); },  // a kernel that sees no write
+      [] { refuse(SYS_ioctl, 0, kWriteProtect); },
       [] { refuse(SYS_openat, EACCES); },
       [] { refuse(SYS_madvise, EINVAL); },
       [] { refuse(SYS_ioctl, EACCES, kMapQuery); },
       [] {
-        setrlimit(RLIMIT_NOFILE, std::array<rlimit, 1>{{{32, 32}}}.data());
+        const rlimit few{32, 32};
+        setrlimit(RLIMIT_NOFILE, &few);
       },
   };
   for (std::size_t i = 0; i < refusals.size(); ++i) {
@@ -168,9 +236,10 @@ TEST(WrittenPagesRefusedTest, IsAnsweredByDoingNothing) {
                 refusals[i]();
                 WrittenPages pages;
                 const bool none = !pages.works() && !pages.watch(memory, kSize) && !pages.unwritten({});
+                const bool tidy = descriptors() == before;
                 pages.forget({});
                 pages.child_begins();
-                return none && descriptors() == before ? 1 : 0;
+                return none && tidy ? 1 : 0;
               }),
               1)
         << i;
@@ -190,6 +259,32 @@ TEST_F(WrittenPagesProcessTest, BeforeLinux611MapsAreReadAsText) {
                      8 * another.watch(shared, kSize).has_value() + 16 * another.watch(memory, kSize).has_value();
             }),
             3);
+}
+
+TEST_F(WrittenPagesProcessTest, WhatIsWatchedAnewJustBeforeTheKernelIsAskedStaysWritten) {
+  const auto asked = [&] {
+    pages.child_begins();
+    const auto range = pages.watch(memory, kSize).value();
+    memory[0] = 7;
+    std::atomic<int> stopped{0};
+    bool said = true;
+    std::thread asking([&] {
+      stopped = filter(SYS_ioctl, SECCOMP_RET_USER_NOTIF, kPageScan, SECCOMP_FILTER_FLAG_NEW_LISTENER);
+      said = pages.unwritten(range);
+    });
+    while (stopped == 0) std::this_thread::yield();
+    if (stopped < 0) _exit(77);
+    seccomp_notif at{};
+    ioctl(stopped, SECCOMP_IOCTL_NOTIF_RECV, &at);
+    const bool again = pages.watch(memory, kSize).has_value();
+    seccomp_notif_resp go_on{at.id, 0, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE};
+    ioctl(stopped, SECCOMP_IOCTL_NOTIF_SEND, &go_on);
+    asking.join();
+    return said + 2 * again;
+  };
+  const int told = in_child(asked);
+  if (told == 77) GTEST_SKIP() << "system calls cannot be stopped here";
+  EXPECT_EQ(told, 2);
 }
 
 // What it costs: CASTSCOPE_BENCH=1 enforce_test --gtest_filter=*Costs

@@ -12,6 +12,7 @@ import subprocess
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+PACKAGE = ROOT / "agent" / "python" / "castscope"
 TAG = "py3-none-linux_x86_64"
 ENTRY_POINTS = "[pytest11]\ncastscope = castscope.pytest_plugin\n"
 
@@ -31,6 +32,10 @@ def _program():
     subprocess.run(["cmake", "--preset", "default"], cwd=ROOT, check=True)
     subprocess.run(["cmake", "--build", "--preset", "default", "--target", "castscope"], cwd=ROOT, check=True)
     return ROOT / "build" / "castscope"
+
+
+def package_files():
+    return sorted([*PACKAGE.rglob("*.py"), PACKAGE / "py.typed"])
 
 
 class _Wheel:
@@ -56,9 +61,8 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     name = f"castscope-{_version()}"
     file_name = f"{name}-{TAG}.whl"
     wheel = _Wheel(pathlib.Path(wheel_directory) / file_name)
-    package = ROOT / "agent" / "python" / "castscope"
-    for path in sorted([*package.glob("*.py"), package / "py.typed"]):
-        wheel.add(f"castscope/{path.name}", path.read_bytes())
+    for path in package_files():
+        wheel.add(path.relative_to(PACKAGE.parent).as_posix(), path.read_bytes())
     wheel.add(f"{name}.data/scripts/castscope", program.read_bytes(), 0o755)
     wheel.add(f"{name}.dist-info/METADATA", _metadata().encode())
     wheel.add(f"{name}.dist-info/WHEEL",

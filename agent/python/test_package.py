@@ -5,6 +5,7 @@ import pathlib
 import subprocess
 import sys
 import tomllib
+import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -21,6 +22,24 @@ def test_inert_without_castscope():
 def test_import_brings_in_no_torch():
     done = run("import sys, castscope; print('torch' in sys.modules)")
     assert done.stdout == "False\n"
+
+
+def test_importing_all_names_brings_in_no_torch():
+    done = run("import sys\nfrom castscope import *\nassert callable(half_function)\nprint('torch' in sys.modules)")
+    assert (done.stdout, done.stderr) == ("False\n", "")
+
+
+def test_the_wheel_has_all_of_the_package(tmp_path, monkeypatch):
+    sys.path.insert(0, str(HERE))
+    import build_wheel
+    (tmp_path / "castscope").write_text("the program")
+    monkeypatch.setattr(build_wheel, "_program", lambda: tmp_path / "castscope")
+    wheel = tmp_path / build_wheel.build_wheel(tmp_path)
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("castscope/")}
+    assert names >= {"castscope/__init__.py", "castscope/py.typed", "castscope/amp/handle.py"}
+    done = subprocess.run([sys.executable, "-c", "from castscope import amp, never_cast; print(amp.__file__)"],
+                          env={"PYTHONPATH": str(wheel)}, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == (f"{wheel}/castscope/amp/__init__.py\n", "")
 
 
 def test_version_is_that_of_the_wheel():

@@ -187,7 +187,7 @@ int run(RunOptions options) {
     say(std::string(output.status().message()));
     return kOwnFailure;
   }
-  Preparation prepared = output.ok() ? prepare_job(options.command, say) : Preparation();
+  Preparation prepared = output.ok() ? prepare_job(options.command, say, !options.enforce.empty()) : Preparation();
   // Beyond this point signals belong to the job: nothing here ends before it and leaves something behind.
   SignalForwarding signals;
   if (!output.ok()) return run_unobserved(signals, options, std::string(output.status().message()));

@@ -53,14 +53,14 @@ std::string deep_problem(const std::string& text) {
 bool fits_into_ld_preload(const std::string& path) { return path.find_first_of(": \t\n") == std::string::npos; }
 
 std::vector<std::string> observing_variables(const std::vector<std::string>& command, const std::string& preload,
-                                             const Say& say) {
+                                             const Say& say, bool lend) {
   PythonInstall python = prepare_python(command, say);
   std::vector<std::string> result = {
       ld_preload_with(preload),
       absl::StrCat("CASTSCOPE_BIN=", program_path()),
       absl::StrCat("CASTSCOPE_AGENTS=", agent_search_path()),
   };
-  if (!python.has_castscope) {
+  if (lend || !python.has_castscope) {
     auto package = obtain_python_package();
     std::string path = variable("PYTHONPATH");
     // First, so that no other sitecustomize hides ours; it takes itself off and makes way for the other.
@@ -70,7 +70,7 @@ std::vector<std::string> observing_variables(const std::vector<std::string>& com
   return result;
 }
 
-Preparation prepare_job(const std::vector<std::string>& command, const Say& say) {
+Preparation prepare_job(const std::vector<std::string>& command, const Say& say, bool lend) {
   if (!variable("CASTSCOPE_OFF").empty() && variable("CASTSCOPE_OFF") != "0") {
     say("CASTSCOPE_OFF is set: the job runs unobserved");
     return {};
@@ -80,7 +80,7 @@ Preparation prepare_job(const std::vector<std::string>& command, const Say& say)
     say(absl::StrCat("the preload library cannot be built: ", preload.status().message(), "; the job runs unobserved"));
     return {};
   }
-  return {true, *preload, observing_variables(command, *preload, say)};
+  return {true, *preload, observing_variables(command, *preload, say, lend)};
 }
 
 std::vector<std::string> job_environment(Preparation prepared, const RunDirectory& directory, const Say& say) {

@@ -10,9 +10,10 @@
 namespace castscope::cli {
 
 // The variables NAME=VALUE that make a command observed. Builds what is missing; says what cannot be had, and leaves
-// it out. `preload` is the library as LD_PRELOAD can name it.
+// it out. `preload` is the library as LD_PRELOAD can name it. `lend`: our sitecustomize is wanted even where the job's
+// Python has the package castscope.
 std::vector<std::string> observing_variables(const std::vector<std::string>& command, const std::string& preload,
-                                             const Say& say);
+                                             const Say& say, bool lend = false);
 
 // What a job of `castscope run` gets, but for its run directory. May take a minute, where an agent has to be built.
 struct Preparation {
@@ -20,7 +21,7 @@ struct Preparation {
   std::string preload;
   std::vector<std::string> variables;
 };
-Preparation prepare_job(const std::vector<std::string>& command, const Say& say);
+Preparation prepare_job(const std::vector<std::string>& command, const Say& say, bool lend = false);
 
 // The whole environment of a job of `castscope run`.
 std::vector<std::string> job_environment(Preparation prepared, const RunDirectory& directory, const Say& say);

@@ -9,6 +9,7 @@
 
 #include "server/report/precision.h"
 #include "server/report/words.h"
+#include "server/rules/policy/enforcing.h"
 #include "server/store/names.h"
 
 namespace castscope::report {
@@ -45,6 +46,13 @@ Json argument(const RunData& data, std::uint32_t call_site) {
   return at.argument == lanes::kUnknownArgument ? Json() : Json(std::to_string(at.argument));
 }
 
+Json savings_json(const std::optional<store::Savings>& savings) {
+  if (!savings) return nullptr;
+  return {{"ns_per_step", static_cast<std::int64_t>(std::llround(savings->ns_per_step))},
+          {"share_of_step", std::round(savings->share_of_step * 1e4) / 1e4},
+          {"held_bytes", savings->held_bytes}};
+}
+
 Json run_json(const Model& model) {
   const RunData& data = model.run;
   Json run = {
@@ -65,6 +73,10 @@ Json run_json(const Model& model) {
   const std::string python = data.processes.empty() ? "" : data.processes.front().attribute("python");
   run["torch"] = text_or_null(torch);
   run["python"] = text_or_null(python);
+  const std::string policy = rules::enforced_policy(data);
+  run["enforced_policy"] =
+      policy.empty() ? Json() : Json{{"name", policy}, {"hash", rules::enforced_policy_hash(data)}};
+  run["enforcing_would_save"] = savings_json(model.enforcing);
   run["notices"] = model.notices;
   if (data.damage) run["damage"] = data.damage->sentence;
   return run;
@@ -223,13 +235,6 @@ Json steps_json(const Model& model) {
     behaviours.back()["sites"].push_back({{"site", at.site}, {"casts", at.casts}, {"cache_hits", at.hits}});
   }
   return {{"count", model.steps}, {"runs", runs}, {"behaviours", behaviours}};
-}
-
-Json savings_json(const std::optional<store::Savings>& savings) {
-  if (!savings) return nullptr;
-  return {{"ns_per_step", static_cast<std::int64_t>(std::llround(savings->ns_per_step))},
-          {"share_of_step", std::round(savings->share_of_step * 1e4) / 1e4},
-          {"held_bytes", savings->held_bytes}};
 }
 
 Json source_json(const store::SourceLines& source) {

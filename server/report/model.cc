@@ -7,6 +7,7 @@
 #include "server/report/fingerprint.h"
 #include "server/report/words.h"
 #include "server/rules/finding.h"
+#include "server/rules/policy/enforcing.h"
 #include "server/store/names.h"
 
 namespace castscope::report {
@@ -62,6 +63,7 @@ Model model_of(const store::RunData& run, rules::Judgement judgement) {
           .ignored_in_code = judgement.ignored_in_code,
           .notices = std::move(told),
           .hints = std::move(judgement.hints),
+          .enforcing = rules::saved_by_enforcing(run),
           .steps = step_count(run),
           .exit = exit_of(run),
           .complete = is_complete(run)};
@@ -124,6 +126,12 @@ std::string cache_line(const Model& model) {
   if (cache.cache_peak_entries == 0) return "";
   return "at most " + counted(cache.cache_peak_entries, "entry", "entries") + ", " +
          rules::readable_bytes(cache.cache_peak_bytes) + "; cleared " + counted(cache.cache_clears, "time", "times");
+}
+
+std::string enforcing_text(const Model& model) {
+  if (!model.enforcing) return "";
+  return "`castscope run --enforce torch-cpu` would keep " + rules::readable_bytes(model.enforcing->held_bytes) +
+         " of copies and save about " + percent(model.enforcing->share_of_step) + " of each step";
 }
 
 std::string ignored_text(const Model& model) {

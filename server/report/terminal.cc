@@ -8,6 +8,7 @@
 #include "server/report/costliest.h"
 #include "server/report/words.h"
 #include "server/rules/finding.h"
+#include "server/rules/policy/enforcing.h"
 #include "server/store/names.h"
 
 namespace castscope::report {
@@ -82,6 +83,8 @@ class Page {
       wrapped("  ", "  ", "casts not made by autocast: " + others);
     }
     if (const std::string cache = cache_line(model_); !cache.empty()) wrapped("  ", "  ", "cache: " + cache);
+    if (const std::string policy = rules::enforced_policy(data_); !policy.empty())
+      wrapped("  ", "  ", "by the policy " + on_one_line(policy) + ", which castscope enforced");
   }
 
   void warnings() {
@@ -143,6 +146,13 @@ class Page {
     }
     if (all.size() > kFindings) line("  and " + grouped(all.size() - kFindings) + " more in the report");
     if (const std::string text = ignored_text(model_); !text.empty()) wrapped("  ", "  ", text);
+  }
+
+  void what_enforcing_saves() {
+    const std::string text = enforcing_text(model_);
+    if (text.empty()) return;
+    line("");
+    wrapped("", "", text + ".");
   }
 
   std::string places(const std::vector<store::CodeLocation>& all) const {

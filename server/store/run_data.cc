@@ -44,8 +44,8 @@ bool is_users_own(const CodeLocation& frame, const std::vector<std::string>& tor
     if (frame.file.size() > folder.size() && frame.file[folder.size()] == '/' && frame.file.starts_with(folder))
       return false;
   }
-  for (const char* package :
-       {"/site-packages/torch/", "/dist-packages/torch/", "/site-packages/castscope/", "/dist-packages/castscope/"}) {
+  for (const char* package : {"/site-packages/torch/", "/dist-packages/torch/", "/site-packages/castscope/",
+                              "/dist-packages/castscope/", "/agent/python/castscope/"}) {
     if (frame.file.find(package) != std::string::npos) return false;
   }
   if (is_standard_library(frame)) return false;

@@ -1,14 +1,25 @@
 """Talk to castscope from inside a job.
 
-Everything here is inert when the job does not run under castscope: a script may call it unconditionally.
+Steps are inert when the job does not run under castscope: a script may call them unconditionally. Annotations
+(annotations.py) and castscope.amp work without it, on PyTorch alone.
 """
 
 from __future__ import annotations
 
 import ctypes
-from typing import Callable, Optional
+import importlib
+from typing import TYPE_CHECKING, Any, Callable, List, Optional
 
-__all__ = ["attached", "step"]
+if TYPE_CHECKING:
+    from castscope import amp as amp
+    from castscope.annotations import (float_function, force_fp32, half_function, never_cast, promote_function,
+                                       register_float_function, register_half_function, register_promote_function)
+
+_ANNOTATIONS = ("half_function", "float_function", "promote_function", "register_half_function",
+                "register_float_function", "register_promote_function", "never_cast", "force_fp32")
+
+__all__ = ["attached", "step", "half_function", "float_function", "promote_function", "register_half_function",
+           "register_float_function", "register_promote_function", "never_cast", "force_fp32"]
 __version__ = "0.1.0"
 
 
@@ -40,3 +51,18 @@ def step() -> None:
     """
     if _step is not None:
         _step()
+
+
+def __getattr__(name: str) -> Any:
+    """What is more than a few lines is imported when it is asked for; castscope.amp brings PyTorch in."""
+    if name in _ANNOTATIONS:
+        value = getattr(importlib.import_module("castscope.annotations"), name)
+        globals()[name] = value
+        return value
+    if name == "amp":
+        return importlib.import_module("castscope.amp")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> List[str]:
+    return sorted({*globals(), *_ANNOTATIONS, "amp"})

@@ -2,8 +2,10 @@
 
 `castscope run` names this folder in PYTHONPATH. Python imports this file when sys.path is otherwise done; it takes its
 own folder off again, puts the package's at the end, where everything of the user's comes before it, and makes way for
-the sitecustomize that would have been imported without us. Any Python may come by here, Python 2 too. With `python -S` it
-is not imported: the package is absent then.
+the sitecustomize that would have been imported without us. Any Python may come by here, Python 2 too. With `python -S`
+it is not imported: the package is absent then.
+
+Where the job runs by a policy that has rules for functions, it has them applied. Nothing is imported for it elsewhere.
 """
 
 import os
@@ -13,6 +15,22 @@ _here = os.path.dirname(os.path.abspath(__file__))
 sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != _here]
 sys.path.append(os.path.dirname(_here))
 sys.path_importer_cache.pop(_here, None)
+
+
+def _cast_functions(policy):
+    try:
+        with open(policy, "rb") as lines:
+            if b"\nfunction\t" in lines.read():
+                from castscope import policy_functions
+
+                policy_functions.install_from(policy)
+    except Exception as error:
+        if sys.stderr is not None:
+            sys.stderr.write("castscope: policy: its functions are not cast: %s\n" % " ".join(str(error).split()))
+
+
+if os.environ.get("CASTSCOPE_ENFORCE") and sys.version_info >= (3, 9):
+    _cast_functions(os.environ["CASTSCOPE_ENFORCE"])
 
 del sys.modules["sitecustomize"]
 import sitecustomize  # noqa: E402, F401  where there is none, site takes this for what it is

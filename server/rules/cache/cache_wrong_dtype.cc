@@ -7,6 +7,7 @@
 #include "server/rules/cache/weights.h"
 #include "server/rules/finding.h"
 #include "server/rules/places.h"
+#include "server/rules/policy/enforcing.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -25,6 +26,7 @@ struct Key {
 
 void judge_dtypes(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
+  if (!enforced_policy(data).empty()) return;  // that cache knows a copy's dtype, and the policy may ask for another
   std::map<Key, Group> groups;
   for (const store::SiteUse& use : data.site_uses) {
     const store::Site& site = data.site(use.site);

@@ -1,0 +1,88 @@
+"""Casts the tensors among the arguments of a call, also inside tuples, lists and dicts.
+
+What has nothing to cast is passed on as the very object it is; what has, is replaced by a copy, so that the caller's
+list is never changed. Data classes and other objects are passed on as they are.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from typing import Any, Callable, Dict, Iterator, List, Tuple
+
+import torch
+
+from castscope.signatures import Kept
+
+# Not float64, as with autocast; nor the 8-bit types, whose numbers mean nothing without a scale.
+CASTABLE = (torch.float32, torch.float16, torch.bfloat16)
+
+Convert = Callable[[torch.Tensor], torch.Tensor]
+
+
+def cast_arguments(args: Tuple[Any, ...], kwargs: Dict[str, Any], kept: Kept,
+                   convert: Convert) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
+    """All arguments but those that are kept, each tensor of a castable dtype replaced by what `convert` makes of it."""
+    return (tuple([value if kept.position(i) else _cast(value, convert) for i, value in enumerate(args)]),
+            {name: value if kept.keyword(name) else _cast(value, convert) for name, value in kwargs.items()})
+
+
+def castable_tensors(args: Tuple[Any, ...], kwargs: Dict[str, Any], kept: Kept) -> List[torch.Tensor]:
+    """All tensors that `cast_arguments` hands to `convert`."""
+    found: List[torch.Tensor] = []
+    for i, value in enumerate(args):
+        if not kept.position(i):
+            found.extend(_tensors(value))
+    for name, value in kwargs.items():
+        if not kept.keyword(name):
+            found.extend(_tensors(value))
+    return found
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        if value.dtype in CASTABLE:
+            yield value
+    elif _is_container(value):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _tensors(item)
+
+
+def _cast(value: Any, convert: Convert) -> Any:
+    if isinstance(value, torch.Tensor):
+        return convert(value) if value.dtype in CASTABLE else value
+    if not _is_container(value):
+        return value
+    before = list(value.values() if isinstance(value, dict) else value)
+    after = [_cast(item, convert) for item in before]
+    if all(new is old for new, old in zip(after, before)):
+        return value
+    return _remade(value, after)
+
+
+def _is_container(value: Any) -> bool:
+    return isinstance(value, (tuple, list, dict)) and not dataclasses.is_dataclass(value)
+
+
+def _remade(value: Any, items: List[Any]) -> Any:
+    """A container like `value`, with these items in place of its own."""
+    if type(value) is list:
+        return items
+    if isinstance(value, tuple):
+        return _remade_tuple(value, items)
+    new = copy.copy(value)
+    if isinstance(value, dict):
+        new.update(zip(value, items))
+    else:
+        new[:] = items
+    return new
+
+
+def _remade_tuple(value: Tuple[Any, ...], items: List[Any]) -> Tuple[Any, ...]:
+    if type(value) is tuple:
+        return tuple(items)
+    if hasattr(value, "n_sequence_fields"):  # torch.return_types.max and its like have a tuple's constructor
+        return type(value)(items)
+    new = tuple.__new__(type(value), items)  # a named tuple's own takes the items one by one
+    vars(new).update(vars(value)) if hasattr(value, "__dict__") else None
+    return new

@@ -1,0 +1,160 @@
+"""What a policy says under "functions", in the job: annotates them when their module has been imported.
+
+The lines are those of agent/enforce/policy_table.h; of them only `function <module:name> half|float|promote` counts
+here. A rule stands above an annotation in the source, but for what that never casts. The script itself cannot be named:
+it is not imported. Nor is a function changed for those who have it already, as by `from module import name` before the
+module's own import has ended; a class is.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import sys
+import threading
+from types import ModuleType
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Set, Tuple
+
+_FORMATS = ("castscope-policy 1", "castscope-policy 2")  # the lines that count here are the same in both
+_KINDS = ("half", "float", "promote")
+_ESCAPES = {"t": "\t", "n": "\n", "\\": "\\"}
+
+Rule = Tuple[str, str]  # "package.module:Class.name", kind
+
+
+def rules_in(text: str) -> List[Rule]:
+    """The rules for functions in a compiled policy. ValueError for a text of another format.
+
+        rules_in("castscope-policy 2\\nfunction\\tmodels.attention:attend\\thalf\\n")
+    """
+    first, *lines = text.split("\n")
+    if first not in _FORMATS:
+        raise ValueError(f"they are in the format {first!r}, and this package knows {' and '.join(_FORMATS)}")
+    words = [line.split("\t") for line in lines if line.startswith("function\t")]
+    return [(_unescaped(word[1]), word[2]) for word in words if len(word) == 3 and word[2] in _KINDS]
+
+
+def install(rules: Iterable[Rule]) -> None:
+    """Applies the rules: at once in modules that are imported, in others when they have been. Never raises.
+
+    The last rule for a function counts. Of what cannot be applied, one line on stderr each tells.
+
+        install([("models.attention:attend", "half")])
+    """
+    _finder.add(dict(rules))
+
+
+def install_from(path: str) -> None:
+    """Applies the rules in this file, which castscope names in CASTSCOPE_ENFORCE; as sitecustomize.py calls it.
+
+        install_from(os.environ["CASTSCOPE_ENFORCE"])
+
+    OSError and ValueError where it cannot be read or understood.
+    """
+    with open(path, encoding="utf-8") as file:
+        install(rules_in(file.read()))
+
+
+def _unescaped(word: str) -> str:
+    out, characters = [], iter(word)
+    for character in characters:
+        out.append(_ESCAPES.get(next(characters, ""), "") if character == "\\" else character)
+    return "".join(out)
+
+
+def _tell(sentence: str) -> None:
+    try:
+        sys.stderr.write(f"castscope: policy: {' '.join(sentence.split())}\n")
+    except Exception:  # no stderr: nobody to tell
+        pass
+
+
+class _Finder:
+    """On sys.meta_path: asks the other finders, and has itself called when a module with rules has been executed."""
+
+    def __init__(self) -> None:
+        self._rules: Dict[str, Dict[str, str]] = {}  # module → what in it → kind
+        self._told: Set[Tuple[str, str]] = set()
+        self._asking = threading.local()
+
+    def add(self, rules: Dict[str, str]) -> None:
+        modules = []
+        for function, kind in rules.items():
+            module, _, name = function.partition(":")
+            if module == "__main__":
+                _tell(f"{function!r} is not applied: the script itself is not imported; annotate it with "
+                      f"castscope.{kind}_function")
+            elif module and name:
+                self._rules.setdefault(module, {})[name] = kind
+                modules.append(module)
+        if self._rules and self not in sys.meta_path:
+            sys.meta_path.insert(0, self)
+        for module in dict.fromkeys(modules):
+            if module in sys.modules:
+                self.apply(module)
+
+    def find_spec(self, name: str, path: Optional[Sequence[str]] = None,
+                  target: Optional[ModuleType] = None) -> Optional[importlib.machinery.ModuleSpec]:
+        if name not in self._rules or getattr(self._asking, "name", None) == name:
+            return None
+        before, self._asking.name = getattr(self._asking, "name", None), name
+        try:
+            spec = _found_by_others(self, name, path, target)
+        finally:
+            self._asking.name = before
+        if spec is not None:
+            self._call_when_executed(spec)
+        return spec
+
+    def _call_when_executed(self, spec: importlib.machinery.ModuleSpec) -> None:
+        """The loader stays the very object that it is: resources, sources and reload() depend on it."""
+        loader: Any = spec.loader
+        execute = getattr(loader, "exec_module", None)
+        if execute is None or isinstance(loader, type):
+            _tell(f"functions of {spec.name} are not cast: it is not made of a file")
+            return
+
+        def exec_module(module: ModuleType) -> None:
+            execute(module)
+            # A loader may serve several modules.
+            if getattr(module, "__spec__", None) is spec:
+                vars(loader).pop("exec_module", None)
+                self.apply(spec.name)
+
+        try:
+            loader.exec_module = exec_module
+        except (AttributeError, TypeError):
+            _tell(f"functions of {spec.name} are not cast: its loader cannot be watched")
+
+    def apply(self, module: str) -> None:
+        for name, kind in self._rules[module].items():
+            try:
+                _annotate(sys.modules[module], name, kind)
+            except Exception as error:
+                if (module, name) not in self._told:
+                    self._told.add((module, name))
+                    _tell(f"'{module}:{name}' is not cast: {str(error) or type(error).__name__}")
+
+
+def _found_by_others(finder: _Finder, name: str, path: Any, target: Any) -> Optional[importlib.machinery.ModuleSpec]:
+    for other in list(sys.meta_path):
+        find = getattr(other, "find_spec", None)
+        spec = find(name, path, target) if find is not None and other is not finder else None
+        if spec is not None:
+            return spec
+    return None
+
+
+def _annotate(container: Any, name: str, kind: str) -> None:
+    from castscope.annotations import register
+    from castscope.signatures import missing
+    from castscope.wrapping import Annotation
+
+    *path, last = name.split(".")
+    for part in path:
+        if not hasattr(container, part):
+            raise missing(container, part)
+        container = getattr(container, part)
+    register(container, last, Annotation(kind))
+
+
+_finder = _Finder()

@@ -1,0 +1,96 @@
+"""What a call of something annotated needs to know: the kind of cast, and which arguments `never_cast` has named."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import types
+from typing import Any, Callable, Dict, Iterable, NamedTuple, Optional, Tuple
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """"; did you mean 'rois'?", or nothing where no name is near."""
+    near = difflib.get_close_matches(name, list(known), 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def name_of(target: Any) -> str:
+    """What a sentence calls a function, a class or an object."""
+    named = target if hasattr(target, "__qualname__") else type(target)
+    return getattr(named, "__qualname__", repr(target))
+
+
+def missing(container: Any, name: str) -> AttributeError:
+    shown = container.__name__ if isinstance(container, types.ModuleType) else name_of(container)
+    return AttributeError(f"{shown} has no {name!r}{nearest(name, dir(container))}")
+
+
+class Kept(NamedTuple):
+    """The arguments of one function that keep their dtype."""
+
+    positions: Tuple[int, ...] = ()
+    names: Tuple[str, ...] = ()
+    rest_from: Optional[int] = None  # all of *args, which begin at this position
+    others_than: Optional[Tuple[str, ...]] = None  # all of **kwargs: whatever is not one of these
+
+    def position(self, number: int) -> bool:
+        return number in self.positions or (self.rest_from is not None and number >= self.rest_from)
+
+    def keyword(self, name: str) -> bool:
+        return name in self.names or (self.others_than is not None and name not in self.others_than)
+
+
+class Rule(NamedTuple):
+    """An annotation as a call needs it. Made of plain values, which torch.compile can take for constants."""
+
+    kind: str  # "half", "float" or "promote"
+    kept: Kept
+    off: bool  # whether the body runs with autocast off
+    name: str
+
+
+def kept_of(function: Callable[..., Any], names: Tuple[str, ...], before: int = 0) -> Kept:
+    """Of a call in which so many arguments stand before those in the signature of `function`.
+
+    ValueError where the signature cannot be read, lacks a name, or cannot tell which argument has it.
+    """
+    kept = Kept()
+    parameters = _parameters(function, names[0]) if names else {}
+    for name in names:
+        kept = _with(kept, function, name, parameters, before)
+    return kept
+
+
+def _parameters(function: Any, name: str) -> Dict[str, Any]:
+    schema = getattr(getattr(function, "default", function), "_schema", None)
+    if schema is not None:  # torch.ops.namespace.operator, and one overload of it
+        return {argument.name: inspect.Parameter.KEYWORD_ONLY if argument.kwarg_only else
+                inspect.Parameter.POSITIONAL_OR_KEYWORD for argument in schema.arguments}
+    try:
+        return {parameter.name: parameter.kind for parameter in inspect.signature(function).parameters.values()}
+    except (TypeError, ValueError):
+        raise ValueError(f"the signature of {name_of(function)} cannot be read, so {name!r} cannot be found in it: "
+                         "annotate a function that calls it") from None
+
+
+def _with(kept: Kept, function: Any, name: str, parameters: Dict[str, Any], before: int) -> Kept:
+    order = list(parameters)
+    kind = parameters.get(name)
+    if kind is None:
+        _refuse_unless_by_keyword(function, name, parameters)
+    elif kind is inspect.Parameter.VAR_POSITIONAL:
+        return kept._replace(rest_from=order.index(name) + before)
+    elif kind is inspect.Parameter.VAR_KEYWORD:
+        return kept._replace(others_than=tuple(order))
+    elif kind is not inspect.Parameter.KEYWORD_ONLY:
+        kept = kept._replace(positions=(*kept.positions, order.index(name) + before))
+    return kept._replace(names=(*kept.names, name))
+
+
+def _refuse_unless_by_keyword(function: Any, name: str, parameters: Dict[str, Any]) -> None:
+    kinds, has = parameters.values(), ", ".join(parameters) or "none"
+    if inspect.Parameter.VAR_KEYWORD not in kinds:
+        raise ValueError(f"{name_of(function)} has no argument {name!r}{nearest(name, parameters)} (it has {has})")
+    if inspect.Parameter.VAR_POSITIONAL in kinds:
+        raise ValueError(f"{name_of(function)} takes any arguments ({has}), so which one {name!r} is cannot be told: "
+                         "give it that name in the signature")

@@ -1,0 +1,170 @@
+"""Puts an annotation on a function, a class or an object. Knows nothing of PyTorch until it is there.
+
+- A function is replaced by a wrapper.
+- Of a class, the method that does the work is replaced, in the class itself: `forward`, or `__call__` where there is no
+  `forward`. Where it is inherited, the base class stays as it is.
+- An object gets a class of its own (objects.py); a torch.autograd.Function is a case by itself (autograd_functions.py).
+
+Of several annotations of one thing the last one made counts; what they never cast adds up.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any, Callable, NamedTuple, Optional, Tuple
+
+from castscope import autograd_functions, objects
+from castscope.signatures import Kept, Rule, kept_of, name_of
+
+_MARK = "__castscope__"
+
+
+class Annotation(NamedTuple):
+    kind: Optional[str] = None  # "half", "float" or "promote"; None says nothing: float, where it stands alone
+    kept: Tuple[str, ...] = ()  # what is never cast
+
+    def over(self, lower: Optional[Annotation]) -> Annotation:
+        if lower is None:
+            return self
+        return Annotation(self.kind or lower.kind, tuple(dict.fromkeys((*lower.kept, *self.kept))))
+
+
+class Mark:
+    """On each wrapper: what it stands for."""
+
+    def __init__(self, annotation: Annotation, raw: Any, wrapper: Any) -> None:
+        self.annotation = annotation
+        self.raw = raw  # what it has replaced; None where that is inherited
+        self.wrapper = wrapper
+
+
+def mark_of(function: Any) -> Optional[Mark]:
+    mark = getattr(function, "__dict__", {}).get(_MARK)
+    # functools.wraps copies the attribute to wrappers that are not ours.
+    return mark if mark is not None and mark.wrapper is function else None
+
+
+def annotate(target: Any, annotation: Annotation) -> Any:
+    """The annotated target: a new function, or the same class or object. TypeError for what cannot be called."""
+    if isinstance(target, (staticmethod, classmethod)):
+        return type(target)(annotate(target.__func__, annotation))
+    if autograd_functions.is_one(target):
+        return autograd_functions.annotate(target, annotation)
+    if inspect.isclass(target):
+        annotate_method(target, _method_of(target), annotation)
+        return target
+    if objects.can_have_own_class(target):
+        return objects.annotate_method(target, _method_of(type(target)), annotation)
+    if not callable(target):
+        raise TypeError(f"a function, a class or an object that can be called is annotated, not {target!r}")
+    return _annotate_function(target, annotation)
+
+
+# ---- functions
+
+def _annotate_function(function: Callable[..., Any], annotation: Annotation) -> Callable[..., Any]:
+    mark = mark_of(function)
+    if mark is not None and mark.raw is not None:
+        annotation = annotation.over(mark.annotation)
+        if annotation == mark.annotation:
+            return function
+        function = mark.raw
+    return wrapper_of(function, annotation, looks_like=function, raw=function)
+
+
+def wrapper_of(runs: Callable[..., Any], annotation: Annotation, *, looks_like: Any, raw: Any,
+               kept: Optional[Kept] = None, off: Optional[bool] = None,
+               name: Optional[str] = None) -> Callable[..., Any]:
+    """A function that calls `runs` with its arguments cast. `off`: whether autocast is off meanwhile."""
+    kept = kept_of(looks_like, annotation.kept) if kept is None else kept
+    kind = annotation.kind or "float"
+    rule = Rule(kind, kept, kind == "float" if off is None else off, name or name_of(looks_like).split("<locals>.")[-1])
+    wrapper = functools.update_wrapper(_calling(runs, looks_like, rule), looks_like)
+    setattr(wrapper, _MARK, Mark(annotation, raw, wrapper))
+    # torch.jit.script raises what this says.
+    setattr(wrapper, "__script_unsupported", "what castscope annotates is not supported in script mode")
+    return wrapper
+
+
+def _calling(runs: Callable[..., Any], looks_like: Any, rule: Rule) -> Callable[..., Any]:
+    if inspect.isasyncgenfunction(looks_like):
+        raise TypeError(f"{name_of(looks_like)} is an asynchronous generator, which cannot be annotated: annotate what "
+                        "it calls")
+    if inspect.iscoroutinefunction(looks_like):
+        async def annotated(*args: Any, **kwargs: Any) -> Any:
+            from castscope.casting import awaitable  # PyTorch may not be there yet when something is annotated
+
+            return await awaitable(rule, runs, args, kwargs)
+    elif inspect.isgeneratorfunction(looks_like):
+        def annotated(*args: Any, **kwargs: Any) -> Any:
+            from castscope.casting import generate
+
+            return (yield from generate(rule, runs, args, kwargs))
+    else:
+        def annotated(*args: Any, **kwargs: Any) -> Any:
+            from castscope.casting import call
+
+            return call(rule, runs, args, kwargs)
+    return annotated
+
+
+# ---- classes
+
+def _method_of(cls: type) -> str:
+    for name in ("forward", "__call__"):
+        if find_in(cls, name) is not None:
+            return name
+    raise TypeError(f"{name_of(cls)} has neither forward nor __call__: annotate one of its methods")
+
+
+def find_in(cls: type, name: str) -> Any:
+    """The attribute as it stands in the class or the nearest of its bases that has it. Not in their metaclass."""
+    return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
+
+
+def annotate_method(cls: type, name: str, annotation: Annotation) -> None:
+    """Replaces the method in `cls`. One that is inherited is looked up at each call, as super() would."""
+    found = find_in(cls, name)
+    plain = getattr(found, "__func__", found)
+    mark = mark_of(plain)
+    inherits = name not in vars(cls) or (mark is not None and mark.raw is None)
+    if inherits and not isinstance(found, staticmethod):
+        annotation = annotation.over(mark.annotation if mark is not None else None)
+        for_class = isinstance(found, classmethod)
+        new: Any = wrapper_of(inherited_by(cls, name, for_class), annotation, looks_like=plain, raw=None)
+        new = classmethod(new) if for_class else new
+    else:
+        new = annotate(found, annotation)
+    try:
+        setattr(cls, name, new)
+    except TypeError as error:  # a type made in C
+        raise TypeError(f"{name_of(cls)}.{name} cannot be replaced: {error}") from error
+
+
+def inherited_by(owner: type, name: str, for_class: bool) -> Callable[..., Any]:
+    """Calls the method that `owner` inherits, without the annotations which it has in a base class."""
+    def runs(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        cls = self if for_class else type(self)
+        order = cls.__mro__
+        for base in order[order.index(owner) + 1:]:
+            raw = vars(base).get(name)
+            mark = mark_of(getattr(raw, "__func__", raw))
+            if raw is None or (mark is not None and mark.raw is None):
+                continue
+            if mark is not None:
+                raw = type(raw)(mark.raw) if isinstance(raw, classmethod) else mark.raw
+            return _bound(raw, name, None if for_class else self, cls)(*args, **kwargs)
+        raise AttributeError(f"{name_of(cls)} has no {name} below the annotated one")
+    return runs
+
+
+def _bound(raw: Any, name: str, instance: Any, cls: type) -> Any:
+    if not hasattr(raw, "__get__"):
+        return raw
+    try:
+        return raw.__get__(instance, cls)
+    except AttributeError:  # Python asks __getattr__ then; traced modules have their forward from there
+        if instance is None or not hasattr(cls, "__getattr__"):
+            raise
+        return instance.__getattr__(name)

@@ -1,0 +1,266 @@
+"""`castscope run --enforce`: a policy carried out in an unmodified job."""
+
+import json
+import sys
+
+import pytest
+from program import ROOT, clean_environment
+
+WORKLOADS = ROOT / "tests" / "workloads"
+
+
+@pytest.fixture
+def enforce(castscope):
+    """Runs a command under a policy, a name or what a file is to hold; what it printed, by lines."""
+
+    def run(policy, *command, options=(), fails=False):
+        if isinstance(policy, dict):
+            (castscope.folder / "policy.json").write_text(json.dumps(policy))
+            policy = "policy.json"
+        done = castscope("run", "--force", "-o", "run", "--enforce", policy, *options, "--", sys.executable, *command,
+                         text=True)
+        assert fails or done.returncode == 0, done.stderr
+        return done if fails else done.stdout.splitlines()
+
+    return run
+
+
+def rules_found(castscope):
+    return {finding["rule"] for finding in castscope.report()["findings"]}
+
+
+# ---------------------------------------------------------------------------------------------------- what it decides
+
+MINE = {
+    "extends": "torch-cpu",
+    "operators": {
+        "fp32": ["softmax.int"],
+        "lower_precision_fp": ["roll", "mine::scale", "mine::twice"],
+        "banned": {"bmm": "use matmul"},
+        "promote": ["add.Tensor"],
+        "fp32_set_opt_dtype": ["cumsum"],
+        "fp32_append_dtype": ["norm.Scalar"],
+    },
+    "never_cast": {"mine::scale": ["rois"], "mine::twice": ["y"]},
+    "modules": {"head": "fp32", "other": "passthrough"},
+}
+
+
+@pytest.mark.parametrize("options", [(), ("--all-kernels",)])
+@pytest.mark.parametrize("lower", ["bfloat16", "float16"])
+def test_every_part_of_a_policy_is_carried_out(castscope, enforce, options, lower):
+    seen = enforce(MINE, WORKLOADS / "decided.py", lower, options=options)
+    other = "float16" if lower == "bfloat16" else "float16"
+    assert seen == [
+        f"body {lower}", "head.fc float32", "head float32", "other float32",
+        "softmax float32", "softmax given float64", "add float32", "norm float32", "cumsum float32", "cat float32",
+        f"roll {lower}", "double float64", "out float32", "in place float32", "bmm raises use matmul",
+        "rois float32", f"scale {lower}", f"twice {lower}", "y float32", f"twice with y {lower}",
+        "off float32", f"nested {other}", f"back {lower}", "outside float32",
+    ]
+    assert "policy-deviation" not in rules_found(castscope)  # what was recorded is what was asked for
+
+
+@pytest.mark.parametrize("options", [(), ("--all-kernels",)])
+def test_everything_in_float32(enforce, options):
+    seen = dict(line.rsplit(" ", 1) for line in enforce("fp32-everything", WORKLOADS / "decided.py", options=options))
+    assert {"float32"} == {seen[name] for name in ("body", "head", "softmax", "norm", "cumsum", "cat", "bmm", "nested")}
+    assert (seen["double"], seen["softmax given"]) == ("float64", "float64")
+
+
+def test_the_lower_precision_of_the_policy_stands_above_the_regions(castscope, enforce):
+    (castscope.folder / "job.py").write_text("""
+import torch
+layer, x = torch.nn.Linear(8, 8), torch.randn(2, 8)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    layer(x)
+    print(layer(x).dtype, torch.cat([layer(x), x]).dtype)
+""")
+    assert enforce({"extends": "torch-cpu", "dtype": "float16"}, "job.py") == ["torch.float16 torch.float32"]
+    assert "cache-wrong-dtype" not in rules_found(castscope)
+
+
+def test_another_policy_in_a_module(castscope, enforce):
+    (castscope.folder / "soft.json").write_text('{"device": "cpu", "operators": {"fp32": ["linear"]}}')
+    seen = enforce({"extends": "torch-cpu", "modules": {"head": "./soft.json"}}, WORKLOADS / "decided.py")
+    assert seen[:3] == ["body bfloat16", "head.fc float32", "head float32"]
+
+
+def test_a_policy_of_another_device_changes_nothing(enforce):
+    assert enforce("apex-o1", WORKLOADS / "decided.py") == enforce("torch-cpu", WORKLOADS / "decided.py")
+
+
+# -------------------------------------------------------------------------------------------------- weights written
+
+@pytest.mark.parametrize("kind", ["frozen", "trained"])
+@pytest.mark.parametrize("width", [64, 512])
+def test_no_stale_copy_whatever_writes(enforce, kind, width):
+    told = json.loads(enforce("torch-cpu", WORKLOADS / "written_weights.py", kind, width)[-1])
+    assert len(told) >= 19
+    assert {name: seen for name, seen in told.items() if not all(seen.values())} == {}
+
+
+def test_the_same_where_pages_cannot_be_tracked(castscope, enforce):
+    # A process whose memory files are hidden has sums alone.
+    (castscope.folder / "blind.py").write_text(f"""
+import ctypes, runpy, sys
+libc = ctypes.CDLL(None)
+sys.argv = ["written_weights.py", "frozen", "512"]
+class Filter(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_ushort), ("jt", ctypes.c_ubyte), ("jf", ctypes.c_ubyte), ("k", ctypes.c_uint)]
+class Program(ctypes.Structure):
+    _fields_ = [("len", ctypes.c_ushort), ("filter", ctypes.POINTER(Filter))]
+USERFAULTFD = {{"x86_64": 323, "aarch64": 282}}[__import__("platform").machine()]
+rules = (Filter * 4)(Filter(0x20, 0, 0, 0), Filter(0x15, 0, 1, USERFAULTFD), Filter(0x06, 0, 0, 0x00050001),
+                     Filter(0x06, 0, 0, 0x7fff0000))
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, ctypes.byref(Program(4, rules)), 0, 0) == 0
+runpy.run_path({str(WORKLOADS / "written_weights.py")!r}, run_name="__main__")
+""")
+    told = json.loads(enforce("torch-cpu", "blind.py")[-1])
+    assert {name: seen for name, seen in told.items() if not all(seen.values())} == {}
+
+
+# -------------------------------------------------------------------------------------------------------- the cache
+
+CACHED = """
+import json, sys, torch
+base = torch.nn.Linear(64, 64).requires_grad_(False)
+trained = torch.nn.Linear(64, 64)
+x = torch.randn(2, 64)
+for _ in range(6):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        trained(base(base(x)))
+"""
+
+
+@pytest.mark.parametrize(("cache", "casts"), [
+    ({}, 2 + 2 * 2),        # the frozen ones once, the others until they are seen to pay
+    ({"keep": "region"}, 6 * 4),  # each once a region
+    ({"frozen": False}, 6 * 4 + 2 * 2),
+    ({"enabled": False}, 6 * 6),
+    ({"max_bytes": 0}, 6 * 4 + 6 * 2),
+])
+def test_what_is_kept_and_how_long(castscope, enforce, cache, casts):
+    (castscope.folder / "job.py").write_text(CACHED)
+    enforce({"extends": "torch-cpu", "cache": cache}, "job.py")
+    of_inputs = 6
+    assert castscope.report()["totals"]["casts"] - of_inputs == casts
+
+
+def test_a_forked_child_has_its_own(castscope, enforce):
+    (castscope.folder / "job.py").write_text("""
+import os, torch
+torch.set_num_threads(1)
+w = torch.nn.Parameter(torch.randn(256, 256), requires_grad=False)
+x = torch.randn(2, 256)
+def use():
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return torch.nn.functional.linear(x, w)
+def fresh():
+    return torch.equal(use(), torch.nn.functional.linear(x.bfloat16(), w.bfloat16()))
+use()
+child = os.fork()
+if child == 0:
+    good = fresh()
+    w.data.add_(1)
+    good = good and fresh()
+    os._exit(0 if good else 1)
+w.data.mul_(3)
+good = fresh()
+_, status = os.waitpid(child, 0)
+print(good and status == 0 and fresh())
+""")
+    assert enforce("torch-cpu", "job.py") == ["True"]
+
+
+def test_threads_share_copies(castscope, enforce):
+    (castscope.folder / "job.py").write_text("""
+import threading, torch
+torch.set_num_threads(1)
+layers = [torch.nn.Linear(64, 64, bias=False).requires_grad_(i % 2 == 0) for i in range(8)]
+x = torch.randn(2, 64)
+wanted = [torch.nn.functional.linear(x.bfloat16(), layer.weight.bfloat16()) for layer in layers]
+wrong = []
+def work():
+    for _ in range(200):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            for layer, want in zip(layers, wanted):
+                if not torch.equal(layer(x), want):
+                    wrong.append(layer)
+threads = [threading.Thread(target=work) for _ in range(4)]
+[t.start() for t in threads], [t.join() for t in threads]
+print(len(wrong))
+""")
+    assert enforce("torch-cpu", "job.py") == ["0"]
+
+
+# ------------------------------------------------------------------------ what PyTorch's own autocast gets wrong or not
+
+def test_fused_optimizer_within_one_region_learns(castscope, enforce):
+    (castscope.folder / "job.py").write_text("""
+import torch
+torch.manual_seed(0)
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1, fused=True)
+x, losses = torch.randn(16, 8), []
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    for _ in range(5):
+        loss = torch.nn.functional.mse_loss(model(x).float(), x)
+        losses.append(loss.item())
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+print(losses == sorted(losses, reverse=True) and len(set(losses)) == 5)
+""")
+    assert enforce("torch-cpu", "job.py") == ["True"]
+
+
+def test_swapping_a_weight_within_a_region_works(castscope, enforce):
+    (castscope.folder / "job.py").write_text("""
+import torch
+layer, x = torch.nn.Linear(8, 8), torch.randn(2, 8)
+with torch.autocast("cpu", dtype=torch.bfloat16), torch.no_grad():
+    layer(x)
+    other = torch.nn.Parameter(torch.zeros(8, 8))
+    torch.utils.swap_tensors(layer.weight, other)
+    print(torch.equal(layer(x), layer.bias.bfloat16().expand(2, 8)))
+""")
+    assert enforce("torch-cpu", "job.py") == ["True"]
+
+
+# -------------------------------------------------------------------------------------------------------- wrong input
+
+@pytest.mark.parametrize(("text", "said"), [
+    ('{"device": "cpu", "operators": {"fp32": ["sofmax"]}}', 'did you mean "softmax"?'),
+    ('{"extends": "none.json"}', "none.json"),
+    ('{"device": "tpu"}', "tpu"),
+])
+def test_no_job_starts_with_a_policy_that_is_not_understood(castscope, text, said):
+    (castscope.folder / "bad.json").write_text(text)
+    done = castscope("run", "--enforce", "bad.json", "--", sys.executable, "-c", "open('ran', 'w')", text=True)
+    assert done.returncode != 0
+    assert said in done.stderr and "the job is not started" in done.stderr
+    assert not (castscope.folder / "ran").exists()
+
+
+def test_enforcing_and_auditing_are_two_things(castscope):
+    done = castscope("run", "--enforce", "torch-cpu", "--policy", "torch-cpu", "--", "true", text=True)
+    assert done.returncode != 0
+    assert "--policy" in done.stderr and "--enforce" in done.stderr
+
+
+def test_compiled_graphs_are_the_policys_own(castscope, enforce):
+    code = "import os; print(os.environ['TORCH_COMPILE_CACHE_KEY_TAG'])"
+    [one] = enforce("torch-cpu", "-c", code)
+    [other] = enforce("fp32-everything", "-c", code)
+    assert one != other and one.startswith("castscope-")
+    done = castscope("run", "--force", "-o", "run", "--enforce", "torch-cpu", "--", sys.executable, "-c", code,
+                     text=True, env=clean_environment(TORCH_COMPILE_CACHE_KEY_TAG="mine"))
+    assert done.stdout.strip() == "mine" + one
+
+
+def test_the_report_says_what_was_enforced(castscope, enforce):
+    (castscope.folder / "job.py").write_text(CACHED)
+    enforce({"extends": "torch-cpu"}, "job.py")
+    told = castscope.report()["run"]["enforced_policy"]
+    assert told["name"] == "policy.json" and len(told["hash"]) == 16
