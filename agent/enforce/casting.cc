@@ -36,14 +36,6 @@ bool is_undisturbed(bool inference_mode) {
   return inference_mode || !tls.excluded_.has_any(c10::autograd_dispatch_keyset);
 }
 
-// Copies are of float32, in less.
-Kind kind_of_cast(const at::Tensor& arg, ScalarType to, const Source& source) {
-  const TensorImpl* t = arg.unsafeGetTensorImpl();
-  if (observe::dtype_of(t) != ScalarType::Float || c10::elementSize(to) >= sizeof(float)) return Kind::kNone;
-  const Kind kind = kind_of(source, g_enforced->cache.keeping);
-  return kind != Kind::kNone && is_plain(t) && is_undisturbed(source.inference_mode) ? kind : Kind::kNone;
-}
-
 // With PyTorch's cache off for this call: the policy wants none.
 class NoCache {
  public:
@@ -77,9 +69,26 @@ at::Tensor pytorchs(ScalarType to, const at::Tensor& arg, c10::DeviceType device
 
 }  // namespace
 
-at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType device, const Source& source,
+// Copies are of float32, in less, on the CPU.
+Kind kind_of_cast(const at::Tensor& arg, ScalarType to, c10::DeviceType device, const Source& source) {
+  const TensorImpl* t = arg.unsafeGetTensorImpl();
+  if (device != c10::DeviceType::CPU || observe::dtype_of(t) != ScalarType::Float ||
+      c10::elementSize(to) >= sizeof(float))
+    return Kind::kNone;
+  const Kind kind = kind_of(source, g_enforced->cache.keeping);
+  return kind != Kind::kNone && is_plain(t) && is_undisturbed(source.inference_mode) ? kind : Kind::kNone;
+}
+
+lanes::WhyNotCached why_not_kept(lanes::WhyNotCached pytorchs, Kind kind) {
+  using lanes::WhyNotCached;
+  if (kind != Kind::kNone) return WhyNotCached::kNone;
+  const bool off = pytorchs == WhyNotCached::kNone && !g_enforced->cache.keeping.enabled;
+  return off ? WhyNotCached::kCacheDisabled : pytorchs;
+}
+
+at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType device, const Source& source, Kind kind,
                        Outcome& outcome) {
-  if (const Kind kind = kind_of_cast(arg, to, source); kind != Kind::kNone && device == c10::DeviceType::CPU)
+  if (kind != Kind::kNone)
     if (at::Tensor copy = g_enforced->copies->cast(arg, to, kind, source, outcome); copy.defined()) return copy;
   if (g_enforced->cache.keeping.enabled || !source.cache_enabled) return pytorchs(to, arg, device);
   const NoCache off;
@@ -95,7 +104,7 @@ at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType dev
   const Source source{standing, observe::is_parameter(t, standing), autograd.get_grad_mode(),
                       autograd.get_inference_mode(), at::autocast::is_autocast_cache_enabled()};
   Outcome outcome;
-  return cached_cast(to, arg, device, source, outcome);
+  return cached_cast(to, arg, device, source, kind_of_cast(arg, to, device, source), outcome);
 }
 
 at::Tensor cached_cast_from(const void* return_address, ScalarType to, const at::Tensor& arg, c10::DeviceType device) {
@@ -117,15 +126,6 @@ ScalarType target(const OperatorPlan& plan, ScalarType asked, const at::Tensor& 
     default:
       return asked;  // what PyTorch's kernel does by itself
   }
-}
-
-lanes::WhyNotCached why_not_kept(lanes::WhyNotCached pytorchs, const at::Tensor& arg, ScalarType to,
-                                 const Source& source) {
-  using lanes::WhyNotCached;
-  if (pytorchs == WhyNotCached::kCudaGraph || pytorchs == WhyNotCached::kCacheDisabled) return pytorchs;
-  if (kind_of_cast(arg, to, source) != Kind::kNone) return WhyNotCached::kNone;
-  if (pytorchs == WhyNotCached::kNone && !g_enforced->cache.keeping.enabled) return WhyNotCached::kCacheDisabled;
-  return pytorchs;
 }
 
 }  // namespace castscope::enforce

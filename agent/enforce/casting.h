@@ -9,10 +9,15 @@
 
 namespace castscope::enforce {
 
-// As PyTorch's, with our cache, for an argument that is to be cast: `to` is not its dtype. May throw what the cast
-// throws.
+// How the copy of an argument that is to be cast is kept, if at all.
+Kind kind_of_cast(const at::Tensor& arg, c10::ScalarType to, c10::DeviceType device, const Source& source);
+// PyTorch's reason for not keeping it, unless our cache keeps it all the same.
+lanes::WhyNotCached why_not_kept(lanes::WhyNotCached pytorchs, Kind kind);
+
+// As PyTorch's, with our cache: `to` is not the argument's dtype, `kind` as kind_of_cast gave it. May throw what the
+// cast throws.
 at::Tensor cached_cast(c10::ScalarType to, const at::Tensor& arg, c10::DeviceType device, const Source& source,
-                       Outcome& outcome);
+                       Kind kind, Outcome& outcome);
 // The same for any argument, of which nothing is known yet; and for one of the call that returns to this address.
 at::Tensor cached_cast(c10::ScalarType to, const at::Tensor& arg, c10::DeviceType device);
 at::Tensor cached_cast_from(const void* return_address, c10::ScalarType to, const at::Tensor& arg,
@@ -21,9 +26,5 @@ at::Tensor cached_cast_from(const void* return_address, c10::ScalarType to, cons
 // What PyTorch's kernel of that operator asks for by `asked`, as the policy has it. The argument's own dtype: it is
 // left.
 c10::ScalarType target(const OperatorPlan& plan, c10::ScalarType asked, const at::Tensor& arg, c10::DeviceType device);
-
-// Why the copy is not kept: PyTorch's reason, unless our cache keeps it all the same.
-lanes::WhyNotCached why_not_kept(lanes::WhyNotCached pytorchs, const at::Tensor& arg, c10::ScalarType to,
-                                 const Source& source);
 
 }  // namespace castscope::enforce

@@ -92,9 +92,9 @@ bool passes(const TensorImpl* source, ScalarType to) {
 // PyTorch's own cached_cast, or ours where a policy is enforced.
 template <bool kEnforced>
 at::Tensor cast(ScalarType to, const at::Tensor& arg, c10::DeviceType device, const enforce::Source& source,
-                enforce::Outcome& outcome) {
+                enforce::Kind kind, enforce::Outcome& outcome) {
   if constexpr (kEnforced)
-    return enforce::cached_cast(to, arg, device, source, outcome);
+    return enforce::cached_cast(to, arg, device, source, kind, outcome);
   else
     return original<CachedCast>(CASTSCOPE_HOOK_CACHED_CAST)(to, arg, device);
 }
@@ -132,7 +132,8 @@ template <int PythonMinor, bool kEnforced>
       why_not_cached(to, from, region_dtype, standing, arg, device, t.cache_enabled, autograd.get_inference_mode());
   const enforce::Source weight{standing, is_parameter(source, standing), autograd.get_grad_mode(),
                                autograd.get_inference_mode(), t.cache_enabled};
-  if constexpr (kEnforced) why = enforce::why_not_kept(why, arg, to, weight);
+  const enforce::Kind kind = kEnforced ? enforce::kind_of_cast(arg, to, device, weight) : enforce::Kind::kNone;
+  if constexpr (kEnforced) why = enforce::why_not_kept(why, kind);
   const CallFacts facts{.from = static_cast<std::uint8_t>(from),
                         .to = static_cast<std::uint8_t>(to),
                         .device = dev,
@@ -150,7 +151,7 @@ template <int PythonMinor, bool kEnforced>
   const std::uint64_t begin = t.lane.now();
   InsideCachedCast inside(t);
   enforce::Outcome outcome;
-  at::Tensor result = cast<kEnforced>(to, arg, device, weight, outcome);
+  at::Tensor result = cast<kEnforced>(to, arg, device, weight, kind, outcome);
   if (inside.converted() || outcome.converted) {
     const std::uint64_t ticks = t.lane.now() - begin;
     const std::uint64_t bytes = bytes_of(result);
