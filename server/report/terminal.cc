@@ -33,6 +33,7 @@ class Page {
     warnings();
     costliest_casts();
     findings();
+    what_enforcing_saves();
     files();
     return std::move(text_);
   }
