@@ -105,6 +105,41 @@ def calls(rounds):
     return {"added": added, "untouched": untouched, "dropped": dropped}
 
 
+def gains(rounds):
+    """Whole steps of jobs that cast the same weights again and again: CPU time under --enforce against stock."""
+    jobs = subprocess.run([sys.executable, str(HERE / "gains.py"), "list"], check=True, capture_output=True, text=True)
+    found = {}
+    for job in jobs.stdout.splitlines():
+        command = [sys.executable, str(HERE / "gains.py"), job, "40", "20"]
+        stock, ratios, kept = [], [], 0
+        for number in range(rounds):
+            say(f"gains: {job}, round {number + 1} of {rounds}")
+            plain = statistics.median(run(command)[0]["cpu_ns"])
+            result, report = run(command, castscope=True, options=("--enforce", "torch-cpu"))
+            stock.append(plain / 1e6)
+            ratios.append(statistics.median(result["cpu_ns"]) / plain)
+            kept = report["cache"]["peak_bytes"]
+        found[job] = {"stock_ms": statistics.median(stock), "ratio": statistics.median(ratios),
+                      "ratio_low": min(ratios), "ratio_high": max(ratios), "kept_mb": kept / 1e6}
+    return found
+
+
+def operators(rounds):
+    """ns that enforcing adds to one call of an operator, recording being paid for already; with all kernels, too."""
+    command = [sys.executable, str(HERE / "operators.py")]
+    ways = {"stock": None, "observed": (), "address": ("--enforce", "torch-cpu"),
+            "kernels": ("--enforce", "torch-cpu", "--all-kernels")}
+    rows = {way: [] for way in ways}
+    for number in range(rounds):
+        say(f"operators: round {number + 1} of {rounds}")
+        for way, options in ways.items():
+            all_options = ("--deep", "never", *(options or ()))
+            rows[way].append(run(command, castscope=options is not None, options=all_options)[0])
+    added = {way: {op: statistics.median(b[op] - a[op] for a, b in zip(rows["observed"], rows[way]))
+                   for op in rows["stock"][0]} for way in ("address", "kernels")}
+    return {"stock": {op: statistics.median(row[op] for row in rows["stock"]) for op in rows["stock"][0]}, **added}
+
+
 def program(name):
     build = pathlib.Path(runs.CASTSCOPE).parent
     subprocess.run(["cmake", "--build", str(build), "--target", name], check=True, stdout=subprocess.DEVNULL)
@@ -217,4 +252,5 @@ def growth(_rounds):
             "file_mb": size1 / 1e6, "events": events1}
 
 
-SECTIONS = {"steps": steps, "calls": calls, "ring": ring, "pipeline": pipeline, "sizes": sizes, "growth": growth}
+SECTIONS = {"steps": steps, "calls": calls, "gains": gains, "operators": operators, "ring": ring,
+            "pipeline": pipeline, "sizes": sizes, "growth": growth}

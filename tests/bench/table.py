@@ -35,6 +35,12 @@ def target_rows(found):
         rows.append(Row("traced thread, a pass-through", added["pass_20"], "ns", 5))
         worst = max(added[f"first_{depth}"] for depth in (5, 20, 50))
         rows.append(Row("first sight of a site, worst of depths 5, 20, 50", worst / 1000, "µs", 10))
+    if operators := found.get("operators"):
+        rows.append(Row("enforcing torch-cpu, per call of cached_cast (linear: two hits and a pass-through)",
+                        operators["address"]["linear"] / 3, "ns", 5))
+        for op, tensors in (("linear", 3), ("mm", 2), ("cat", 2)):
+            rows.append(Row(f"a kernel of castscope's instead of PyTorch's: {op}, {tensors} tensors",
+                            operators["kernels"][op], "ns", 100 + 150 * tensors, digits=0))
     if steps := found.get("steps"):
         for size, most in (("tiny", 1.02), ("mid", 1.005)):
             mine = steps[size]["castscope"]
@@ -70,6 +76,26 @@ def observers(found):
     return lines
 
 
+GAINS = {  # job → at most
+    "adapters, batch 1": 0.54, "adapters, batch 8": 0.54, "adapters, batch 1, inference_mode": 0.46,
+    "BERT 1x16, no_grad": 0.8, "BERT 1x16, inference_mode": 0.8, "GPT-2 1x16, inference_mode": 0.8,
+    "GPT-2 4x64, inference_mode": 0.8, "GPT-2 1x32, one backward a step": 1.02,
+    "GPT-2 1x32, four backwards a step": 1.02, "checkpointed layers, one backward a step": 1.02,
+    "checkpointed layers, four backwards a step": 0.96,
+}
+
+
+def gains(found):
+    lines = ["| job | PyTorch's autocast | enforced | | at most | | kept |",
+             "| --- | --- | --- | --- | --- | --- | --- |"]
+    for job, row in found["gains"].items():
+        most = GAINS[job]
+        lines.append(f"| {job} | {row['stock_ms']:.2f} ms | {row['ratio']:.2f} | "
+                     f"{row['ratio_low']:.2f}–{row['ratio_high']:.2f} | {most:g} | "
+                     f"{'met' if row['ratio'] <= most else '**missed**'} | {row['kept_mb']:.0f} MB |")
+    return lines
+
+
 def render(found, machine, command):
     lines = [BEGIN, "", f"Made by `{command}` on {machine}.", "", "| what | measured | target | |",
              "| --- | --- | --- | --- |"]
@@ -77,6 +103,9 @@ def render(found, machine, command):
     if "steps" in found:
         lines += ["", "CPU time of the training thread per step, against the same step with no observer, in the same "
                   "round:", "", *observers(found)]
+    if "gains" in found:
+        lines += ["", "CPU time of a whole step under `castscope run --enforce torch-cpu`, recording included, against "
+                  "the same step without castscope, one thread:", "", *gains(found)]
     return "\n".join([*lines, "", END])
 
 
