@@ -109,6 +109,7 @@ at::Tensor Copies::data(const at::Tensor& arg, ScalarType to, bool leaf, Outcome
     memory = range->take_memory();
     if (wanted && room) proof = range->prove(now);
   }
+  if (made_bytes_.fetch_add(range->source_bytes(), std::memory_order_relaxed) > kMostUnlooked) forget_the_dead();
   const at::Tensor flat = converted(arg, to, std::move(memory));
   at::Tensor shaped = alias_of(flat, impl);
   std::lock_guard lock(range->mutex);
@@ -155,6 +156,7 @@ bool Copies::has_room(std::uint64_t bytes) {
 }
 
 void Copies::forget_the_dead() {
+  made_bytes_.store(0, std::memory_order_relaxed);
   std::vector<std::shared_ptr<KeptCopy>> dead;  // let go of outside the lock
   std::lock_guard lock(lock_);
   for (auto at = ranges_.begin(); at != ranges_.end();) {

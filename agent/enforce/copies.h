@@ -42,6 +42,9 @@ struct Outcome {
 
 class Copies {
  public:
+  // A region may last as long as the job: copies of weights that are gone go after so many new bytes.
+  static constexpr std::uint64_t kMostUnlooked = 64 << 20;
+
   explicit Copies(const CacheOptions& options) : options_(options) {}
 
   // The copy of `arg`, float32, in `to`; undefined when it is no dense memory.
@@ -84,7 +87,8 @@ class Copies {
   SpinLock lock_;  // of the maps; nothing of PyTorch's runs under it
   ska::flat_hash_map<EdgeKey, Edge, Hash> edges_;
   ska::flat_hash_map<RangeKey, std::shared_ptr<KeptCopy>, Hash> ranges_;
-  std::atomic<std::uint64_t> region_{1};  // the present one
+  std::atomic<std::uint64_t> region_{1};      // the present one
+  std::atomic<std::uint64_t> made_bytes_{0};  // since the dead were last forgotten
   std::atomic<std::uint32_t> optimizer_steps_{0};
 };
 

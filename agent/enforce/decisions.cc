@@ -11,6 +11,7 @@ Decision by_operator(const OperatorTable& table, const Overloaded& op) {
   decision.dtype = table.dtype;
   decision.never[0] = table.never(op.first, op.second);
   if (const OperatorRule* rule = table.find(op.first, op.second)) {
+    decision.ruled = true;
     decision.policy = rule->policy;
     decision.message = &rule->message;
   }
@@ -30,6 +31,7 @@ Decision in_module(const PolicyTable& policy, const ModuleRule& rule, const Over
       return usual;
     case ModuleRule::Kind::kPassthrough:
       usual.policy = CastPolicy::kPassthrough;
+      usual.ruled = true;
       return usual;
     case ModuleRule::Kind::kLower:
       usual.dtype = rule.dtype;
@@ -59,10 +61,12 @@ bool is_pytorchs(const Decision& d, CastPolicy pytorchs) {
   return !lower || d.dtype == LowerDtype::kAmbient;
 }
 
-// Each argument for itself is cast to something, or left. To promote, all must be known first.
+// Each argument for itself is cast to something, or left. To promote, all must be known first; and what PyTorch's
+// kernel calls is out of autocast's reach, as it must not be for an operator that nobody speaks of.
 bool is_argumentwise(const Decision& d, CastPolicy pytorchs) {
   const auto by_itself = [](CastPolicy p) { return p == CastPolicy::kLowerPrecision || p == CastPolicy::kFp32; };
-  return by_itself(pytorchs) && (by_itself(d.policy) || d.policy == CastPolicy::kPassthrough) && !has_exceptions(d);
+  const bool left = d.policy == CastPolicy::kPassthrough && d.ruled;
+  return by_itself(pytorchs) && (by_itself(d.policy) || left) && !has_exceptions(d);
 }
 
 }  // namespace

@@ -19,6 +19,8 @@ inline constexpr std::array<std::string_view, 4> kDeviceWords = {"cpu", "cuda", 
 
 struct Decision {
   CastPolicy policy = CastPolicy::kPassthrough;
+  bool ruled = false;  // somebody says so; else it is left alone as an operator without an autocast kernel is, and what
+                       // it calls is not
   LowerDtype dtype = LowerDtype::kAmbient;
   const std::string* message = nullptr;                    // of a banned one
   std::array<const std::vector<std::string>*, 2> never{};  // arguments that keep their dtype; null = none

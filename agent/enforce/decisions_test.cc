@@ -40,7 +40,7 @@ TEST_F(DecisionsTest, WhatPyTorchDoesAnywayIsLeftToIt) {
 TEST_F(DecisionsTest, WhereEachArgumentIsCastByItselfTheAddressIsEnough) {
   say({"aten::linear", ""}, CastPolicy::kFp32);
   EXPECT_EQ(who(kLinear), By::kAddress);
-  policy_.tables[0].operators.erase({"aten::linear", ""});  // left alone
+  say({"aten::linear", ""}, CastPolicy::kPassthrough);
   EXPECT_EQ(who(kLinear), By::kAddress);
   say(kLinear, CastPolicy::kLowerPrecision);
   policy_.tables[0].dtype = LowerDtype::kFloat16;
@@ -58,6 +58,14 @@ TEST_F(DecisionsTest, WhatTheAddressCannotDoNeedsAKernel) {
   EXPECT_EQ(who(kSoftmax), By::kKernel);
   say(kRoll, CastPolicy::kLowerPrecision);
   EXPECT_EQ(who(kRoll, false), By::kKernel);
+}
+
+TEST_F(DecisionsTest, OfWhatNobodySpeaksTheInsideIsStillAutocast) {
+  policy_.tables[0].operators.erase({"aten::linear", ""});
+  EXPECT_EQ(who(kLinear), By::kKernel);  // PyTorch's would switch autocast off inside
+  EXPECT_FALSE(OperatorPlan(policy_, kLinear).decide(-1).ruled);
+  module(ModuleRule::Kind::kPassthrough);
+  EXPECT_TRUE(OperatorPlan(policy_, kLinear).decide(0).ruled);
 }
 
 TEST_F(DecisionsTest, AnArgumentThatIsNeverCastNeedsAKernel) {

@@ -65,9 +65,12 @@ c10::DeviceType device_type(Device device) {
   return types[static_cast<std::size_t>(device)];
 }
 
-void Kernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, Stack* stack) {
-  c10::impl::ExcludeDispatchKeyGuard no_autocast(autocast_key(device_));
+void Kernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
   const Decision& decision = plan_.decide(plan_.depends_on_module() ? module_rule() : -1);
+  if (decision.policy == CastPolicy::kPassthrough && !decision.ruled)  // as the fallthrough of one without a kernel
+    return op.redispatchBoxed(keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, autocast_key(device_)),
+                              stack);
+  c10::impl::ExcludeDispatchKeyGuard no_autocast(autocast_key(device_));
   switch (decision.policy) {
     case CastPolicy::kPassthrough:
       break;

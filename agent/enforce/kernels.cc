@@ -74,12 +74,13 @@ class Registry {
   std::vector<std::string> missing() {
     std::lock_guard lock(mutex_);
     std::vector<std::string> all;
+    const std::vector<c10::OperatorName> there = c10::Dispatcher::singleton().getAllOpNames();
     for (const Overloaded& op : said_by_policy()) {
       if (!op.first.starts_with("aten::")) continue;  // may come yet
-      const auto met = [&](const auto& plan) {
-        return plan.second.op.first == op.first && (op.second.empty() || plan.second.op.second == op.second);
+      const auto is_it = [&](const c10::OperatorName& name) {
+        return name.name == op.first && (op.second.empty() || overloaded(name).second == op.second);
       };
-      if (!std::any_of(plans_.begin(), plans_.end(), met))
+      if (std::none_of(there.begin(), there.end(), is_it))
         all.push_back("this PyTorch has no operator " + (op.second.empty() ? op.first : op.first + "." + op.second) +
                       ": what the policy says of it is not carried out");
     }

@@ -11,20 +11,6 @@ namespace {
 using observe::PyObject;
 using observe::PythonStack;
 
-// One row of a thread's memory of what it asked last.
-struct Row {
-  const void* module = nullptr;
-  const PyObject* weakref = nullptr;
-  std::uint32_t generation = 0;
-  int rule = -1;
-};
-constexpr std::size_t kRows = 64;
-thread_local Row t_rows[kRows];
-
-Row& row_of(const void* module) {
-  return t_rows[(reinterpret_cast<std::uintptr_t>(module) * 0x9e3779b97f4a7c15u) >> 58];
-}
-
 // "torch.nn.modules.linear.Linear" is what a class calls itself, torch.nn.Linear what everybody calls it.
 std::string usual_name(const std::string& module, const std::string& name) {
   constexpr std::string_view kInner = "torch.nn.modules.";
@@ -41,46 +27,68 @@ ModuleRules::ModuleRules(const observe::PythonApi& api, const PolicyTable& polic
   }
 }
 
-int ModuleRules::running(const observe::PyThread* lasting) {
-  if (!met_.load(std::memory_order_acquire)) meet_module_calls();
-  const void* self = PythonStack::innermost_module(api_, lasting);
-  if (self == nullptr) return -1;
-  Row& row = row_of(self);
-  const std::uint32_t generation = generation_.load(std::memory_order_relaxed);
-  if (row.module == self && row.generation == generation && observe::weakref_target(row.weakref) == self) [[likely]]
-    return row.rule;
-  int rule = find(self, lasting);
-  std::lock_guard lock(mutex_);
-  if (const auto found = known_.find(self); found != known_.end() && found->second.weakref != nullptr)
-    row = {self, found->second.weakref, generation, rule};
-  return rule;
+// What a thread asked last.
+struct ModuleRules::Row {
+  PythonStack::Modules modules;
+  Known known;
+  std::uint32_t generation = 0;
+};
+
+ModuleRules::Row& ModuleRules::row_of(const Running& modules) {
+  constexpr std::size_t kRows = 64;
+  thread_local Row rows[kRows];
+  return rows[Hash{}(modules) % kRows];
 }
 
-bool ModuleRules::known(const void* self, int& rule) {
+std::size_t ModuleRules::Hash::operator()(const Running& modules) const noexcept {
+  const auto bits = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
+  return observe::mix(0x9e3779b97f4a7c15u, bits(modules.innermost), bits(modules.outermost));
+}
+
+bool ModuleRules::Known::is_of(const Running& modules) const {
+  return innermost != nullptr && outermost != nullptr && observe::weakref_target(innermost) == modules.innermost &&
+         observe::weakref_target(outermost) == modules.outermost;
+}
+
+int ModuleRules::running(const observe::PyThread* lasting) {
+  if (!met_.load(std::memory_order_acquire)) meet_module_calls();
+  const Running modules = PythonStack::running_modules(api_, lasting);
+  if (modules.innermost == nullptr) return -1;
+  Row& row = row_of(modules);
+  const std::uint32_t generation = generation_.load(std::memory_order_relaxed);
+  if (row.modules == modules && row.generation == generation && row.known.is_of(modules)) [[likely]]
+    return row.known.rule;
+  row = {modules, find(modules), generation};
+  return row.known.rule;
+}
+
+bool ModuleRules::known(const Running& modules, Known& into) {
   std::lock_guard lock(mutex_);
-  const auto found = known_.find(self);
-  if (found == known_.end() || found->second.weakref == nullptr ||
-      observe::weakref_target(found->second.weakref) != self)
-    return false;
-  rule = found->second.rule;
+  const auto found = known_.find(modules);
+  if (found == known_.end() || !found->second.is_of(modules)) return false;
+  into = found->second;
   return true;
 }
 
-int ModuleRules::find(const void* self, const observe::PyThread* lasting) {
-  int rule = -1;
-  if (known(self, rule)) return rule;
+ModuleRules::Known ModuleRules::find(const Running& modules) {
+  Known result;
+  if (known(modules, result)) return result;
   observe::Gil gil(api_);
-  if (!gil.held()) return -1;
+  if (!gil.held()) return result;
   observe::KeepError keep(api_);
-  thread_local observe::RawStack raw;  // too large for a stack of unknown size
-  raw = {};
-  PythonStack::capture(api_, lasting, raw);
-  const void* root = raw.root_module_frame == nullptr ? self : PythonStack::self_of(api_, raw.root_module_frame);
-  name_tree(static_cast<PyObject*>(const_cast<void*>(root)));
-  if (known(self, rule)) return rule;
-  name_tree(static_cast<PyObject*>(const_cast<void*>(self)));  // held some other way: it is its own root
-  known(self, rule);
-  return rule;
+  const auto object = [](const void* module) { return static_cast<PyObject*>(const_cast<void*>(module)); };
+  name_tree(object(modules.outermost), modules.outermost);
+  if (known(modules, result)) return result;
+  name_tree(object(modules.innermost), modules.outermost);  // held some other way: its path begins with itself
+  known(modules, result);
+  return result;
+}
+
+// Kept for good: threads' rows have it. nullptr when the class cannot be referred to weakly. GIL held.
+const PyObject* ModuleRules::reference_to(const void* module) {
+  PyObject* weakref = api_.new_weakref(static_cast<PyObject*>(const_cast<void*>(module)), nullptr);
+  if (weakref == nullptr) api_.clear_error();
+  return weakref;
 }
 
 // The last rule that matches; -1 = none.
@@ -98,19 +106,19 @@ int ModuleRules::own_rule(PyObject* module, const std::string& path) {
 }
 
 // A module without a rule has that of the one above it. GIL held.
-void ModuleRules::name_tree(PyObject* root) {
+void ModuleRules::name_tree(PyObject* tree, const void* outermost) {
+  const PyObject* root = reference_to(outermost);
   std::unordered_map<std::string, int> by_path;
-  observe::walk_modules(api_, root, [&](PyObject* module, const std::string& path) {
+  observe::walk_modules(api_, tree, [&](PyObject* module, const std::string& path) {
     int rule = own_rule(module, path);
     if (rule < 0 && !path.empty()) {
       const std::size_t dot = path.rfind('.');
       rule = by_path[dot == std::string::npos ? "" : path.substr(0, dot)];
     }
     by_path[path] = rule;
-    PyObject* weakref = api_.new_weakref(module, nullptr);
-    if (weakref == nullptr) api_.clear_error();
+    const Known known{reference_to(module), root, rule};
     std::lock_guard lock(mutex_);
-    known_[module] = {weakref, rule};  // the reference is kept: threads' rows have it
+    known_[{module, outermost}] = known;
     return true;
   });
 }

@@ -2,8 +2,9 @@
 // which there is one, by the tree of the outermost module of the call. The same rule as server/policy/decide.h
 // (rule_of).
 //
-// A module is known by its address only as long as a weak reference to it still points there. Thread-safe; the GIL is
-// taken for modules that are new, never under the mutex.
+// The same module may be called within one outermost module and another, and has a path in each. Modules are known by
+// their addresses only as long as weak references to them still point there. Thread-safe; the GIL is taken for modules
+// that are new, never under the mutex.
 #pragma once
 
 #include <atomic>
@@ -29,13 +30,22 @@ class ModuleRules {
   void look_again();
 
  private:
+  using Running = observe::PythonStack::Modules;
   struct Known {
-    const observe::PyObject* weakref;
-    int rule;
+    const observe::PyObject* innermost = nullptr;  // weak references
+    const observe::PyObject* outermost = nullptr;
+    int rule = -1;
+    bool is_of(const Running& modules) const;
   };
-  int find(const void* self, const observe::PyThread* lasting);
-  bool known(const void* self, int& rule);
-  void name_tree(observe::PyObject* root);
+  struct Hash {
+    std::size_t operator()(const Running&) const noexcept;
+  };
+  struct Row;  // of a thread
+  static Row& row_of(const Running& modules);
+  Known find(const Running& modules);
+  bool known(const Running& modules, Known& into);
+  void name_tree(observe::PyObject* tree, const void* outermost);
+  const observe::PyObject* reference_to(const void* module);
   int own_rule(observe::PyObject* module, const std::string& path);
   void meet_module_calls();
 
@@ -44,7 +54,7 @@ class ModuleRules {
   std::atomic<std::uint32_t> generation_{1};
   std::atomic<bool> met_{false};  // how modules are called is known
   std::mutex mutex_;
-  std::unordered_map<const void*, Known> known_;
+  std::unordered_map<Running, Known, Hash> known_;
 };
 
 }  // namespace castscope::enforce

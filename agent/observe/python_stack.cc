@@ -35,16 +35,19 @@ void PythonStack::capture(const PythonApi& api, const PyThread* lasting, RawStac
   out.hash = h;
 }
 
-const void* PythonStack::innermost_module(const PythonApi& api, const PyThread* lasting) {
+PythonStack::Modules PythonStack::running_modules(const PythonApi& api, const PyThread* lasting) {
   const FrameLayout& f = api.frame;
   const auto module_code = reinterpret_cast<std::uintptr_t>(module_call_code.load(std::memory_order_relaxed));
+  Modules modules;
   for (const void* frame = top(api, lasting); frame != nullptr; frame = read_at<const void*>(frame, f.previous)) {
     if (read_at<std::uint8_t>(frame, f.owner) >= f.first_foreign_owner) continue;
     auto code = read_at<std::uintptr_t>(frame, f.code);
     if (f.tagged) code &= ~std::uintptr_t{3};
-    if (code == module_code) return self_of(api, frame);
+    if (code != module_code) continue;
+    modules.outermost = self_of(api, frame);
+    if (modules.innermost == nullptr) modules.innermost = modules.outermost;
   }
-  return nullptr;
+  return modules;
 }
 
 bool PythonStack::verify(PythonApi& api) {

@@ -64,8 +64,13 @@ class PythonStack {
   // The hot walk: one 64-bit hash over all (code, instruction) pairs, and the innermost module.
   template <int Minor>
   static Summary summarize(const PythonApi& api, const PyThread* lasting);
-  // The innermost module alone: the walk ends there.
-  static const void* innermost_module(const PythonApi& api, const PyThread* lasting);
+  // The modules that run in this thread: `self` of the innermost and of the outermost call; nullptr without one.
+  struct Modules {
+    const void* innermost = nullptr;
+    const void* outermost = nullptr;
+    bool operator==(const Modules&) const = default;
+  };
+  static Modules running_modules(const PythonApi& api, const PyThread* lasting);
   // The slow walk, which keeps the frames.
   static void capture(const PythonApi& api, const PyThread* lasting, RawStack& out);
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "server/rules/policy/in_force.h"
 #include "server/rules/suggest.h"
 
 namespace castscope::rules {
@@ -180,7 +181,9 @@ Judgement sort_out(std::vector<Finding> findings, const Settings& settings, cons
 
 Judgement judgement_of(const store::RunData& data, const Settings& settings) {
   if (data.damage && data.damage->evidence) return {};
-  return sort_out(judge(data, settings), settings, data.source, data.start.project());
+  Judgement judgement = sort_out(judge(data, settings), settings, data.source, data.start.project());
+  if (std::string hint = unused_policy(data, settings); !hint.empty()) judgement.hints.push_back(std::move(hint));
+  return judgement;
 }
 
 }  // namespace castscope::rules

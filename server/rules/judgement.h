@@ -16,7 +16,8 @@ struct Judgement {
   std::vector<Finding> silenced;          // in the same order
   std::uint64_t ignored_by_settings = 0;  // castscope.json: `ignore` and `per-path-ignores`
   std::uint64_t ignored_in_code = 0;      // a comment on the finding's line
-  std::vector<std::string> hints;         // comments on findings' lines that were to silence something, and do not
+  std::vector<std::string>
+      hints;  // what was to have an effect and has none: comments on findings' lines, a policy of another device
 };
 
 // `project`: RunStart::project(). A line whose text is not kept silences nothing.

@@ -5,10 +5,10 @@
 #include <optional>
 #include <tuple>
 
-#include "server/policy/compiled.h"
 #include "server/rules/judgement.h"
 #include "server/rules/list.h"
 #include "server/rules/places.h"
+#include "server/rules/policy/in_force.h"
 
 namespace castscope::rules {
 
@@ -44,11 +44,7 @@ double Inquiry::threshold(std::string_view name) const {
   return 0;
 }
 
-std::shared_ptr<const policy::Policy> Inquiry::policy() const {
-  if (settings_.policy != nullptr || data.start.policy.empty()) return settings_.policy;
-  auto policy = policy::restored(data.start.policy);
-  return policy.ok() ? std::make_shared<const policy::Policy>(*std::move(policy)) : nullptr;
-}
+std::shared_ptr<const policy::Policy> Inquiry::policy() const { return policy_in_force(data, settings_); }
 
 Finding& Inquiry::add(std::uint32_t stack, std::string_view severity) {
   Finding& finding = findings_.emplace_back();

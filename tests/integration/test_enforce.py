@@ -90,6 +90,57 @@ def test_a_policy_of_another_device_changes_nothing(enforce):
     assert enforce("apex-o1", WORKLOADS / "decided.py") == enforce("torch-cpu", WORKLOADS / "decided.py")
 
 
+def test_a_rule_for_a_module_changes_nothing_elsewhere(castscope, enforce):
+    """Operators that are made of others, and that a list of another device has: what they call is cast as ever."""
+    (castscope.folder / "job.py").write_text("""
+import torch
+x, y = torch.randn(2, 3, 4), torch.randn(2, 4, 5)
+cell, state = torch.nn.LSTMCell(4, 4), torch.randn(3, 4)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    print(torch.einsum("bij,bjk->bik", x, y).dtype, torch.tensordot(x[0], y[0], 1).dtype, torch.inner(x, x).dtype,
+          torch.linalg.multi_dot([x[0], y[0], y[0].t()]).dtype, cell(state)[0].dtype)
+""")
+    plain = enforce("torch-cpu", "job.py")
+    assert enforce({"extends": "torch-cpu", "modules": {"no_such_module": "fp32"}}, "job.py") == plain
+    assert "torch.bfloat16" in plain[0]
+
+
+@pytest.mark.parametrize("first", ["m.a(x); m.b(x)", "wrapper(x)", "m(x)", "None"])
+def test_a_modules_path_is_that_of_the_call_whatever_was_called_before(castscope, enforce, first):
+    (castscope.folder / "job.py").write_text(f"""
+import torch
+class Two(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+    def forward(self, x):
+        seen.extend([self.a(x).dtype, self.b(x).dtype])
+        return x
+class Wrapper(torch.nn.Module):
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+    def forward(self, x):
+        return self.module(x)
+m, x, seen = Two(), torch.randn(2, 4), []
+wrapper = Wrapper(m)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    {first}
+    seen.clear()
+    m(x), wrapper(x), m(x)
+low, full = torch.bfloat16, torch.float32
+print(seen == [low, full, low, low, low, full])
+""")
+    assert enforce({"extends": "torch-cpu", "modules": {"b": "fp32"}}, "job.py") == ["True"]
+
+
+def test_a_policy_of_another_device_is_told_to_do_nothing(castscope, enforce):
+    (castscope.folder / "job.py").write_text(CACHED)
+    enforce("torch-cuda", "job.py")
+    [notice] = castscope.report()["run"]["notices"]
+    assert "is for cuda, and autocast was used on cpu alone" in notice
+
+
 # -------------------------------------------------------------------------------------------------- weights written
 
 @pytest.mark.parametrize("kind", ["frozen", "trained"])

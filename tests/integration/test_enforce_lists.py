@@ -1,23 +1,26 @@
 """What the systems that the shipped lists are of promise, each held by a test that is named after it."""
 
+import functools
 import sys
 
 import pytest
-from program import ROOT
+from program import ROOT, Castscope
 
 JOB = ROOT / "tests" / "workloads" / "other_device.py"
 
 
-@pytest.fixture
-def seen(castscope):
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory):
     """Of each operator the dtype that it gave on that device, under a policy."""
+    castscope = Castscope(tmp_path_factory.mktemp("seen"))
 
+    @functools.cache
     def run(policy, device, lower, *options):
         done = castscope("run", "--force", "-o", "run", "--enforce", policy, *options, "--", sys.executable, JOB,
                          device, lower, text=True)
         assert done.returncode == 0, done.stderr
         lines = [line.partition(" raises ") for line in done.stdout.splitlines()]
-        return {name: f"raises {text}" if text else None for name, _, text in lines if text} | dict(
+        return {name: f"raises {text}" for name, _, text in lines if text} | dict(
             name.rsplit(" ", 1) for name, _, text in lines if not text)
 
     return run

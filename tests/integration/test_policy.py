@@ -155,3 +155,14 @@ def test_a_policy_that_is_not_understood_starts_no_job(castscope, python):
 def test_a_report_cannot_be_held_against_a_policy(castscope):
     told = castscope("check", "--policy", "torch-cpu", "run.json", text=True)
     assert told.returncode == 2 and "needs the run file" in told.stderr
+
+
+def test_a_policy_of_another_device_is_told_to_say_nothing(castscope, python):
+    (castscope.folder / "job.py").write_text(JOB)
+    done = castscope("run", "-o", "run", "--policy", "torch-cuda", "--", python, "job.py", text=True)
+    assert done.returncode == 0
+    said = "the policy torch-cuda is for cuda, and autocast was used on cpu alone: it says nothing of this run"
+    assert said in " ".join(done.stderr.split())
+    assert said in castscope.report()["run"]["notices"]
+    castscope("run", "--force", "-o", "run", "--policy", "torch-cpu", "--", python, "job.py")
+    assert castscope.report()["run"]["notices"] == []

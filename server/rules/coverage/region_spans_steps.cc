@@ -6,6 +6,7 @@
 #include "server/rules/coverage/region_work.h"
 #include "server/rules/finding.h"
 #include "server/rules/places.h"
+#include "server/rules/policy/enforcing.h"
 #include "server/rules/regions.h"
 
 namespace castscope::rules {
@@ -49,6 +50,7 @@ bool has_backward(const store::RunData& data, const store::Region& region) {
 }
 
 void judge_steps(Inquiry& inquiry) {
+  if (!enforced_policy(inquiry.data).empty()) return;  // its cache makes new copies after an optimizer step
   const store::RunData& data = inquiry.data;
   const auto least = static_cast<std::uint64_t>(inquiry.threshold("optimizer_steps"));
   std::map<Line, Place> places;
