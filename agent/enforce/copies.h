@@ -23,8 +23,9 @@
 #include "agent/enforce/enforcing.h"
 #include "agent/enforce/kept_copy.h"
 #include "agent/enforce/policy_table.h"
-#include "agent/enforce/spin_lock.h"
 #include "agent/enforce/weights.h"
+#include "agent/lanes/own_memory.h"
+#include "agent/lanes/spin_lock.h"
 
 namespace castscope::enforce {
 
@@ -84,7 +85,7 @@ class Copies {
   Held drop_unless(bool (KeptCopy::*stays)() const);
 
   const CacheOptions options_;
-  SpinLock lock_;  // of the maps; nothing of PyTorch's runs under it
+  lanes::SpinLock lock_;  // of the maps; nothing of PyTorch's runs under it
   ska::flat_hash_map<EdgeKey, Edge, Hash> edges_;
   ska::flat_hash_map<RangeKey, std::shared_ptr<KeptCopy>, Hash> ranges_;
   std::atomic<std::uint64_t> region_{1};      // the present one

@@ -7,6 +7,7 @@
 
 #include "agent/enforce/enforced.h"
 #include "agent/enforce/kernels.h"
+#include "agent/enforce/met_rules.h"
 #include "agent/observe/process.h"
 
 namespace castscope::enforce {
@@ -70,8 +71,22 @@ Held step_begins() { return g_enforced->copies->begin_step(); }
 void optimizer_stepped() {
   if (is_on()) g_enforced->copies->optimizer_stepped();
 }
+void rule_met_in_python(std::string_view rule) {
+  const auto blank = rule.find(' ');
+  if (is_on() && blank != std::string_view::npos) rule_met(rule.substr(0, blank), rule.substr(blank + 1));
+}
+void recording_begins(observe::Definitions& definitions) {
+  if (is_on()) tell_rules_met(definitions);
+}
+void fork_begins() {
+  if (is_on()) hold_rules_met();
+}
+void fork_ends() {
+  if (is_on()) release_rules_met();
+}
 void child_begins() {
   if (!is_on()) return;
+  release_rules_met();
   Proof::child_begins();
   g_enforced->copies = new Copies(g_enforced->cache);
 }

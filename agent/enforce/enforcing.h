@@ -4,9 +4,14 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/preload/interface.h"
+
+namespace castscope::observe {
+class Definitions;
+}
 
 namespace castscope::enforce {
 
@@ -22,10 +27,14 @@ std::vector<std::string> notices();
 struct Held {
   std::uint64_t entries = 0, bytes = 0;
 };
+void rule_met_in_python(std::string_view rule);  // "function models:attend"
+void recording_begins(observe::Definitions&);
 void region_begins(bool modules_changed);  // an outermost one; their names, paths or classes
 Held cache_cleared();                      // PyTorch's cache was cleared: what is left in ours
 Held step_begins();                        // what is left
 void optimizer_stepped();                  // in any thread
-void child_begins();                       // in a forked child: the parent's copies stay the parent's
+void fork_begins();
+void fork_ends();     // in the parent
+void child_begins();  // in a forked child: the parent's copies stay the parent's
 
 }  // namespace castscope::enforce

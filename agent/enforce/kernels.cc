@@ -12,6 +12,7 @@
 #include <unordered_set>
 
 #include "agent/enforce/kernel.h"
+#include "agent/enforce/met_rules.h"
 #include "agent/observe/torch_seam.h"
 
 namespace castscope::enforce {
@@ -48,9 +49,9 @@ class Registry {
  public:
   Registry(const PolicyTable& policy, bool all_kernels) : policy_(policy), all_(all_kernels) {
     for (const Overloaded& op : operators_of(policy)) asked_[op.first].insert(op.second);
-    for (observe::AutocastKernel& kernel : observe::autocast_kernels()) {
-      addressed_.insert(kernel.op);
-      functions_.emplace(kernel.function, std::move(kernel.op));
+    for (const observe::AutocastKernel& kernel : observe::autocast_kernels()) {
+      addressed_.emplace(kernel.op);
+      functions_.emplace(kernel.function, kernel.op);
     }
   }
 
@@ -138,6 +139,7 @@ class Registry {
     if (asked == asked_.end() || (!asked->second.contains("") && !asked->second.contains(op.second))) return;
     const auto handle = c10::Dispatcher::singleton().findSchema(name);
     if (!handle || !may_be_cast(handle->schema())) return;
+    if (!op.first.starts_with("aten::")) rule_met("operator", op.first);
     Planned& planned = plans_[text_of(op)];
     if (planned.plan == nullptr) planned = {op, std::make_unique<OperatorPlan>(policy_, op), false, {}};
     for (const Device device : kDevices) decide(planned, *handle, device);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "agent/enforce/met_rules.h"
 #include "agent/observe/definitions.h"
 #include "agent/observe/module_tree.h"
 
@@ -23,7 +24,9 @@ ModuleRules::ModuleRules(const observe::PythonApi& api, const PolicyTable& polic
   for (const ModuleRule& rule : policy.modules) {
     std::string error;
     std::optional<Pattern> pattern = Pattern::parse(rule.pattern, &error);
-    if (pattern) patterns_.push_back(*std::move(pattern));  // castscope has parsed it the same way
+    if (!pattern) continue;
+    patterns_.push_back(*std::move(pattern));
+    texts_.push_back(rule.pattern);  // castscope has parsed it the same way
   }
 }
 
@@ -97,12 +100,15 @@ int ModuleRules::own_rule(PyObject* module, const std::string& path) {
   const std::string package = observe::text_attribute(api_, type, "__module__");
   const std::string name = observe::text_attribute(api_, type, "__qualname__");
   const std::string whole = package + "." + name, usual = usual_name(package, name);
-  for (std::size_t i = patterns_.size(); i-- > 0;) {
+  int last = -1;
+  for (std::size_t i = 0; i < patterns_.size(); ++i) {
     const Pattern& pattern = patterns_[i];
-    if (pattern.matches_all(path) || pattern.matches_all(whole) || (!usual.empty() && pattern.matches_all(usual)))
-      return static_cast<int>(i);
+    if (!pattern.matches_all(path) && !pattern.matches_all(whole) && (usual.empty() || !pattern.matches_all(usual)))
+      continue;
+    rule_met("module", texts_[i]);
+    last = static_cast<int>(i);
   }
-  return -1;
+  return last;
 }
 
 // A module without a rule has that of the one above it. GIL held.

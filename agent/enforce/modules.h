@@ -11,11 +11,11 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "agent/enforce/pattern.h"
 #include "agent/enforce/policy_table.h"
+#include "agent/lanes/own_memory.h"
 #include "agent/observe/python_stack.h"
 
 namespace castscope::enforce {
@@ -50,11 +50,12 @@ class ModuleRules {
   void meet_module_calls();
 
   const observe::PythonApi& api_;
-  std::vector<Pattern> patterns_;  // of the policy's modules, in its order
+  std::vector<Pattern> patterns_;   // of the policy's modules, in its order
+  std::vector<std::string> texts_;  // as they are written
   std::atomic<std::uint32_t> generation_{1};
   std::atomic<bool> met_{false};  // how modules are called is known
   std::mutex mutex_;
-  std::unordered_map<Running, Known, Hash> known_;
+  lanes::OwnMap<Running, Known, Hash> known_;
 };
 
 }  // namespace castscope::enforce

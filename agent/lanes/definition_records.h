@@ -236,7 +236,8 @@ struct ThreadDefinition {
   std::uint32_t tid;
   std::uint32_t name;  // string: the kernel's name of the thread
 };
-struct AttributeDefinition {  // "argv", "cwd", "host", "torch", "python", "rank", "local_rank", "world_size", "notice"
+struct AttributeDefinition {  // "argv", "cwd", "host", "torch", "python", "rank", "local_rank", "world_size", "notice",
+                              // "rule_met"
   std::uint32_t key;          // string
   std::uint32_t value;        // string
 };

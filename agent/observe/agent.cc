@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "agent/enforce/enforcing.h"
+#include "agent/lanes/own_memory.h"
 #include "agent/observe/autocast_state.h"
 #include "agent/observe/errors.h"
 #include "agent/observe/hooks.h"
@@ -60,6 +61,8 @@ void thread_ends(void* state) {
 std::atomic<std::uint64_t> g_cache_entries{0}, g_cache_bytes{0};
 
 void fork_begins() {
+  enforce::fork_begins();
+  lanes::hold_own_memory();
   Recording* r = g_process.recording.load();
   if (r == nullptr) return;
   g_cache_entries = r->segment.header().cache_entries.load();
@@ -74,8 +77,14 @@ void inherit_cache(lanes::SegmentHeader& h) {
 // In a forked child, its first thread: what it was in the parent. Leaked, its lane lies in the parent's segment.
 thread_local const ThreadState* t_before_fork = nullptr;
 
+void fork_ends() {
+  lanes::release_own_memory();
+  enforce::fork_ends();
+}
+
 // The thread that forked goes on in the child, where the parent's segment is none of its business.
 void child_begins() {
+  lanes::release_own_memory();
   if (ThreadState* t = thread_slot()) {
     thread_slot() = nullptr;
     pthread_setspecific(g_thread_key, nullptr);
@@ -202,6 +211,7 @@ Recording* make_recording() {
   describe_process(*r);
   if (g_process.forked && !enforce::is_on()) inherit_cache(segment->header());
   g_process.recording.store(r, std::memory_order_release);
+  enforce::recording_begins(r->definitions);
   return r;
 }
 
@@ -326,7 +336,7 @@ int start(const castscope_preload* preload) {
   g_process.python_unproved = load_python_api(g_process.python);
   // Key 0 is somebody else's where there is none left for us.
   if (pthread_key_create(&g_thread_key, thread_ends) != 0) return refuse(preload, "no thread-specific key is left");
-  if (pthread_atfork(fork_begins, nullptr, child_begins) != 0) return refuse(preload, "no memory to follow forks");
+  if (pthread_atfork(fork_begins, fork_ends, child_begins) != 0) return refuse(preload, "no memory to follow forks");
   if (!add_record_callbacks(user_scope_begins, user_scope_ended))
     return refuse(preload, "no thread-specific key is left");
   operators::start();
@@ -364,5 +374,10 @@ extern "C" {
 [[gnu::visibility("default")]] void castscope_agent_exit(int status) { castscope::observe::exits(status); }
 
 [[gnu::visibility("default")]] void castscope_agent_step() { castscope::observe::explicit_step(); }
+
+[[gnu::visibility("default")]] void castscope_agent_rule_met(const char* rule) try {
+  castscope::enforce::rule_met_in_python(rule);
+} catch (const std::exception&) {  // no memory: the report calls it unmet
+}
 
 }  // extern "C"

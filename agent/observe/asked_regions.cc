@@ -3,8 +3,8 @@
 #include <cstring>
 #include <exception>
 #include <string>
-#include <unordered_map>
 
+#include "agent/lanes/own_memory.h"
 #include "agent/observe/hooks.h"
 #include "agent/observe/process.h"
 
@@ -17,7 +17,7 @@ struct Made {
 };
 // All under the GIL. Objects are as short-lived as a `with`, or belong to a decorator: few live at a time.
 constexpr std::size_t kMostMade = 4096;
-std::unordered_map<const void*, Made>* g_made = new std::unordered_map<const void*, Made>;
+lanes::OwnMap<const void*, Made>* g_made = new lanes::OwnMap<const void*, Made>;
 // Code of autocast.__init__, once it was met; pinned.
 std::atomic<const void*> g_init_code{nullptr};
 

@@ -11,9 +11,9 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "agent/lanes/own_memory.h"
 #include "agent/observe/definitions.h"
 #include "agent/observe/thread_state.h"
 
@@ -70,14 +70,14 @@ class CallSites {
   Definitions& definitions_;
   std::atomic<bool> expected_{false};
   std::mutex mutex_;
-  std::unordered_map<std::uintptr_t, std::string> kernels_;  // function start → operator
+  lanes::OwnMap<std::uintptr_t, lanes::OwnString> kernels_;  // function start → operator
   struct Address {
     std::int64_t outer_offset = 0;
     std::string op;  // when the address alone names it
   };
-  std::unordered_map<std::uint64_t, Address> addresses_;
-  std::unordered_map<std::uint64_t, CallSite> sites_;
-  std::unordered_map<std::string, std::vector<std::string>> arguments_;
+  lanes::OwnMap<std::uint64_t, Address> addresses_;
+  lanes::OwnMap<std::uint64_t, CallSite> sites_;
+  lanes::OwnTextMap<std::vector<std::string>> arguments_;
 };
 
 // "libtorch_cpu.so+0x12ab" of an address in the process.

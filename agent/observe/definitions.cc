@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "agent/lanes/own_memory.h"
+
 namespace castscope::observe {
 
 using lanes::DefinitionKind;
@@ -47,9 +49,11 @@ struct PinnedCode {
 
 std::uint32_t Definitions::string_locked(std::string_view text) {
   if (text.empty()) return 0;
-  auto [at, fresh] = strings_.try_emplace(std::string(text), static_cast<std::uint32_t>(strings_.size() + 1));
-  if (fresh) segment_.define(DefinitionKind::kString, at->second, text.data(), static_cast<std::uint32_t>(text.size()));
-  return at->second;
+  if (const auto found = strings_.find(text); found != strings_.end()) return found->second;
+  const auto id = static_cast<std::uint32_t>(strings_.size() + 1);
+  strings_.emplace(text, id);
+  segment_.define(DefinitionKind::kString, id, text.data(), static_cast<std::uint32_t>(text.size()));
+  return id;
 }
 
 std::uint32_t Definitions::string(std::string_view text) {
@@ -58,21 +62,21 @@ std::uint32_t Definitions::string(std::string_view text) {
 }
 
 template <typename Definition>
-std::uint32_t Definitions::intern(std::unordered_map<std::string, std::uint32_t>& map, DefinitionKind kind,
+std::uint32_t Definitions::intern(lanes::OwnTextMap<std::uint32_t>& map, DefinitionKind kind,
                                   const Definition& definition, std::uint32_t limit) {
-  std::string key(reinterpret_cast<const char*>(&definition), sizeof definition);
+  const std::string_view key = bytes(definition);
   auto found = map.find(key);
   if (found != map.end()) return found->second;
   if (map.size() >= limit) return 0;
   const auto id = static_cast<std::uint32_t>(map.size() + 1);
   if (!segment_.define(kind, id, &definition, sizeof definition)) return 0;
-  map.emplace(std::move(key), id);
+  map.emplace(key, id);
   return id;
 }
 
 // Gives every code object of the stack that is new a reference of ours and a definition.
 void Definitions::pin(const RawStack& raw) {
-  std::vector<const void*> unknown;
+  lanes::OwnVector<const void*> unknown;
   {
     std::lock_guard lock(mutex_);
     const auto look = [&](const RawFrame& frame) {
@@ -133,7 +137,7 @@ std::uint32_t Definitions::stack(const RawStack& raw) {
     if (stacks_.size() >= kMaxStacks) return 0;
   }
   pin(raw);
-  std::vector<lanes::Frame> frames;
+  lanes::OwnVector<lanes::Frame> frames;
   frames.reserve(raw.depth);
   std::lock_guard lock(mutex_);
   const auto keep = [&](const RawFrame& raw_frame, bool of_torch) {
@@ -240,9 +244,9 @@ std::size_t Definitions::places() {
 
 // The series that counters speak in. Uses, flows and facts share a map: a flow has 12 bytes, a fact 16, a use 28 and
 // more.
-std::uint32_t Definitions::counted(std::unordered_map<std::string, std::uint32_t>& map, DefinitionKind kind,
-                                   std::string_view head, std::string_view more, std::uint32_t limit) {
-  std::string key(head);
+std::uint32_t Definitions::counted(lanes::OwnTextMap<std::uint32_t>& map, DefinitionKind kind, std::string_view head,
+                                   std::string_view more, std::uint32_t limit) {
+  lanes::OwnString key(head);
   key.append(more);
   std::lock_guard lock(mutex_);
   auto found = map.find(key);

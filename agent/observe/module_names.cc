@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "agent/lanes/own_memory.h"
+
 namespace castscope::observe {
 namespace {
 
@@ -95,7 +97,7 @@ void ModuleNames::drop_locked(const PyObject* weakref) {
 
 // What a loop over new modules leaves behind. GIL held.
 void ModuleNames::forget_the_dead() {
-  std::vector<PyObject*> unheld;
+  lanes::OwnVector<PyObject*> unheld;
   {
     std::lock_guard lock(mutex_);
     if (known_.size() > known_at_most_) {
@@ -131,7 +133,7 @@ std::uint32_t ModuleNames::number_of(PyObject* module, const std::string& type) 
     return 1;
   }
   std::lock_guard lock(mutex_);
-  std::vector<PyObject*>& numbers = roots_[type];
+  lanes::OwnVector<PyObject*>& numbers = roots_.try_emplace(lanes::OwnString(type)).first->second;
   std::size_t free = numbers.size();
   for (std::size_t i = numbers.size(); i-- > 0;) {
     const void* target = weakref_target(numbers[i]);
@@ -237,7 +239,7 @@ void ModuleNames::look_again() {
   next_look_ns_.store(end + kLooksAreAThousandth * (end - begin), std::memory_order_relaxed);
 }
 
-std::unordered_set<const void*> ModuleNames::renamed_since(std::uint32_t since) {
+lanes::OwnSet<const void*> ModuleNames::renamed_since(std::uint32_t since) {
   std::lock_guard lock(mutex_);
   if (since > renamed_.size()) since = 0;
   return {renamed_.begin() + since, renamed_.end()};

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/lanes/own_memory.h"
 #include "agent/observe/python_stack.h"
 
 namespace castscope::observe {
@@ -74,7 +75,7 @@ class Walk {
 
   const PythonApi& api_;
   const VisitModule& visit_;
-  std::vector<Node> open_;
+  lanes::OwnVector<Node> open_;
   bool going_on_ = true;
 };
 

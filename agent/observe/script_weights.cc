@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "agent/lanes/own_memory.h"
+
 namespace castscope::observe {
 namespace {
 
@@ -29,12 +31,12 @@ struct ScriptWeights::Table {
       if (there == storage || there == nullptr) return rows[at];
     }
   }
-  std::vector<std::atomic<const void*>> rows;
+  lanes::OwnVector<std::atomic<const void*>> rows;
 };
 
 // A weak reference keeps the storage's address from being given out again.
 struct ScriptWeights::Storages {
-  std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>> held;
+  lanes::OwnVector<c10::weak_intrusive_ptr<c10::StorageImpl>> held;
   std::vector<std::unique_ptr<Table>> tables;
 };
 

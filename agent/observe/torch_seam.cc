@@ -12,7 +12,8 @@
 #include <cstring>
 #include <mutex>
 #include <new>
-#include <unordered_map>
+
+#include "agent/lanes/own_memory.h"
 
 namespace castscope::observe {
 namespace {
@@ -54,8 +55,8 @@ bool is_function_start(std::uintptr_t address) {
   return reinterpret_cast<std::uintptr_t>(enclosing) == address;
 }
 
-std::vector<std::uintptr_t> functions_of(const c10::KernelFunction& kernel) {
-  std::vector<std::uintptr_t> functions;
+lanes::OwnVector<std::uintptr_t> functions_of(const c10::KernelFunction& kernel) {
+  lanes::OwnVector<std::uintptr_t> functions;
   const c10::BoxedKernel& boxed = kernel.*member(BoxedOf{});
   functions.push_back(reinterpret_cast<std::uintptr_t>(boxed.*member(BoxedFunctionOf{})));
   functions.push_back(reinterpret_cast<std::uintptr_t>(kernel.*member(UnboxedFunctionOf{})));
@@ -69,31 +70,33 @@ std::vector<std::uintptr_t> functions_of(const c10::KernelFunction& kernel) {
   return functions;
 }
 
-std::string name_of(const c10::OperatorName& name) {
-  return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
+lanes::OwnString name_of(const c10::OperatorName& name) {
+  lanes::OwnString text(name.name);
+  if (!name.overload_name.empty()) text.append(".").append(name.overload_name);
+  return text;
 }
 
 }  // namespace
 
-std::vector<AutocastKernel> autocast_kernels() {
-  std::unordered_map<std::uintptr_t, std::string> owner;  // "" = several operators
+lanes::OwnVector<AutocastKernel> autocast_kernels() {
+  lanes::OwnMap<std::uintptr_t, lanes::OwnString> owner;  // "" = several operators
   auto& dispatcher = c10::Dispatcher::singleton();
   for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
     const auto handle = dispatcher.findOp(name);
     if (!handle.has_value()) continue;
     const auto& entry = ((*handle).*member(OperatorDefOf{}))->op;
-    const std::string op = name_of(name);
     for (c10::DispatchKey key : c10::autocast_dispatch_keyset) {
       if (!entry.hasKernelForDispatchKey(key)) continue;
       const c10::KernelFunction& kernel = entry.kernelForDispatchKey(key);
       if (!kernel.isValid() || kernel.isFallthrough()) continue;
+      const lanes::OwnString op = name_of(name);
       for (const std::uintptr_t function : functions_of(kernel)) {
         auto [at, fresh] = owner.try_emplace(function, op);
         if (!fresh && at->second != op) at->second.clear();
       }
     }
   }
-  std::vector<AutocastKernel> kernels;
+  lanes::OwnVector<AutocastKernel> kernels;
   for (auto& [function, op] : owner)
     if (!op.empty()) kernels.push_back({function, op});
   return kernels;
@@ -229,6 +232,19 @@ void note_argument(OpenOperator& o, const c10::IValue& value, std::uint32_t posi
   }
 }
 
+// Before 2.7 (overload_name) by way of copies of its parts.
+template <typename Call>
+lanes::OwnString name_of_call(const Call& fn) {
+  if constexpr (requires { fn.overload_name(); }) {
+    lanes::OwnString text(fn.name());
+    if (const std::string_view overload = fn.overload_name(); !overload.empty()) text.append(".").append(overload);
+    return text;
+  } else {
+    const auto name = fn.operator_name();
+    return name.has_value() ? name_of(*name) : lanes::OwnString(fn.name());
+  }
+}
+
 std::unique_ptr<at::ObserverContext> operator_begins(const at::RecordFunction& fn) {
   g_recorded.fetch_add(1, std::memory_order_relaxed);
   if (is_idle()) end_when_idle();
@@ -237,10 +253,8 @@ std::unique_ptr<at::ObserverContext> operator_begins(const at::RecordFunction& f
   if (s.depth++ >= kMaxOpen) return nullptr;
   OpenOperator& o = s.open[s.depth - 1];
   o.n = 0;
-  const auto name = fn.operator_name();
-  const std::string text = name.has_value() ? name_of(*name) : std::string(fn.name());
-  const std::size_t length = std::min(text.size(), sizeof o.name - 1);
-  std::memcpy(o.name, text.data(), length);
+  const lanes::OwnString text = name_of_call(fn);
+  const std::size_t length = text.copy(o.name, sizeof o.name - 1);
   o.name[length] = 0;
   try {
     std::uint32_t position = 0;

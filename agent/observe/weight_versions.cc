@@ -5,6 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "agent/lanes/own_memory.h"
+
 namespace castscope::observe {
 namespace {
 
@@ -23,7 +25,7 @@ struct WeightVersions::Watched {
   std::uint32_t seen;
 };
 struct WeightVersions::List {
-  std::vector<Watched> watched;
+  lanes::OwnVector<Watched> watched;
 };
 
 WeightVersions::WeightVersions() : list_(std::make_unique<List>()) {}
@@ -34,7 +36,7 @@ void WeightVersions::watch(const void* tensor) {
   const c10::VariableVersion& counter = impl->version_counter();
   if (!counter.enabled()) return;
   std::lock_guard lock(mutex_);
-  std::vector<Watched>& watched = list_->watched;
+  lanes::OwnVector<Watched>& watched = list_->watched;
   for (const Watched& known : watched)
     if (identity(known.counter) == identity(counter)) return;
   if (watched.size() >= kMostWatched)  // weights of models that are gone: nobody else has their counters

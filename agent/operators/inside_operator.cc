@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <mutex>
 #include <string_view>
-#include <unordered_map>
+
+#include "agent/lanes/own_memory.h"
 
 namespace castscope::operators {
 namespace {
@@ -18,7 +19,7 @@ enum class Function : std::uint8_t { kOther, kOperator, kPython };
 // dladdr reads all symbols of a library, which takes libtorch a millisecond: each function is asked for once.
 struct Functions {
   std::mutex mutex;
-  std::unordered_map<const void*, Function> known;
+  lanes::OwnMap<const void*, Function> known;
 };
 Functions* g_functions = new Functions;
 

@@ -5,18 +5,18 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
-#include <unordered_map>
 
 #include "agent/lanes/definition_records.h"
+#include "agent/lanes/own_memory.h"
 
 namespace castscope::operators {
 namespace {
 
-using Keys = std::unordered_map<std::string, c10::DispatchKeySet>;
+using Keys = lanes::OwnTextMap<c10::DispatchKeySet>;
 
 struct Known {
   std::mutex mutex;
-  std::unordered_map<const c10::FunctionSchema*, std::unique_ptr<OperatorInfo>> infos;
+  lanes::OwnMap<const c10::FunctionSchema*, std::unique_ptr<OperatorInfo>> infos;
   Keys autocast_by_base;  // all overloads together; filled once: operators of PyTorch's own do not come later
 };
 Known* g_known = new Known;
@@ -33,8 +33,10 @@ Keys read_autocast_keys() {
   auto& dispatcher = c10::Dispatcher::singleton();
   for (const c10::OperatorName& name : dispatcher.getAllOpNames())
     if (const auto handle = dispatcher.findOp(name))
-      if (const c10::DispatchKeySet found = autocast_keys(*handle); !found.empty())
-        keys[name.name] = keys[name.name] | found;
+      if (const c10::DispatchKeySet found = autocast_keys(*handle); !found.empty()) {
+        c10::DispatchKeySet& all = keys[lanes::OwnString(name.name)];
+        all = all | found;
+      }
   return keys;
 }
 

@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "agent/lanes/own_memory.h"
 #include "agent/observe/role.h"
 #include "agent/observe/scaling.h"
 
@@ -54,7 +55,8 @@ Place make(const ThreadState& t, const PlaceKey& key, const GivenTensor* given, 
     if (!knew_modules) observe::PythonStack::capture(observe::g_process.python, t.python_thread, raw);
     const observe::ModuleNames::Module module = r.modules.find(raw);
     p.use.module = module.id;
-    if (module.weakref != nullptr) p.module = std::make_shared<const ModuleReference>(module.weakref);
+    if (module.weakref != nullptr)
+      p.module = std::allocate_shared<const ModuleReference>(lanes::Own<ModuleReference>(), module.weakref);
     const bool writes = (key.info->flags & lanes::kUseWrites) != 0;
     p.scaling = observe::scaling_at(r.definitions.innermost(raw), key.info->base, writes);
   }
@@ -82,7 +84,7 @@ bool is_of(const Place& place, const PlaceKey& key) {
 // Of all threads: the GIL is waited for once for each place, however many threads come by it.
 struct Named {
   std::mutex mutex;
-  std::unordered_map<PlaceKey, Place, PlaceHash> places;
+  lanes::OwnMap<PlaceKey, Place, PlaceHash> places;
 };
 Named* g_named = new Named;
 

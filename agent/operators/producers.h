@@ -3,9 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <unordered_map>
 
 #include "agent/lanes/format.h"
+#include "agent/lanes/own_memory.h"
 
 namespace castscope::operators {
 
@@ -50,7 +50,7 @@ class Producers {
       return (reinterpret_cast<std::uint64_t>(i.tensor) ^ i.data * 0xff51afd7ed558ccdu) * 0x9e3779b97f4a7c15u >> 16;
     }
   };
-  std::unordered_map<Identity, Producer, Hash> made_;
+  lanes::OwnMap<Identity, Producer, Hash> made_;
 };
 
 }  // namespace castscope::operators

@@ -19,6 +19,12 @@ static pid_t owner; /* a vfork child shares our memory, but not this number */
 static bool forked;
 static castscope_agent_exit_fn on_exit_function;
 static castscope_agent_step_fn on_step_function;
+static castscope_agent_rule_met_fn on_rule_met_function;
+static struct rule {
+  struct rule* next;
+  char text[];
+} * rules_met; /* before the agent was there */
+static pthread_mutex_t rules_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static char torch_path[PATH_MAX];
 static struct castscope_preload table;
@@ -83,6 +89,28 @@ CASTSCOPE_API void castscope_step(void) {
   if (on_step_function != NULL) on_step_function();
 }
 
+CASTSCOPE_API void castscope_rule_met(const char* rule) {
+  pthread_mutex_lock(&rules_lock);
+  if (on_rule_met_function != NULL) {
+    on_rule_met_function(rule);
+  } else {
+    struct rule* kept = malloc(sizeof *kept + strlen(rule) + 1);
+    if (kept != NULL) {
+      strcpy(kept->text, rule);
+      kept->next = rules_met;
+      rules_met = kept;
+    }
+  }
+  pthread_mutex_unlock(&rules_lock);
+}
+
+static void pass_rules_on(castscope_agent_rule_met_fn function) {
+  pthread_mutex_lock(&rules_lock);
+  on_rule_met_function = function;
+  for (struct rule* rule = rules_met; function != NULL && rule != NULL; rule = rule->next) function(rule->text);
+  pthread_mutex_unlock(&rules_lock);
+}
+
 static void say_no_agent(const char* key) {
   char text[PATH_MAX + 512];
   snprintf(text, sizeof(text),
@@ -137,6 +165,7 @@ static bool start(const char* agent_path) {
                                      .say = say};
   if (start_function(&table) != 0) return false; /* it has said why */
   on_step_function = (castscope_agent_step_fn)dlsym(agent, CASTSCOPE_AGENT_STEP);
+  pass_rules_on((castscope_agent_rule_met_fn)dlsym(agent, CASTSCOPE_AGENT_RULE_MET));
   on_exit_function = exit_function;
   return true;
 }

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define CASTSCOPE_PRELOAD_ABI 4
+#define CASTSCOPE_PRELOAD_ABI 5
 
 /* X(enumerator, mangled name, may it load the agent in a process that never calls initModule?)
  * Every name is exported by libtorch_cpu, or by libc10 below it, and reached through the PLT, from inside too (checked
@@ -74,5 +74,9 @@ typedef void (*castscope_agent_exit_fn)(int status);
 /* step: castscope.step() from Python, through preload's exported `castscope_step`. */
 #define CASTSCOPE_AGENT_STEP "castscope_agent_step"
 typedef void (*castscope_agent_step_fn)(void);
+/* rule_met: a rule of the policy that Python code carries out ("function models:attend"), through preload's exported
+ * `castscope_rule_met`. */
+#define CASTSCOPE_AGENT_RULE_MET "castscope_agent_rule_met"
+typedef void (*castscope_agent_rule_met_fn)(const char* rule);
 
 #endif

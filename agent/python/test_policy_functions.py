@@ -269,3 +269,9 @@ def test_the_lent_file_is_parsed_by_python_2():
         if isinstance(node, ast.Raise):
             assert node.cause is None
     source.encode("ascii")
+
+
+@pytest.mark.parametrize("dtype, lowered", [("float16", {"cuda": "float16"}), ("ambient", {})])
+def test_the_lower_precision_of_a_policy_is_that_of_its_own_table(dtype, lowered):
+    text = f"castscope-policy 2\nhash\t0\nname\tp\ndevice\tcuda\ntable\t0\ndtype\t{dtype}\ntable\t1\ndtype\tbfloat16\n"
+    assert policy_functions.lower_precision_in(text) == lowered

@@ -119,7 +119,7 @@ absl::Status compile_agent(const std::string& sources, const TorchInstall& torch
 
   Words files = sources_in("agent/observe/", ".cc") + sources_in("agent/operators/", ".cc") +
                 sources_in("agent/enforce/", ".cc") +
-                Words{"agent/lanes/segment_file.cc", "agent/lanes/segment_writer.cc"};
+                Words{"agent/lanes/own_memory.cc", "agent/lanes/segment_file.cc", "agent/lanes/segment_writer.cc"};
   Words objects = object_names(folder, files.size());
   std::vector<Words> commands;
   for (std::size_t i = 0; i < files.size(); i++) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "server/rules/policy/in_force.h"
+#include "server/rules/policy/unmet.h"
 #include "server/rules/suggest.h"
 
 namespace castscope::rules {
@@ -182,7 +183,10 @@ Judgement sort_out(std::vector<Finding> findings, const Settings& settings, cons
 Judgement judgement_of(const store::RunData& data, const Settings& settings) {
   if (data.damage && data.damage->evidence) return {};
   Judgement judgement = sort_out(judge(data, settings), settings, data.source, data.start.project());
-  if (std::string hint = unused_policy(data, settings); !hint.empty()) judgement.hints.push_back(std::move(hint));
+  if (std::string hint = unused_policy(data, settings); !hint.empty())
+    judgement.hints.push_back(std::move(hint));
+  else
+    for (std::string& unmet : unmet_rules(data, settings)) judgement.hints.push_back(std::move(unmet));
   return judgement;
 }
 

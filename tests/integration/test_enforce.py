@@ -315,3 +315,28 @@ def test_the_report_says_what_was_enforced(castscope, enforce):
     enforce({"extends": "torch-cpu"}, "job.py")
     told = castscope.report()["run"]["enforced_policy"]
     assert told["name"] == "policy.json" and len(told["hash"]) == 16
+
+
+def test_rules_that_came_to_nothing_are_told_with_their_places(castscope, enforce):
+    (castscope.folder / "mine.py").write_text("def attend(x):\n    return x.dtype\n")
+    (castscope.folder / "job.py").write_text("""
+import mine  # before torch: nobody listens yet
+import torch
+library = torch.library.Library("mylib", "DEF")
+library.define("there(Tensor x) -> Tensor")
+library.impl("there", lambda x: x.clone(), "CPU")
+model = torch.nn.Sequential(torch.nn.Linear(4, 4))
+with torch.autocast("cpu", dtype=torch.float16):
+    print(model(torch.ones(2, 4)).dtype, mine.attend(torch.ones(2)), torch.ops.mylib.there(torch.ones(2)).dtype)
+""")
+    policy = {"extends": "torch-cpu", "dtype": "bfloat16",
+              "modules": {"nowhere": "fp32", "torch.nn.Linear": "fp32"},
+              "functions": {"mine:attend": "half", "mine:nothing": "half", "never.imported:f": "float"},
+              "operators": {"lower_precision_fp": ["mylib::gone", "mylib::there"]}}
+    # What a policy sets holds for its functions too, whatever the region asks for.
+    assert enforce(policy, "job.py") == ["torch.float32 torch.bfloat16 torch.bfloat16"]
+    told = [notice for notice in castscope.report()["run"]["notices"] if "came to nothing" in notice]
+    assert [notice.split(": ")[0] for notice in told] == ["policy.json:1:83", "policy.json:1:174", "policy.json:1:198",
+                                                          "policy.json:1:266"]
+    for name, notice in zip(["nowhere", "mine:nothing", "never.imported:f", "mylib::gone"], told):
+        assert name in notice

@@ -87,7 +87,7 @@ def test_exports_only_what_it_interposes(castscope):
     names = {line.split()[-1] for line in listed.splitlines()}
     of_torch = set(re.findall(r"\b_ZN\w+", (ROOT / "agent/preload/interface.h").read_text()))
     assert len(of_torch) > 10
-    assert names == of_torch | {"_exit", "_Exit", "initModule", "castscope_thread", "castscope_step",
+    assert names == of_torch | {"_exit", "_Exit", "initModule", "castscope_thread", "castscope_step", "castscope_rule_met",
                                 "castscope_attached"}
 
 

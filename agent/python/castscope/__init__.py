@@ -23,24 +23,31 @@ __all__ = ["attached", "step", "half_function", "float_function", "promote_funct
 __version__ = "0.1.0"
 
 
-def _find(name: str, result: Optional[type]) -> Optional[Callable[[], int]]:
+def _find(name: str, result: Optional[type], *arguments: type) -> Optional[Callable[..., int]]:
     """A function of the preload library, where it is loaded. PyDLL: the agent is called with the GIL held."""
     try:
         function = getattr(ctypes.PyDLL(None), name)
     except (AttributeError, OSError):
         return None
-    function.argtypes = []
+    function.argtypes = list(arguments)
     function.restype = result
     return function
 
 
 _step = _find("castscope_step", None)
 _attached = _find("castscope_attached", ctypes.c_int)
+_rule_met = _find("castscope_rule_met", None, ctypes.c_char_p)
 
 
 def attached() -> bool:
     """Whether castscope is watching this process: the job runs under it, and PyTorch has been imported."""
     return _attached is not None and _attached() != 0
+
+
+def rule_met(rule: str) -> None:
+    """For castscope's own modules: a rule of the policy has come to something; the report tells of the others."""
+    if _rule_met is not None:
+        _rule_met(rule.encode())
 
 
 def step() -> None:

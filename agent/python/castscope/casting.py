@@ -7,12 +7,14 @@ the innermost annotation decides for its own arguments.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from typing import Any, Awaitable, Callable, Dict, Generator, List, Optional, Tuple
 
 import torch
 
+from castscope import policy_functions
 from castscope.arguments import cast_arguments, castable_tensors
 from castscope.signatures import Rule
 
@@ -28,7 +30,17 @@ def _device_types() -> Tuple[str, ...]:
     return ("cpu", *((accelerator.type,) if accelerator is not None else ()), *xla)
 
 
+def _lower_precision_of_policy() -> Dict[str, str]:
+    """Of the policy that the job runs by; what it sets stands above what a region asks for."""
+    try:
+        with open(os.environ.get("CASTSCOPE_ENFORCE") or os.devnull, encoding="utf-8") as file:
+            return policy_functions.lower_precision_in(file.read())
+    except (OSError, ValueError):  # the agent has said so
+        return {}
+
+
 _DEVICE_TYPES = _device_types()
+_LOWER = {kind: getattr(torch, name) for kind, name in _lower_precision_of_policy().items()}
 _any_enabled: Callable[[], bool] = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)
 
 
@@ -142,6 +154,11 @@ def _state_here() -> State:
     return {kind: torch.get_autocast_dtype(kind) for kind in _DEVICE_TYPES if torch.is_autocast_enabled(kind)}
 
 
+def lowered(state: State) -> State:
+    """What half annotations cast to: by device type, where autocast is on there."""
+    return {kind: _LOWER.get(kind, _LOWER.get("any", dtype)) for kind, dtype in state.items()} if _LOWER else state
+
+
 def _cast(rule: Rule, state: State, args: Tuple[Any, ...],
           kwargs: Dict[str, Any]) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
     if rule.kind == "promote":
@@ -153,7 +170,7 @@ def _cast(rule: Rule, state: State, args: Tuple[Any, ...],
             return args, kwargs
         wanted = dict.fromkeys(state, widest)
     else:
-        wanted = state if rule.kind == "half" else dict.fromkeys(state, torch.float32)
+        wanted = lowered(state) if rule.kind == "half" else dict.fromkeys(state, torch.float32)
     return cast_arguments(args, kwargs, rule.kept, lambda tensor: _converted(rule, tensor, wanted))
 
 

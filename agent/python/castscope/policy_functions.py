@@ -14,6 +14,8 @@ import threading
 from types import ModuleType
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
+from castscope import rule_met
+
 _FORMATS = ("castscope-policy 1", "castscope-policy 2")  # the lines that count here are the same in both
 _KINDS = ("half", "float", "promote")
 _ESCAPES = {"t": "\t", "n": "\n", "\\": "\\"}
@@ -31,6 +33,21 @@ def rules_in(text: str) -> List[Rule]:
         raise ValueError(f"they are in the format {first!r}, and this package knows {' and '.join(_FORMATS)}")
     words = [line.split("\t") for line in lines if line.startswith("function\t")]
     return [(_unescaped(word[1]), word[2]) for word in words if len(word) == 3 and word[2] in _KINDS]
+
+
+def lower_precision_in(text: str) -> Dict[str, str]:
+    """What a compiled policy casts to where it lowers, by device type ("any": all); {} where it leaves that to regions.
+
+        lower_precision_in(text)  # {"cuda": "float16"}
+    """
+    device, lines = "any", iter(text.split("\n"))
+    for line in lines:
+        if line.startswith("device\t"):
+            device = _unescaped(line.split("\t")[1])
+        if line == "table\t0":
+            dtype = next(lines, "").partition("\t")[2]
+            return {device: dtype} if dtype in ("bfloat16", "float16") else {}
+    return {}
 
 
 def install(rules: Iterable[Rule]) -> None:
@@ -129,6 +146,7 @@ class _Finder:
         for name, kind in self._rules[module].items():
             try:
                 _annotate(sys.modules[module], name, kind)
+                rule_met(f"function {module}:{name}")
             except Exception as error:
                 if (module, name) not in self._told:
                     self._told.add((module, name))

@@ -1,0 +1,40 @@
+#include "agent/enforce/met_rules.h"
+
+#include <mutex>
+
+#include "agent/lanes/own_memory.h"
+#include "agent/observe/process.h"
+
+namespace castscope::enforce {
+namespace {
+
+constexpr std::string_view kAttribute = "rule_met";  // server/rules/policy/unmet.cc reads it
+
+struct Met {
+  std::mutex mutex;
+  lanes::OwnTextMap<bool> rules;
+};
+Met& met() {
+  static Met* const all = new Met;  // never taken down
+  return *all;
+}
+
+}  // namespace
+
+void rule_met(std::string_view kind, std::string_view rule) {
+  lanes::OwnString text(kind);
+  text.append(" ").append(rule);
+  const std::lock_guard lock(met().mutex);
+  if (!met().rules.try_emplace(text, true).second) return;
+  if (observe::Recording* r = observe::g_process.recording.load()) r->definitions.attribute(kAttribute, text);
+}
+
+void tell_rules_met(observe::Definitions& definitions) {
+  const std::lock_guard lock(met().mutex);
+  for (const auto& [rule, yes] : met().rules) definitions.attribute(kAttribute, rule);
+}
+
+void hold_rules_met() { met().mutex.lock(); }
+void release_rules_met() { met().mutex.unlock(); }
+
+}  // namespace castscope::enforce
