@@ -1,6 +1,8 @@
 """Jobs in which autocast casts the same weights again and again; what each step cost, as one line of JSON.
 
-gains.py JOB STEPS WARM_UP; gains.py list names the jobs.
+gains.py JOB STEPS WARM_UP [uncast]; gains.py list names the jobs. With `uncast` the weights of linear layers that nobody
+trains are stored in lower precision from the start: what the step costs when nothing is left to be cast, and so the
+least that any cache of copies can come to.
 """
 
 import json
@@ -54,7 +56,20 @@ class Layers(torch.nn.Module):
         return x
 
 
+UNCAST = False
+
+
+def stored_low(model, trained):
+    for module in model.modules():
+        if isinstance(module, torch.nn.Linear) or type(module).__name__ == "Conv1D":
+            for parameter in module.parameters(recurse=False):
+                if not (trained and parameter.requires_grad):
+                    parameter.data = parameter.data.bfloat16()
+
+
 def training(model, data, loss, micro_steps=1):
+    if UNCAST:
+        stored_low(model, trained=True)
     optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=1e-4)
 
     def step():
@@ -70,6 +85,8 @@ def training(model, data, loss, micro_steps=1):
 
 def inference(model, data, mode):
     model.eval()
+    if UNCAST:
+        stored_low(model, trained=False)
 
     def step():
         with mode(), torch.autocast("cpu", dtype=torch.bfloat16):
@@ -124,4 +141,5 @@ if __name__ == "__main__":
     if sys.argv[1] == "list":
         print("\n".join(JOBS))
     else:
+        UNCAST = sys.argv[4:] == ["uncast"]
         main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
