@@ -10,7 +10,7 @@ import castscope
 import pytest
 import torch
 from casting_verbs import FLOAT, LOW, autocast_on, of, region
-from castscope import float_function, half_function
+from castscope import float_function, force_fp32, half_function
 
 
 @half_function
@@ -179,6 +179,17 @@ def test_torch_jit_trace_sees_the_casts_and_script_refuses():
     assert traced(x, x).dtype is LOW
     with pytest.raises(Exception, match="what castscope annotates is not supported in script mode"):
         torch.jit.script(half_function(add))
+
+
+@pytest.mark.parametrize("annotated", ["class", "object", "inner"])
+def test_torch_jit_script_refuses_annotated_modules(annotated):
+    class Plus(torch.nn.Module):
+        def forward(self, x: torch.Tensor):
+            return x + 1
+
+    module = force_fp32(Plus)() if annotated == "class" else force_fp32(Plus())
+    with pytest.raises(RuntimeError, match="Plus: what castscope annotates is not supported in script mode"):
+        torch.jit.script(torch.nn.Sequential(module) if annotated == "inner" else module)
 
 
 # ---- the package

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from typing import Any, Callable, NamedTuple, Optional, Tuple
 
 from castscope import autograd_functions, objects
@@ -61,6 +62,9 @@ def annotate(target: Any, annotation: Annotation) -> Any:
     return _annotate_function(target, annotation)
 
 
+_UNSCRIPTABLE = "what castscope annotates is not supported in script mode"
+
+
 # ---- functions
 
 def _annotate_function(function: Callable[..., Any], annotation: Annotation) -> Callable[..., Any]:
@@ -83,7 +87,7 @@ def wrapper_of(runs: Callable[..., Any], annotation: Annotation, *, looks_like: 
     wrapper = functools.update_wrapper(_calling(runs, looks_like, rule), looks_like)
     setattr(wrapper, _MARK, Mark(annotation, raw, wrapper))
     # torch.jit.script raises what this says.
-    setattr(wrapper, "__script_unsupported", "what castscope annotates is not supported in script mode")
+    setattr(wrapper, "__script_unsupported", _UNSCRIPTABLE)
     return wrapper
 
 
@@ -140,6 +144,14 @@ def annotate_method(cls: type, name: str, annotation: Annotation) -> None:
         setattr(cls, name, new)
     except TypeError as error:  # a type made in C
         raise TypeError(f"{name_of(cls)}.{name} cannot be replaced: {error}") from error
+    modules = sys.modules.get("torch.nn.modules.module")
+    if modules is not None and issubclass(cls, modules.Module):
+        setattr(cls, "__prepare_scriptable__", _refuse_script)
+
+
+def _refuse_script(module: Any) -> Any:
+    """torch.jit.script asks each module for what to compile; it would take the source without the annotation."""
+    raise RuntimeError(f"{name_of(type(module))}: {_UNSCRIPTABLE}; torch.jit.trace and torch.compile see the casts")
 
 
 def inherited_by(owner: type, name: str, for_class: bool) -> Callable[..., Any]:
