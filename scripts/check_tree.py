@@ -13,12 +13,13 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # folder → folders whose headers it may include, besides its own and the system's
 MAY_INCLUDE = {
+    "agent/memory": [],
     "agent/lanes": [],
     "agent/preload": ["agent/lanes/descriptor.h"],
-    "agent/observe": ["agent/lanes", "agent/preload/interface.h", "agent/operators/deep.h", "agent/enforce/enforcing.h",
+    "agent/observe": ["agent/memory", "agent/lanes", "agent/preload/interface.h", "agent/operators/deep.h", "agent/enforce/enforcing.h",
                       "agent/enforce/casting.h", "agent/enforce/kernels.h"],
-    "agent/operators": ["agent/lanes", "agent/observe"],
-    "agent/enforce": ["agent/lanes", "agent/observe", "agent/preload/interface.h"],
+    "agent/operators": ["agent/memory", "agent/lanes", "agent/observe"],
+    "agent/enforce": ["agent/memory", "agent/lanes", "agent/observe", "agent/preload/interface.h"],
     "agent/gpu": ["agent/lanes", "agent/preload/interface.h"],
     "proto": ["agent/lanes/format.h"],
     "agent/relay": ["agent/lanes", "proto"],
@@ -35,7 +36,7 @@ MAY_INCLUDE = {
 }
 # What must not enter the training process, by the include's first words.
 NOT_IN_JOB = ("absl/", "grpc", "google/", "spdlog/", "fmt/", "nlohmann/", "sqlite3", "zstd", "Python.h")
-IN_JOB = ("agent/lanes", "agent/preload", "agent/observe", "agent/operators", "agent/enforce", "agent/gpu")
+IN_JOB = ("agent/memory", "agent/lanes", "agent/preload", "agent/observe", "agent/operators", "agent/enforce", "agent/gpu")
 MOST_LINES = 400
 
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "agent/enforce/edges.h"
-#include "agent/lanes/own_memory.h"
+#include "agent/memory/own_memory.h"
 #include "agent/observe/tensor_facts.h"
 #include "agent/observe/tensor_memory.h"
 
@@ -126,7 +126,7 @@ std::shared_ptr<KeptCopy> Copies::range_of(const at::Tensor& arg, ScalarType to,
     std::lock_guard lock(lock_);
     if (const auto found = ranges_.find(key); found != ranges_.end()) return found->second;
   }
-  auto made = std::allocate_shared<KeptCopy>(lanes::Own<KeptCopy>(), arg, frozen);
+  auto made = std::allocate_shared<KeptCopy>(memory::Own<KeptCopy>(), arg, frozen);
   std::lock_guard lock(lock_);
   return ranges_.emplace(key, std::move(made)).first->second;
 }

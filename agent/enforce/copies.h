@@ -24,8 +24,8 @@
 #include "agent/enforce/kept_copy.h"
 #include "agent/enforce/policy_table.h"
 #include "agent/enforce/weights.h"
-#include "agent/lanes/own_memory.h"
-#include "agent/lanes/spin_lock.h"
+#include "agent/memory/own_memory.h"
+#include "agent/memory/spin_lock.h"
 
 namespace castscope::enforce {
 
@@ -85,7 +85,7 @@ class Copies {
   Held drop_unless(bool (KeptCopy::*stays)() const);
 
   const CacheOptions options_;
-  lanes::SpinLock lock_;  // of the maps; nothing of PyTorch's runs under it
+  memory::SpinLock lock_;  // of the maps; nothing of PyTorch's runs under it
   ska::flat_hash_map<EdgeKey, Edge, Hash> edges_;
   ska::flat_hash_map<RangeKey, std::shared_ptr<KeptCopy>, Hash> ranges_;
   std::atomic<std::uint64_t> region_{1};      // the present one

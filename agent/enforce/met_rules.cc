@@ -2,7 +2,7 @@
 
 #include <mutex>
 
-#include "agent/lanes/own_memory.h"
+#include "agent/memory/own_memory.h"
 #include "agent/observe/process.h"
 
 namespace castscope::enforce {
@@ -12,7 +12,7 @@ constexpr std::string_view kAttribute = "rule_met";  // server/rules/policy/unme
 
 struct Met {
   std::mutex mutex;
-  lanes::OwnTextMap<bool> rules;
+  memory::OwnTextMap<bool> rules;
 };
 Met& met() {
   static Met* const all = new Met;  // never taken down
@@ -22,7 +22,7 @@ Met& met() {
 }  // namespace
 
 void rule_met(std::string_view kind, std::string_view rule) {
-  lanes::OwnString text(kind);
+  memory::OwnString text(kind);
   text.append(" ").append(rule);
   const std::lock_guard lock(met().mutex);
   if (!met().rules.try_emplace(text, true).second) return;

@@ -15,7 +15,7 @@
 
 #include "agent/enforce/pattern.h"
 #include "agent/enforce/policy_table.h"
-#include "agent/lanes/own_memory.h"
+#include "agent/memory/own_memory.h"
 #include "agent/observe/python_stack.h"
 
 namespace castscope::enforce {
@@ -55,7 +55,7 @@ class ModuleRules {
   std::atomic<std::uint32_t> generation_{1};
   std::atomic<bool> met_{false};  // how modules are called is known
   std::mutex mutex_;
-  lanes::OwnMap<Running, Known, Hash> known_;
+  memory::OwnMap<Running, Known, Hash> known_;
 };
 
 }  // namespace castscope::enforce

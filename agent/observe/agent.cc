@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "agent/enforce/enforcing.h"
-#include "agent/lanes/own_memory.h"
+#include "agent/memory/own_memory.h"
 #include "agent/observe/autocast_state.h"
 #include "agent/observe/errors.h"
 #include "agent/observe/hooks.h"
@@ -62,7 +62,7 @@ std::atomic<std::uint64_t> g_cache_entries{0}, g_cache_bytes{0};
 
 void fork_begins() {
   enforce::fork_begins();
-  lanes::hold_own_memory();
+  memory::hold_own_memory();
   Recording* r = g_process.recording.load();
   if (r == nullptr) return;
   g_cache_entries = r->segment.header().cache_entries.load();
@@ -78,13 +78,13 @@ void inherit_cache(lanes::SegmentHeader& h) {
 thread_local const ThreadState* t_before_fork = nullptr;
 
 void fork_ends() {
-  lanes::release_own_memory();
+  memory::release_own_memory();
   enforce::fork_ends();
 }
 
 // The thread that forked goes on in the child, where the parent's segment is none of its business.
 void child_begins() {
-  lanes::release_own_memory();
+  memory::release_own_memory();
   if (ThreadState* t = thread_slot()) {
     thread_slot() = nullptr;
     pthread_setspecific(g_thread_key, nullptr);

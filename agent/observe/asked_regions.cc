@@ -4,7 +4,7 @@
 #include <exception>
 #include <string>
 
-#include "agent/lanes/own_memory.h"
+#include "agent/memory/own_memory.h"
 #include "agent/observe/hooks.h"
 #include "agent/observe/process.h"
 
@@ -17,7 +17,7 @@ struct Made {
 };
 // All under the GIL. Objects are as short-lived as a `with`, or belong to a decorator: few live at a time.
 constexpr std::size_t kMostMade = 4096;
-lanes::OwnMap<const void*, Made>* g_made = new lanes::OwnMap<const void*, Made>;
+memory::OwnMap<const void*, Made>* g_made = new memory::OwnMap<const void*, Made>;
 // Code of autocast.__init__, once it was met; pinned.
 std::atomic<const void*> g_init_code{nullptr};
 

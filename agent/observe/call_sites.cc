@@ -10,7 +10,7 @@
 
 #include "agent/enforce/enforcing.h"
 #include "agent/enforce/kernels.h"
-#include "agent/lanes/own_memory.h"
+#include "agent/memory/own_memory.h"
 #include "agent/observe/torch_seam.h"
 
 namespace castscope::observe {
@@ -22,7 +22,7 @@ std::uintptr_t function_start(std::uintptr_t return_address) {
 }
 
 struct Walk {
-  const lanes::OwnMap<std::uintptr_t, lanes::OwnString>* kernels;
+  const memory::OwnMap<std::uintptr_t, memory::OwnString>* kernels;
   std::uint64_t address;  // the return address to begin at
   bool begun = false;
   int levels = 0;
@@ -151,7 +151,7 @@ bool CallSites::learn_locked(CallSite& site, const void* tensor) {
   if (enclosing.op.empty()) return false;
   if (site.op.empty()) site.op = enclosing.op;  // outside the dispatcher's tables: the event names it
   if (enclosing.op != site.op) return false;
-  auto [names, fresh] = arguments_.try_emplace(lanes::OwnString(site.op));
+  auto [names, fresh] = arguments_.try_emplace(memory::OwnString(site.op));
   if (fresh) names->second = argument_names(site.op);
   // The same tensor may stand in several places (mm(x, x)): those that other call sites already have are out.
   std::vector<std::uint32_t> open = enclosing.positions;

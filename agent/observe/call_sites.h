@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/lanes/own_memory.h"
+#include "agent/memory/own_memory.h"
 #include "agent/observe/definitions.h"
 #include "agent/observe/thread_state.h"
 
@@ -70,14 +70,14 @@ class CallSites {
   Definitions& definitions_;
   std::atomic<bool> expected_{false};
   std::mutex mutex_;
-  lanes::OwnMap<std::uintptr_t, lanes::OwnString> kernels_;  // function start → operator
+  memory::OwnMap<std::uintptr_t, memory::OwnString> kernels_;  // function start → operator
   struct Address {
     std::int64_t outer_offset = 0;
     std::string op;  // when the address alone names it
   };
-  lanes::OwnMap<std::uint64_t, Address> addresses_;
-  lanes::OwnMap<std::uint64_t, CallSite> sites_;
-  lanes::OwnTextMap<std::vector<std::string>> arguments_;
+  memory::OwnMap<std::uint64_t, Address> addresses_;
+  memory::OwnMap<std::uint64_t, CallSite> sites_;
+  memory::OwnTextMap<std::vector<std::string>> arguments_;
 };
 
 // "libtorch_cpu.so+0x12ab" of an address in the process.

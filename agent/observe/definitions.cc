@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "agent/lanes/own_memory.h"
+#include "agent/memory/own_memory.h"
 
 namespace castscope::observe {
 
@@ -62,7 +62,7 @@ std::uint32_t Definitions::string(std::string_view text) {
 }
 
 template <typename Definition>
-std::uint32_t Definitions::intern(lanes::OwnTextMap<std::uint32_t>& map, DefinitionKind kind,
+std::uint32_t Definitions::intern(memory::OwnTextMap<std::uint32_t>& map, DefinitionKind kind,
                                   const Definition& definition, std::uint32_t limit) {
   const std::string_view key = bytes(definition);
   auto found = map.find(key);
@@ -76,7 +76,7 @@ std::uint32_t Definitions::intern(lanes::OwnTextMap<std::uint32_t>& map, Definit
 
 // Gives every code object of the stack that is new a reference of ours and a definition.
 void Definitions::pin(const RawStack& raw) {
-  lanes::OwnVector<const void*> unknown;
+  memory::OwnVector<const void*> unknown;
   {
     std::lock_guard lock(mutex_);
     const auto look = [&](const RawFrame& frame) {
@@ -137,7 +137,7 @@ std::uint32_t Definitions::stack(const RawStack& raw) {
     if (stacks_.size() >= kMaxStacks) return 0;
   }
   pin(raw);
-  lanes::OwnVector<lanes::Frame> frames;
+  memory::OwnVector<lanes::Frame> frames;
   frames.reserve(raw.depth);
   std::lock_guard lock(mutex_);
   const auto keep = [&](const RawFrame& raw_frame, bool of_torch) {
@@ -244,9 +244,9 @@ std::size_t Definitions::places() {
 
 // The series that counters speak in. Uses, flows and facts share a map: a flow has 12 bytes, a fact 16, a use 28 and
 // more.
-std::uint32_t Definitions::counted(lanes::OwnTextMap<std::uint32_t>& map, DefinitionKind kind, std::string_view head,
+std::uint32_t Definitions::counted(memory::OwnTextMap<std::uint32_t>& map, DefinitionKind kind, std::string_view head,
                                    std::string_view more, std::uint32_t limit) {
-  lanes::OwnString key(head);
+  memory::OwnString key(head);
   key.append(more);
   std::lock_guard lock(mutex_);
   auto found = map.find(key);

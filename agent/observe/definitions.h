@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/lanes/own_memory.h"
 #include "agent/lanes/segment_writer.h"
+#include "agent/memory/own_memory.h"
 #include "agent/observe/python_api.h"
 #include "agent/observe/python_stack.h"
 
@@ -75,18 +75,18 @@ class Definitions {
   std::uint32_t string_locked(std::string_view text);
   void pin(const RawStack& raw);
   template <typename Definition>
-  std::uint32_t intern(lanes::OwnTextMap<std::uint32_t>& map, lanes::DefinitionKind kind, const Definition& definition,
+  std::uint32_t intern(memory::OwnTextMap<std::uint32_t>& map, lanes::DefinitionKind kind, const Definition& definition,
                        std::uint32_t limit);
-  std::uint32_t counted(lanes::OwnTextMap<std::uint32_t>& map, lanes::DefinitionKind kind, std::string_view head,
+  std::uint32_t counted(memory::OwnTextMap<std::uint32_t>& map, lanes::DefinitionKind kind, std::string_view head,
                         std::string_view more, std::uint32_t limit);
 
   const PythonApi& api_;
   lanes::SegmentWriter& segment_;
   std::mutex mutex_;
-  lanes::OwnTextMap<std::uint32_t> strings_;
-  lanes::OwnMap<const void*, Code> codes_;
-  lanes::OwnMap<std::uint64_t, std::uint32_t> stacks_;  // by RawStack::hash
-  lanes::OwnTextMap<std::uint32_t> modules_, operators_, regions_, sites_, seen_;
+  memory::OwnTextMap<std::uint32_t> strings_;
+  memory::OwnMap<const void*, Code> codes_;
+  memory::OwnMap<std::uint64_t, std::uint32_t> stacks_;  // by RawStack::hash
+  memory::OwnTextMap<std::uint32_t> modules_, operators_, regions_, sites_, seen_;
   std::uint32_t call_sites_ = 0, threads_ = 0, attributes_ = 0, counted_ = 0;
   std::atomic<bool> torch_folder_told_{false};
   std::string torch_folder_;  // with a slash

@@ -13,7 +13,7 @@ KeptSources::Row* KeptSources::row_of(const void* source) {
 }
 
 void KeptSources::grow() {
-  lanes::OwnVector<Row> larger(rows_.empty() ? 64 : rows_.size() * 2);
+  memory::OwnVector<Row> larger(rows_.empty() ? 64 : rows_.size() * 2);
   larger.swap(rows_);
   for (const Row& row : larger)
     if (row.generation == generation_) *row_of(row.source) = row;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "agent/lanes/definition_records.h"
-#include "agent/lanes/own_memory.h"
+#include "agent/memory/own_memory.h"
 
 namespace castscope::observe {
 
@@ -55,7 +55,7 @@ class KeptSources {
   void grow();
 
   std::mutex mutex_;
-  lanes::OwnVector<Row> rows_;  // a power of two, or none; at most half of them taken
+  memory::OwnVector<Row> rows_;  // a power of two, or none; at most half of them taken
   std::size_t used_ = 0;
   std::size_t unlooked_ = 0;  // since the last optimizer step
   std::uint64_t generation_ = 1;

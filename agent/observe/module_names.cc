@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "agent/lanes/own_memory.h"
+#include "agent/memory/own_memory.h"
 
 namespace castscope::observe {
 namespace {
@@ -97,7 +97,7 @@ void ModuleNames::drop_locked(const PyObject* weakref) {
 
 // What a loop over new modules leaves behind. GIL held.
 void ModuleNames::forget_the_dead() {
-  lanes::OwnVector<PyObject*> unheld;
+  memory::OwnVector<PyObject*> unheld;
   {
     std::lock_guard lock(mutex_);
     if (known_.size() > known_at_most_) {
@@ -133,7 +133,7 @@ std::uint32_t ModuleNames::number_of(PyObject* module, const std::string& type) 
     return 1;
   }
   std::lock_guard lock(mutex_);
-  lanes::OwnVector<PyObject*>& numbers = roots_.try_emplace(lanes::OwnString(type)).first->second;
+  memory::OwnVector<PyObject*>& numbers = roots_.try_emplace(memory::OwnString(type)).first->second;
   std::size_t free = numbers.size();
   for (std::size_t i = numbers.size(); i-- > 0;) {
     const void* target = weakref_target(numbers[i]);
@@ -239,7 +239,7 @@ void ModuleNames::look_again() {
   next_look_ns_.store(end + kLooksAreAThousandth * (end - begin), std::memory_order_relaxed);
 }
 
-lanes::OwnSet<const void*> ModuleNames::renamed_since(std::uint32_t since) {
+memory::OwnSet<const void*> ModuleNames::renamed_since(std::uint32_t since) {
   std::lock_guard lock(mutex_);
   if (since > renamed_.size()) since = 0;
   return {renamed_.begin() + since, renamed_.end()};

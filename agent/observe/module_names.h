@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/lanes/own_memory.h"
+#include "agent/memory/own_memory.h"
 #include "agent/observe/definitions.h"
 #include "agent/observe/module_tree.h"
 
@@ -48,7 +48,7 @@ class ModuleNames {
   void look_again();
   // Modules that have been given another name so far, and which these were after the first `since`.
   std::uint32_t renames() const { return renames_.load(std::memory_order_acquire); }
-  lanes::OwnSet<const void*> renamed_since(std::uint32_t since);
+  memory::OwnSet<const void*> renamed_since(std::uint32_t since);
 
   // True when `module_weakref` still stands for `self`. Reads one word, without the GIL: `self` is alive in the
   // caller's own frames, and a dead referent's word is cleared before its memory is freed.
@@ -88,18 +88,18 @@ class ModuleNames {
   const PythonApi& api_;
   Definitions& definitions_;
   std::mutex mutex_;
-  lanes::OwnMap<const void*, Known> known_;
-  lanes::OwnVector<const void*> tops_;  // outermost modules in known_; dead ones are taken out when they are met
+  memory::OwnMap<const void*, Known> known_;
+  memory::OwnVector<const void*> tops_;  // outermost modules in known_; dead ones are taken out when they are met
   std::uint32_t root_serials_ = 0;
-  lanes::OwnVector<const void*> renamed_;
+  memory::OwnVector<const void*> renamed_;
   std::atomic<std::uint32_t> renames_{0};  // renamed_.size()
   std::atomic<std::int64_t> looked_ns_{0}, next_look_ns_{0};
   std::size_t known_at_most_ = 1024;  // when to look for dead ones again
   // Weak references by how many hold them: known_ and the rows of threads' tables, which read them without a lock. One
   // that nobody holds waits in unheld_ until the GIL is at hand.
-  lanes::OwnMap<const PyObject*, std::uint32_t> holders_;
-  lanes::OwnVector<PyObject*> unheld_;
-  lanes::OwnTextMap<lanes::OwnVector<PyObject*>> roots_;  // by class: weak references, index = number - 1
+  memory::OwnMap<const PyObject*, std::uint32_t> holders_;
+  memory::OwnVector<PyObject*> unheld_;
+  memory::OwnTextMap<memory::OwnVector<PyObject*>> roots_;  // by class: weak references, index = number - 1
 };
 
 }  // namespace castscope::observe

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/lanes/own_memory.h"
+#include "agent/memory/own_memory.h"
 #include "agent/observe/python_stack.h"
 
 namespace castscope::observe {
@@ -75,7 +75,7 @@ class Walk {
 
   const PythonApi& api_;
   const VisitModule& visit_;
-  lanes::OwnVector<Node> open_;
+  memory::OwnVector<Node> open_;
   bool going_on_ = true;
 };
 

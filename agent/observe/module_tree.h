@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "agent/lanes/own_memory.h"
+#include "agent/memory/own_memory.h"
 #include "agent/observe/python_api.h"
 
 namespace castscope::observe {
@@ -14,8 +14,8 @@ namespace castscope::observe {
 inline constexpr std::size_t kLongestPath = 4096;
 
 struct ModuleTree {
-  std::uint64_t shape = 0;             // a hash of all modules, their classes, and the names that lead to them
-  lanes::OwnSet<const void*> modules;  // those met
+  std::uint64_t shape = 0;              // a hash of all modules, their classes, and the names that lead to them
+  memory::OwnSet<const void*> modules;  // those met
 };
 // Each module once, before those below it; the root has the path "". GIL held. Without `visit` paths are not made up;
 // the walk ends where it says false.

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/lanes/own_memory.h"
+#include "agent/memory/own_memory.h"
 
 namespace castscope::observe {
 namespace {
@@ -31,12 +31,12 @@ struct ScriptWeights::Table {
       if (there == storage || there == nullptr) return rows[at];
     }
   }
-  lanes::OwnVector<std::atomic<const void*>> rows;
+  memory::OwnVector<std::atomic<const void*>> rows;
 };
 
 // A weak reference keeps the storage's address from being given out again.
 struct ScriptWeights::Storages {
-  lanes::OwnVector<c10::weak_intrusive_ptr<c10::StorageImpl>> held;
+  memory::OwnVector<c10::weak_intrusive_ptr<c10::StorageImpl>> held;
   std::vector<std::unique_ptr<Table>> tables;
 };
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "agent/lanes/lane_writer.h"
-#include "agent/lanes/own_memory.h"
+#include "agent/memory/own_memory.h"
 #include "agent/observe/python_api.h"
 #include "agent/observe/python_stack.h"
 #include "agent/observe/region_opener.h"
@@ -55,7 +55,7 @@ struct RegionStack {
   std::uint32_t definition = 0;
   bool truncated = false;
   RegionOpener opener;
-  lanes::OwnVector<RawFrame> frames;
+  memory::OwnVector<RawFrame> frames;
 };
 // So many frames are kept in one thread. A region entered elsewhere has no place in a forked child.
 inline constexpr std::size_t kMostRegionFrames = 1u << 14;
@@ -110,7 +110,7 @@ class CallTable {
       --used_;
     }
     const std::size_t larger = used_ * (small() ? 8 : 4) > rows_.size() ? (small() ? 4 : 2) : 1;
-    lanes::OwnVector<Row> old(rows_.size() * larger);
+    memory::OwnVector<Row> old(rows_.size() * larger);
     old.swap(rows_);
     mask_ = rows_.size() - 1;
     for (const Row& row : old) {
@@ -124,7 +124,7 @@ class CallTable {
  private:
   bool small() const { return rows_.size() < 1024; }
 
-  lanes::OwnVector<Row> rows_;
+  memory::OwnVector<Row> rows_;
   std::uint64_t mask_;
   std::uint32_t used_ = 0;
 };
@@ -146,7 +146,7 @@ struct FactEntry {
   lanes::Counter* counter = nullptr;
 };
 
-struct ThreadState : lanes::InOwnMemory {
+struct ThreadState : memory::InOwnMemory {
   explicit ThreadState(lanes::SegmentWriter& segment, lanes::Lane& lane) : lane(segment, lane) {}
 
   lanes::LaneWriter lane;
@@ -171,7 +171,7 @@ struct ThreadState : lanes::InOwnMemory {
   std::uint64_t raw_stack_hash = 0;
   std::array<std::int8_t, 32> enabled_by_raw{};  // per device type: 1 on, 0 off, as the setters said
   std::uint32_t switched = 0;                    // device types that this thread itself switched: a bit each
-  lanes::OwnVector<OpenRegion> open;
+  memory::OwnVector<OpenRegion> open;
   std::uint32_t entered_in = 0;  // Steps::Era of the outermost
   // tables
   std::array<ReturnAddressEntry, 256> return_addresses{};
@@ -179,17 +179,17 @@ struct ThreadState : lanes::InOwnMemory {
   CallTable<SiteEntry> sites{kFirstSites};
   std::uint32_t renames_seen = 0;  // ModuleNames::renames, as of when `sites` was last cleared of them
   CallTable<PassEntry> passes{kFirstPasses};
-  lanes::OwnMap<std::uint64_t, RegionStack> region_stacks;  // by stack hash
-  std::size_t region_frames = 0;                            // kept in them
-  lanes::OwnMap<std::uint32_t, lanes::Counter*> counters;   // site, operator use, … → its counter in this lane
-  lanes::OwnMap<std::uint64_t, FactEntry> facts;            // by a hash of all that tells one from another
+  memory::OwnMap<std::uint64_t, RegionStack> region_stacks;  // by stack hash
+  std::size_t region_frames = 0;                             // kept in them
+  memory::OwnMap<std::uint32_t, lanes::Counter*> counters;   // site, operator use, … → its counter in this lane
+  memory::OwnMap<std::uint64_t, FactEntry> facts;            // by a hash of all that tells one from another
   // errors.h
   std::string last_error;  // text of the last native one
   struct ErrorsAt {
     std::uint32_t known = 0;
     std::array<std::size_t, 4> texts{};  // their hashes
   };
-  lanes::OwnMap<std::uint64_t, ErrorsAt> errors;  // by stack hash
+  memory::OwnMap<std::uint64_t, ErrorsAt> errors;  // by stack hash
   std::unique_ptr<operators::ThreadOperators, operators::DeleteThreadOperators> operators;
 };
 

@@ -13,7 +13,7 @@
 #include <mutex>
 #include <new>
 
-#include "agent/lanes/own_memory.h"
+#include "agent/memory/own_memory.h"
 
 namespace castscope::observe {
 namespace {
@@ -55,8 +55,8 @@ bool is_function_start(std::uintptr_t address) {
   return reinterpret_cast<std::uintptr_t>(enclosing) == address;
 }
 
-lanes::OwnVector<std::uintptr_t> functions_of(const c10::KernelFunction& kernel) {
-  lanes::OwnVector<std::uintptr_t> functions;
+memory::OwnVector<std::uintptr_t> functions_of(const c10::KernelFunction& kernel) {
+  memory::OwnVector<std::uintptr_t> functions;
   const c10::BoxedKernel& boxed = kernel.*member(BoxedOf{});
   functions.push_back(reinterpret_cast<std::uintptr_t>(boxed.*member(BoxedFunctionOf{})));
   functions.push_back(reinterpret_cast<std::uintptr_t>(kernel.*member(UnboxedFunctionOf{})));
@@ -70,16 +70,16 @@ lanes::OwnVector<std::uintptr_t> functions_of(const c10::KernelFunction& kernel)
   return functions;
 }
 
-lanes::OwnString name_of(const c10::OperatorName& name) {
-  lanes::OwnString text(name.name);
+memory::OwnString name_of(const c10::OperatorName& name) {
+  memory::OwnString text(name.name);
   if (!name.overload_name.empty()) text.append(".").append(name.overload_name);
   return text;
 }
 
 }  // namespace
 
-lanes::OwnVector<AutocastKernel> autocast_kernels() {
-  lanes::OwnMap<std::uintptr_t, lanes::OwnString> owner;  // "" = several operators
+memory::OwnVector<AutocastKernel> autocast_kernels() {
+  memory::OwnMap<std::uintptr_t, memory::OwnString> owner;  // "" = several operators
   auto& dispatcher = c10::Dispatcher::singleton();
   for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
     const auto handle = dispatcher.findOp(name);
@@ -89,14 +89,14 @@ lanes::OwnVector<AutocastKernel> autocast_kernels() {
       if (!entry.hasKernelForDispatchKey(key)) continue;
       const c10::KernelFunction& kernel = entry.kernelForDispatchKey(key);
       if (!kernel.isValid() || kernel.isFallthrough()) continue;
-      const lanes::OwnString op = name_of(name);
+      const memory::OwnString op = name_of(name);
       for (const std::uintptr_t function : functions_of(kernel)) {
         auto [at, fresh] = owner.try_emplace(function, op);
         if (!fresh && at->second != op) at->second.clear();
       }
     }
   }
-  lanes::OwnVector<AutocastKernel> kernels;
+  memory::OwnVector<AutocastKernel> kernels;
   for (auto& [function, op] : owner)
     if (!op.empty()) kernels.push_back({function, op});
   return kernels;
@@ -234,14 +234,14 @@ void note_argument(OpenOperator& o, const c10::IValue& value, std::uint32_t posi
 
 // Before 2.7 (overload_name) by way of copies of its parts.
 template <typename Call>
-lanes::OwnString name_of_call(const Call& fn) {
+memory::OwnString name_of_call(const Call& fn) {
   if constexpr (requires { fn.overload_name(); }) {
-    lanes::OwnString text(fn.name());
+    memory::OwnString text(fn.name());
     if (const std::string_view overload = fn.overload_name(); !overload.empty()) text.append(".").append(overload);
     return text;
   } else {
     const auto name = fn.operator_name();
-    return name.has_value() ? name_of(*name) : lanes::OwnString(fn.name());
+    return name.has_value() ? name_of(*name) : memory::OwnString(fn.name());
   }
 }
 
@@ -253,7 +253,7 @@ std::unique_ptr<at::ObserverContext> operator_begins(const at::RecordFunction& f
   if (s.depth++ >= kMaxOpen) return nullptr;
   OpenOperator& o = s.open[s.depth - 1];
   o.n = 0;
-  const lanes::OwnString text = name_of_call(fn);
+  const memory::OwnString text = name_of_call(fn);
   const std::size_t length = text.copy(o.name, sizeof o.name - 1);
   o.name[length] = 0;
   try {

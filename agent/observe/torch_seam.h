@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/lanes/own_memory.h"
+#include "agent/memory/own_memory.h"
 #include "agent/observe/attention.h"
 
 namespace castscope::observe {
@@ -18,11 +18,11 @@ namespace castscope::observe {
 // One native function that is the kernel (or the only wrapper of a kernel) of an operator on an Autocast key.
 struct AutocastKernel {
   std::uintptr_t function;
-  lanes::OwnString op;  // "aten::linear", "aten::norm.ScalarOpt_dim"
+  memory::OwnString op;  // "aten::linear", "aten::norm.ScalarOpt_dim"
 };
 // All that the dispatcher knows at this moment, over all Autocast keys. Functions that serve several operators are
 // left out: they name none.
-lanes::OwnVector<AutocastKernel> autocast_kernels();
+memory::OwnVector<AutocastKernel> autocast_kernels();
 
 // The functor of the kernel that an operator has on a c10::DispatchKey; nullptr when it is none, or there is none.
 const void* kernel_in_force(std::string_view op, std::uint16_t dispatch_key);

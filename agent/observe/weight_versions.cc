@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "agent/lanes/own_memory.h"
+#include "agent/memory/own_memory.h"
 
 namespace castscope::observe {
 namespace {
@@ -25,7 +25,7 @@ struct WeightVersions::Watched {
   std::uint32_t seen;
 };
 struct WeightVersions::List {
-  lanes::OwnVector<Watched> watched;
+  memory::OwnVector<Watched> watched;
 };
 
 WeightVersions::WeightVersions() : list_(std::make_unique<List>()) {}
@@ -36,7 +36,7 @@ void WeightVersions::watch(const void* tensor) {
   const c10::VariableVersion& counter = impl->version_counter();
   if (!counter.enabled()) return;
   std::lock_guard lock(mutex_);
-  lanes::OwnVector<Watched>& watched = list_->watched;
+  memory::OwnVector<Watched>& watched = list_->watched;
   for (const Watched& known : watched)
     if (identity(known.counter) == identity(counter)) return;
   if (watched.size() >= kMostWatched)  // weights of models that are gone: nobody else has their counters

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string_view>
 
-#include "agent/lanes/own_memory.h"
+#include "agent/memory/own_memory.h"
 
 namespace castscope::operators {
 namespace {
@@ -19,7 +19,7 @@ enum class Function : std::uint8_t { kOther, kOperator, kPython };
 // dladdr reads all symbols of a library, which takes libtorch a millisecond: each function is asked for once.
 struct Functions {
   std::mutex mutex;
-  lanes::OwnMap<const void*, Function> known;
+  memory::OwnMap<const void*, Function> known;
 };
 Functions* g_functions = new Functions;
 

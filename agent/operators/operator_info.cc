@@ -7,16 +7,16 @@
 #include <mutex>
 
 #include "agent/lanes/definition_records.h"
-#include "agent/lanes/own_memory.h"
+#include "agent/memory/own_memory.h"
 
 namespace castscope::operators {
 namespace {
 
-using Keys = lanes::OwnTextMap<c10::DispatchKeySet>;
+using Keys = memory::OwnTextMap<c10::DispatchKeySet>;
 
 struct Known {
   std::mutex mutex;
-  lanes::OwnMap<const c10::FunctionSchema*, std::unique_ptr<OperatorInfo>> infos;
+  memory::OwnMap<const c10::FunctionSchema*, std::unique_ptr<OperatorInfo>> infos;
   Keys autocast_by_base;  // all overloads together; filled once: operators of PyTorch's own do not come later
 };
 Known* g_known = new Known;
@@ -34,7 +34,7 @@ Keys read_autocast_keys() {
   for (const c10::OperatorName& name : dispatcher.getAllOpNames())
     if (const auto handle = dispatcher.findOp(name))
       if (const c10::DispatchKeySet found = autocast_keys(*handle); !found.empty()) {
-        c10::DispatchKeySet& all = keys[lanes::OwnString(name.name)];
+        c10::DispatchKeySet& all = keys[memory::OwnString(name.name)];
         all = all | found;
       }
   return keys;

@@ -12,11 +12,11 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/lanes/own_memory.h"
+#include "agent/memory/own_memory.h"
 
 namespace castscope::operators {
 
-struct OperatorInfo : lanes::InOwnMemory {
+struct OperatorInfo : memory::InOwnMemory {
   enum class Kind : std::uint8_t {
     kUse,
     kConversion,  // to, _to_copy, …: a use where the dtype changes, else as kSame

@@ -2,7 +2,7 @@
 
 #include <mutex>
 
-#include "agent/lanes/own_memory.h"
+#include "agent/memory/own_memory.h"
 #include "agent/observe/role.h"
 #include "agent/observe/scaling.h"
 
@@ -56,7 +56,7 @@ Place make(const ThreadState& t, const PlaceKey& key, const GivenTensor* given, 
     const observe::ModuleNames::Module module = r.modules.find(raw);
     p.use.module = module.id;
     if (module.weakref != nullptr)
-      p.module = std::allocate_shared<const ModuleReference>(lanes::Own<ModuleReference>(), module.weakref);
+      p.module = std::allocate_shared<const ModuleReference>(memory::Own<ModuleReference>(), module.weakref);
     const bool writes = (key.info->flags & lanes::kUseWrites) != 0;
     p.scaling = observe::scaling_at(r.definitions.innermost(raw), key.info->base, writes);
   }
@@ -84,7 +84,7 @@ bool is_of(const Place& place, const PlaceKey& key) {
 // Of all threads: the GIL is waited for once for each place, however many threads come by it.
 struct Named {
   std::mutex mutex;
-  lanes::OwnMap<PlaceKey, Place, PlaceHash> places;
+  memory::OwnMap<PlaceKey, Place, PlaceHash> places;
 };
 Named* g_named = new Named;
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "agent/lanes/own_memory.h"
+#include "agent/memory/own_memory.h"
 #include "agent/observe/process.h"
 #include "agent/operators/operator_info.h"
 #include "agent/operators/producers.h"
@@ -76,7 +76,7 @@ struct Place {
     std::uint32_t id;
     lanes::Counter* counter;  // nullptr: there is no room for one
   };
-  lanes::OwnVector<Use> uses;  // one, as a rule
+  memory::OwnVector<Use> uses;  // one, as a rule
 };
 
 // Of one thread. All of it may throw std::bad_alloc.
@@ -105,9 +105,9 @@ class Places {
   struct FlowHash {
     std::size_t operator()(const FlowKey& k) const;
   };
-  lanes::OwnMap<PlaceKey, Place, PlaceHash> places_;
-  lanes::OwnMap<FlowKey, lanes::Counter*, FlowHash> flows_;
-  lanes::OwnMap<std::uint64_t, std::uint32_t> stacks_;
+  memory::OwnMap<PlaceKey, Place, PlaceHash> places_;
+  memory::OwnMap<FlowKey, lanes::Counter*, FlowHash> flows_;
+  memory::OwnMap<std::uint64_t, std::uint32_t> stacks_;
 };
 
 // In a forked child, whose numbers are its own.

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "agent/lanes/format.h"
-#include "agent/lanes/own_memory.h"
+#include "agent/memory/own_memory.h"
 
 namespace castscope::operators {
 
@@ -50,7 +50,7 @@ class Producers {
       return (reinterpret_cast<std::uint64_t>(i.tensor) ^ i.data * 0xff51afd7ed558ccdu) * 0x9e3779b97f4a7c15u >> 16;
     }
   };
-  lanes::OwnMap<Identity, Producer, Hash> made_;
+  memory::OwnMap<Identity, Producer, Hash> made_;
 };
 
 }  // namespace castscope::operators

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "agent/lanes/own_memory.h"
+#include "agent/memory/own_memory.h"
 #include "agent/operators/places.h"
 
 namespace castscope::operators {
@@ -27,7 +27,7 @@ struct OpenUse {
   std::uint64_t begin = 0;
 };
 
-class ThreadOperators : public lanes::InOwnMemory {
+class ThreadOperators : public memory::InOwnMemory {
  public:
   static constexpr std::uint32_t kMostDepth = 256;  // of nested operators and nodes; deeper ones are not looked at
   static constexpr int kMostUses = 16;              // outermost operators in each other, through nodes between them
@@ -51,8 +51,8 @@ class ThreadOperators : public lanes::InOwnMemory {
   bool infinite = false;                    // the last number that stood beside a single tensor, as in max_norm / norm
   Places places;
   Producers producers;
-  lanes::OwnMap<const c10::FunctionSchema*, const OperatorInfo*> infos;
-  lanes::OwnMap<std::size_t, std::uint32_t> node_kinds;  // backward_node_kind → string
+  memory::OwnMap<const c10::FunctionSchema*, const OperatorInfo*> infos;
+  memory::OwnMap<std::size_t, std::uint32_t> node_kinds;  // backward_node_kind → string
 };
 
 }  // namespace castscope::operators

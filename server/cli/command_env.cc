@@ -7,20 +7,38 @@
 #include "absl/strings/str_replace.h"
 #include "agent/relay/relay.h"
 #include "server/cli/commands.h"
+#include "server/cli/enforcing.h"
 #include "server/cli/job_environment.h"
 #include "server/cli/proc.h"
+#include "server/policy/compiled.h"
+#include "server/policy/load.h"
 
 namespace castscope::cli {
 namespace {
 
 struct EnvOptions {
-  std::string output, collector, deep;
-  bool plain = false;
+  std::string output, collector, deep, enforce;
+  bool plain = false, all_kernels = false;
   std::vector<std::string> command;
 };
 
 std::string shell_quoted(const std::string& value) {
   return absl::StrCat("'", absl::StrReplaceAll(value, {{"'", "'\\''"}}), "'");
+}
+
+// False: it was said why the policy cannot be enforced.
+bool add_policy(const EnvOptions& options, std::vector<std::string>& variables) {
+  if (options.enforce.empty()) return true;
+  const auto policy = policy::load(options.enforce);
+  const std::string compiled = policy.ok() ? policy::compiled(*policy) : "";
+  const auto path = policy.ok() ? keep_compiled(compiled) : policy.status();
+  if (!path.ok()) {
+    say(std::string(path.status().message()));
+    return false;
+  }
+  for (std::string& variable : enforcing_variables(compiled, *path, options.all_kernels))
+    variables.push_back(std::move(variable));
+  return true;
 }
 
 int print_environment(const EnvOptions& options) {
@@ -41,7 +59,8 @@ int print_environment(const EnvOptions& options) {
                      "folder without them"));
     return kOwnFailure;
   }
-  std::vector<std::string> variables = observing_variables(options.command, *preload, say);
+  std::vector<std::string> variables = observing_variables(options.command, *preload, say, !options.enforce.empty());
+  if (!add_policy(options, variables)) return kOwnFailure;
   if (!options.output.empty()) {
     std::error_code error;
     const std::string place = std::filesystem::absolute(options.output, error).string();
@@ -76,12 +95,16 @@ void add_env(CommandLine& line) {
   command->add_option("-o,--output", options->output, "Where the run goes, as for `castscope run`");
   command->add_option("--collector", options->collector, "Send to a `castscope serve` at HOST:PORT");
   command->add_option("--deep", options->deep, "Which steps are deep, as for `castscope run`")->check(deep_problem);
+  command->add_option("--enforce", options->enforce, "Carry out this policy, as for `castscope run`")
+      ->check(is_given());
+  command->add_flag("--all-kernels", options->all_kernels, "As for `castscope run`")->needs("--enforce");
   command->add_flag("--plain", options->plain, "NAME=VALUE without export and quotes, for env(1)");
   command->prefix_command();
   command->footer(
       "Examples:\n"
       "  eval \"$(castscope env)\"; python train.py\n"
       "  env $(castscope env --plain --collector localhost:7390) python train.py\n"
+      "  castscope env --enforce mine.json > job.env   # `castscope run` holds the run against it, too\n"
       "  castscope env -- .venv/bin/python      # for the PyTorch of this Python\n\n"
       "The first process with PyTorch starts a relay, detached, which writes the run file when the last one has "
       "ended.");

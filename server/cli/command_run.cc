@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "server/cli/child.h"
 #include "server/cli/commands.h"
+#include "server/cli/enforcing.h"
 #include "server/cli/job.h"
 #include "server/cli/job_environment.h"
 #include "server/cli/last_resort.h"
@@ -160,18 +161,13 @@ bool read_settings_of(RunOptions& options) {
   return status.ok();
 }
 
-// What the agent is told of the policy that it is to enforce. Compiled graphs know nothing of policies: PyTorch's
-// caches of them must not serve what another one made.
 absl::Status enforce_in(const RunDirectory& directory, const RunOptions& options, std::vector<std::string>& variables) {
   if (options.enforce.empty()) return absl::OkStatus();
   const std::string compiled = policy::compiled(*options.settings.policy);
   const absl::StatusOr<std::string> path = directory.write_policy(compiled);
   if (!path.ok()) return path.status();
-  variables.push_back(absl::StrCat("CASTSCOPE_ENFORCE=", *path));
-  if (options.all_kernels) variables.emplace_back("CASTSCOPE_ALL_KERNELS=1");
-  const char* const tag = getenv("TORCH_COMPILE_CACHE_KEY_TAG");
-  variables.push_back(absl::StrCat("TORCH_COMPILE_CACHE_KEY_TAG=", tag == nullptr ? "" : tag, "castscope-",
-                                   policy::hash_of_compiled(compiled)));
+  for (std::string& variable : enforcing_variables(compiled, *path, options.all_kernels))
+    variables.push_back(std::move(variable));
   return absl::OkStatus();
 }
 

@@ -61,7 +61,7 @@ std::vector<std::string> observing_variables(const std::vector<std::string>& com
       absl::StrCat("CASTSCOPE_AGENTS=", agent_search_path()),
   };
   if (lend || !python.has_castscope) {
-    auto package = obtain_python_package();
+    auto package = obtain_python_package(say);
     std::string path = variable("PYTHONPATH");
     // First, so that no other sitecustomize hides ours; it takes itself off and makes way for the other.
     const bool known = package.ok() && absl::StartsWith(absl::StrCat(path, ":"), absl::StrCat(*package, ":"));

@@ -102,8 +102,11 @@ bool make_folders(const CachePlace& place) {
 
 class FolderLock {
  public:
-  explicit FolderLock(const std::string& folder)
+  FolderLock(const std::string& folder, const Say& say)
       : fd_(open(absl::StrCat(folder, "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
+    if (fd_ < 0 || flock(fd_, LOCK_EX | LOCK_NB) == 0) return;
+    if (errno == EWOULDBLOCK)
+      say(absl::StrCat("another castscope is building in ", folder, " (about a minute): this one waits for it"));
     while (fd_ >= 0 && flock(fd_, LOCK_EX) != 0 && errno == EINTR) {
     }
   }
@@ -153,12 +156,12 @@ class BuildLog {
 
 // Under the lock: somebody else may have built it meanwhile.
 template <typename Find, typename Build>
-absl::StatusOr<std::string> obtain(const std::string& name, Find find, Build build) {
+absl::StatusOr<std::string> obtain(const std::string& name, const Say& say, Find find, Build build) {
   std::string found = find();
   if (!found.empty()) return found;
   auto folder = cache_folder(true);
   if (!folder.ok()) return folder.status();
-  FolderLock lock(*folder);
+  const FolderLock lock(*folder, say);
   found = find();
   if (!found.empty()) return found;
   absl::Status status = extract_sources(absl::StrCat(*folder, "/src"));
@@ -203,7 +206,7 @@ std::string find_agent(const TorchInstall& torch) {
 }
 
 absl::StatusOr<std::string> obtain_preload(const Say& say) {
-  return obtain("libcastscope.so", find_preload, [&](const std::string& sources, const std::string& output) {
+  return obtain("libcastscope.so", say, find_preload, [&](const std::string& sources, const std::string& output) {
     say(absl::StrCat("building the preload library (once, into ", fs::path(output).parent_path().string(), ")"));
     // A bare LD_PRELOAD finds the program, for the relay, beside the library.
     std::string link = (fs::path(output).parent_path() / "castscope").string();
@@ -215,7 +218,7 @@ absl::StatusOr<std::string> obtain_preload(const Say& say) {
 
 absl::StatusOr<std::string> obtain_agent(const TorchInstall& torch, const Say& say, bool try_again) {
   return obtain(
-      agent_file_name(torch), [&] { return find_agent(torch); },
+      agent_file_name(torch), say, [&] { return find_agent(torch); },
       [&](const std::string& sources, const std::string& output) -> absl::Status {
         BuildLog log(output);
         if (!try_again && log.tells_of_failure()) {
@@ -232,10 +235,10 @@ absl::StatusOr<std::string> obtain_agent(const TorchInstall& torch, const Say& s
       });
 }
 
-absl::StatusOr<std::string> obtain_python_package() {
+absl::StatusOr<std::string> obtain_python_package(const Say& say) {
   auto folder = cache_folder(true);
   if (!folder.ok()) return folder.status();
-  FolderLock lock(*folder);
+  const FolderLock lock(*folder, say);
   absl::Status status = extract_sources(absl::StrCat(*folder, "/src"));
   if (!status.ok()) return status;
   return absl::StrCat(*folder, "/src/agent/python/lending");

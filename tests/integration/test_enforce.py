@@ -1,6 +1,7 @@
 """`castscope run --enforce`: a policy carried out in an unmodified job."""
 
 import json
+import subprocess
 import sys
 
 import pytest
@@ -339,3 +340,20 @@ with torch.autocast("cpu", dtype=torch.float16):
     text = json.dumps(policy)
     for name, notice in zip(["nowhere", "mine:nothing", "never.imported:f", "mylib::gone"], told, strict=True):
         assert notice.startswith(f"policy.json:1:{text.index(json.dumps(name)) + 1}: ") and name in notice
+
+
+def test_a_job_that_castscope_does_not_start_is_enforced_too(castscope):
+    (castscope.folder / "job.py").write_text("""
+import torch
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    print(torch.mm(torch.ones(2, 2), torch.ones(2, 2)).dtype)
+""")
+    done = castscope("env", "-o", "bare", "--enforce", "fp32-everything", "--", sys.executable, text=True)
+    assert done.returncode == 0, done.stderr
+    (castscope.folder / "job.env").write_text(done.stdout)
+    job = subprocess.run(["bash", "-c", f". ./job.env; {sys.executable} job.py"], cwd=castscope.folder,
+                         env=clean_environment(), capture_output=True, text=True, timeout=300,
+                         check=False)
+    assert (job.returncode, job.stdout) == (0, "torch.float32\n"), job.stderr
+    refused = castscope("env", "--enforce", "fp32-evrything", "--", sys.executable, text=True)
+    assert refused.returncode == 125 and "fp32-everything" in refused.stderr and refused.stdout == ""

@@ -17,7 +17,7 @@
 #include <unordered_set>
 #include <vector>
 
-namespace castscope::lanes {
+namespace castscope::memory {
 
 // Aligned to 16 bytes, or for larger alignments to a page. Throws std::bad_alloc.
 void* own_memory(std::size_t bytes, std::size_t alignment = 16);
@@ -65,4 +65,4 @@ using OwnSet = std::unordered_set<Key, std::hash<Key>, std::equal_to<Key>, Own<K
 template <typename Value>
 using OwnTextMap = std::unordered_map<OwnString, Value, TextHash, TextEqual, Own<std::pair<const OwnString, Value>>>;
 
-}  // namespace castscope::lanes
+}  // namespace castscope::memory

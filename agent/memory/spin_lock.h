@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-namespace castscope::lanes {
+namespace castscope::memory {
 
 class SpinLock {
  public:
@@ -20,4 +20,4 @@ class SpinLock {
   std::atomic<bool> taken_{false};
 };
 
-}  // namespace castscope::lanes
+}  // namespace castscope::memory

@@ -1,4 +1,4 @@
-#include "agent/lanes/own_memory.h"
+#include "agent/memory/own_memory.h"
 
 #include <sys/mman.h>
 
@@ -6,9 +6,9 @@
 #include <mutex>
 #include <new>
 
-#include "agent/lanes/spin_lock.h"
+#include "agent/memory/spin_lock.h"
 
-namespace castscope::lanes {
+namespace castscope::memory {
 namespace {
 
 constexpr std::size_t kStep = 16, kFine = 512, kLargest = 32 << 10, kPage = 4096, kSlab = 1 << 20;
@@ -77,4 +77,4 @@ void give_back(void* block, std::size_t bytes, std::size_t alignment) noexcept {
 void hold_own_memory() { g_lock.lock(); }
 void release_own_memory() { g_lock.unlock(); }
 
-}  // namespace castscope::lanes
+}  // namespace castscope::memory

@@ -1,4 +1,4 @@
-#include "agent/lanes/own_memory.h"
+#include "agent/memory/own_memory.h"
 
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -12,7 +12,7 @@
 #include <random>
 #include <thread>
 
-namespace castscope::lanes {
+namespace castscope::memory {
 namespace {
 
 TEST(OwnMemory, BlocksDoNotOverlapAndAreAligned) {
@@ -92,4 +92,4 @@ TEST(OwnMemory, AChildForkedWhileThreadsAllocateGoesOn) {
 }
 
 }  // namespace
-}  // namespace castscope::lanes
+}  // namespace castscope::memory
