@@ -205,14 +205,17 @@ def policy(device):
 
 
 def operator_lines():
-    """NAME OVERLOAD ARGUMENT…: those that hold tensors; before NAME: ! writes into an argument, ~ returns a view."""
+    """NAME OVERLOAD ARGUMENT…: those that hold tensors; before NAME: ! writes into an argument, ~ returns a view;
+    =dtype at the end: it takes a dtype.
+    """
     for schema in torch._C._jit_get_all_schemas():
         namespace, _, name = schema.name.partition("::")
         tensors = [one.name for one in schema.arguments if "Tensor" in str(one.type)]
         if namespace != "aten" or not tensors:
             continue
         mark = "!" if writes(schema) else "~" if returns_view(schema) else ""
-        yield " ".join([mark + name, schema.overload_name or "default", *tensors])
+        dtype = ["=dtype"] if any(one.name == "dtype" for one in schema.arguments) else []
+        yield " ".join([mark + name, schema.overload_name or "default", *tensors, *dtype])
 
 
 def everything_in_fp32(policies):

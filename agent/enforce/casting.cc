@@ -67,6 +67,15 @@ at::Tensor pytorchs(ScalarType to, const at::Tensor& arg, c10::DeviceType device
   return observe::original<observe::CachedCast>(CASTSCOPE_HOOK_CACHED_CAST)(to, arg, device);
 }
 
+// A weight has one copy with one place in the graph for a whole region, as in PyTorch's cache, whoever made it.
+at::Tensor shared(ScalarType to, const at::Tensor& arg, c10::DeviceType device, Outcome& outcome) {
+  if (at::Tensor copy = g_enforced->copies->served(arg, to); copy.defined()) return copy;
+  at::Tensor made = pytorchs(to, arg, device);
+  outcome.kept = made.defined() && is_plain(made.unsafeGetTensorImpl()) && made.requires_grad();
+  if (outcome.kept) g_enforced->copies->adopt(arg, to, made);
+  return made;
+}
+
 }  // namespace
 
 // Copies are of float32, in less, on the CPU.
@@ -76,7 +85,9 @@ Kind kind_of_cast(const at::Tensor& arg, ScalarType to, c10::DeviceType device, 
       c10::elementSize(to) >= sizeof(float))
     return Kind::kNone;
   const Kind kind = kind_of(source, g_enforced->cache.keeping);
-  return kind != Kind::kNone && is_plain(t) && is_undisturbed(source.inference_mode) ? kind : Kind::kNone;
+  if (kind == Kind::kNone || !is_plain(t)) return Kind::kNone;
+  if (is_undisturbed(source.inference_mode)) return kind;
+  return kind == Kind::kLeaf ? Kind::kShared : Kind::kNone;
 }
 
 lanes::WhyNotCached why_not_kept(lanes::WhyNotCached pytorchs, Kind kind) {
@@ -88,6 +99,7 @@ lanes::WhyNotCached why_not_kept(lanes::WhyNotCached pytorchs, Kind kind) {
 
 at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType device, const Source& source, Kind kind,
                        Outcome& outcome) {
+  if (kind == Kind::kShared) return shared(to, arg, device, outcome);
   if (kind != Kind::kNone)
     if (at::Tensor copy = g_enforced->copies->cast(arg, to, kind, source, outcome); copy.defined()) return copy;
   if (g_enforced->cache.keeping.enabled || !source.cache_enabled) return pytorchs(to, arg, device);

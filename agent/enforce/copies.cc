@@ -72,24 +72,42 @@ at::Tensor Copies::cast(const at::Tensor& arg, ScalarType to, Kind kind, const S
   return copy;
 }
 
-at::Tensor Copies::leaf(const at::Tensor& arg, ScalarType to, Outcome& outcome) {
-  const TensorImpl* impl = arg.unsafeGetTensorImpl();
-  const EdgeKey key{impl, to};
-  const Glance now = glance_at(impl, optimizer_steps_.load(std::memory_order_relaxed));
-  {
-    std::lock_guard lock(lock_);
-    if (const auto found = edges_.find(key); found != edges_.end() && found->second.seen == now) [[likely]]
-      return found->second.copy;
-  }
-  if (!is_dense_memory(impl)) return {};
-  at::Tensor copy = alias_of(data(arg, to, true, outcome), impl);
-  give_history(copy, arg);
+Glance Copies::glance(const at::Tensor& arg) const {
+  return glance_at(arg.unsafeGetTensorImpl(), optimizer_steps_.load(std::memory_order_relaxed));
+}
+
+at::Tensor Copies::served(const at::Tensor& arg, ScalarType to) {
+  const Glance now = glance(arg);
+  std::lock_guard lock(lock_);
+  const auto found = edges_.find({arg.unsafeGetTensorImpl(), to});
+  if (found != edges_.end() && found->second.seen == now) [[likely]]
+    return found->second.copy;
+  return {};
+}
+
+// Another thread may have been first: then its copy is the region's.
+at::Tensor Copies::keep_edge(const at::Tensor& arg, ScalarType to, const at::Tensor& copy, const Glance& seen) {
   Edge old;  // of a weight that was written within the region; let go of outside the lock
   std::lock_guard lock(lock_);
-  Edge& edge = edges_[key];
-  if (edge.copy.defined() && edge.seen == now) return edge.copy;  // another thread was first
-  old = std::exchange(edge, Edge{copy, now});
+  Edge& edge = edges_[{arg.unsafeGetTensorImpl(), to}];
+  if (edge.copy.defined() && edge.seen == seen) return edge.copy;
+  old = std::exchange(edge, Edge{copy, seen});
   return copy;
+}
+
+void Copies::adopt(const at::Tensor& arg, ScalarType to, const at::Tensor& copy) {
+  keep_edge(arg, to, copy, glance(arg));
+}
+
+at::Tensor Copies::leaf(const at::Tensor& arg, ScalarType to, Outcome& outcome) {
+  if (at::Tensor copy = served(arg, to); copy.defined()) [[likely]]
+    return copy;
+  const TensorImpl* impl = arg.unsafeGetTensorImpl();
+  if (!is_dense_memory(impl)) return {};
+  const Glance now = glance(arg);
+  at::Tensor copy = alias_of(data(arg, to, true, outcome), impl);
+  give_history(copy, arg);
+  return keep_edge(arg, to, copy, now);
 }
 
 // The copy, in the shape of one of the tensors on that range. `leaf`: it is kept for this region even if nothing proves

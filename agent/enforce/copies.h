@@ -51,6 +51,11 @@ class Copies {
   // The copy of `arg`, float32, in `to`; undefined when it is no dense memory.
   at::Tensor cast(const at::Tensor& arg, c10::ScalarType to, Kind kind, const Source& source, Outcome& outcome);
 
+  // Of a leaf: the copy that this region has, if there is one and the weight was not written since.
+  at::Tensor served(const at::Tensor& arg, c10::ScalarType to);
+  // One that PyTorch made of a leaf is the region's from now on, unless there is one.
+  void adopt(const at::Tensor& arg, c10::ScalarType to, const at::Tensor& copy);
+
   // The outermost region has ended: edges go, and what is not to outlive it. What is left.
   Held end_region();
   Held begin_step();         // a training step begins
@@ -76,6 +81,8 @@ class Copies {
     std::size_t operator()(const EdgeKey&) const noexcept;
     std::size_t operator()(const RangeKey&) const noexcept;
   };
+  Glance glance(const at::Tensor& arg) const;
+  at::Tensor keep_edge(const at::Tensor& arg, c10::ScalarType to, const at::Tensor& copy, const Glance& seen);
   at::Tensor leaf(const at::Tensor& arg, c10::ScalarType to, Outcome& outcome);
   at::Tensor data(const at::Tensor& arg, c10::ScalarType to, bool leaf, Outcome& outcome);
   std::shared_ptr<KeptCopy> range_of(const at::Tensor& arg, c10::ScalarType to, bool frozen);

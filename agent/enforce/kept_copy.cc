@@ -36,9 +36,14 @@ KeptCopy::KeptCopy(const at::Tensor& source, bool frozen)
       pays_(frozen),
       track_after_(frozen ? 0 : kSurvivals) {}
 
+// As far as can be told of who was given it: not written through an alias, its memory not taken away.
+bool KeptCopy::is_untouched() const {
+  return flat_.defined() && flat_.unsafeGetTensorImpl()->version_counter().current_version() == 0 &&
+         flat_.storage().nbytes() * 2 >= bytes_ && !shaped_.requires_grad();
+}
+
 bool KeptCopy::is_fresh(const Glance& now, bool requires_grad, std::uint64_t region) {
-  if (!flat_.defined() || !proof_ || flat_.unsafeGetTensorImpl()->version_counter().current_version() != 0)
-    return false;
+  if (!is_untouched() || !proof_) return false;
   if (now.data != seen_.data || (now.counter == seen_.counter && now.version != seen_.version)) return false;
   if (requires_grad && now.optimizer_steps != seen_.optimizer_steps) return false;
   if (!proof_.holds(now.data, bytes_)) return false;

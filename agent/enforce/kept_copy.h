@@ -47,6 +47,7 @@ class KeptCopy {
   std::uint64_t used_in() const { return used_in_; }
 
  private:
+  bool is_untouched() const;
   void track_pages(const Glance& now);
   void was_written();
 

@@ -92,6 +92,7 @@ void Kernel::operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
       break;
     case CastPolicy::kFp32AppendDtype:
       if (call_with_dtype(op, stack)) return;
+      set_dtype(op, stack);  // it may take one itself
       break;
   }
   op.callBoxed(stack);

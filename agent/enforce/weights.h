@@ -10,6 +10,7 @@ namespace castscope::enforce {
 enum class Kind : std::uint8_t {
   kNone,     // not a weight, or nothing that can be kept: PyTorch's own cached_cast makes the copy
   kLeaf,     // what PyTorch's cache keeps: one copy with one place in the graph for a whole region
+  kShared,   // such a one while a mode, a tracer or a functorch level is active: PyTorch makes it
   kFrozen,   // requires no gradient: a copy without history
   kDerived,  // a view of a weight, or one that was computed: its copy gets a new place in the graph at each use
 };

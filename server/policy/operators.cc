@@ -35,6 +35,8 @@ Operators::Operators(std::string_view text) {
     overload.writes = name.starts_with('!');
     overload.is_view = name.starts_with('~');
     if (overload.writes || overload.is_view) name.remove_prefix(1);
+    overload.takes_dtype = words.back() == "=dtype";
+    if (overload.takes_dtype) words.pop_back();
     for (std::size_t i = 2; i < words.size(); ++i) overload.tensors.emplace_back(words[i].data(), words[i].size());
     operators_[name].push_back(std::move(overload));
   }
@@ -88,6 +90,16 @@ std::string Operators::trouble(const OperatorName& op) const {
     return absl::StrCat("returns a view of its argument: name the overload (", shown(op),
                         ".default) to have it return a view of a copy");
   return "";
+}
+
+std::string Operators::trouble_with_dtype(const OperatorName& op, bool by_another) const {
+  const auto* const overloads = find(op.name);
+  if (overloads == nullptr) return "";
+  const auto takes_one = [&](const Overload& one) {
+    return one.takes_dtype && !one.writes && (by_another || op.overload.empty() || one.name == op.overload);
+  };
+  if (std::any_of(overloads->begin(), overloads->end(), takes_one)) return "";
+  return "takes no dtype: to have it compute in float32, list it under fp32";
 }
 
 std::string Operators::trouble(const OperatorName& op, const std::string& argument) const {

@@ -22,6 +22,8 @@ class Operators {
   std::string trouble(const OperatorName&) const;
   // The same of an argument of it.
   std::string trouble(const OperatorName&, const std::string& argument) const;
+  // Why a cast policy that sets a dtype argument cannot hold for it. `by_another`: in a call of another overload.
+  std::string trouble_with_dtype(const OperatorName&, bool by_another) const;
   // Those that neither write into an argument nor return a view, "default" first; of another namespace than aten: none.
   std::vector<std::string> overloads(const std::string& name) const;
   std::string_view version() const { return version_; }  // "PyTorch 2.13.0"
@@ -29,7 +31,7 @@ class Operators {
  private:
   struct Overload {
     std::string_view name;
-    bool writes = false, is_view = false;
+    bool writes = false, is_view = false, takes_dtype = false;
     std::vector<std::string_view> tensors;  // its arguments that hold tensors
   };
   const std::vector<Overload>* find(const std::string& name) const;  // null = not known

@@ -9,6 +9,18 @@ using ::testing::HasSubstr;
 
 std::string trouble(const char* op) { return Operators::of_pytorch().trouble(operator_name(op)); }
 
+TEST(OperatorsTest, WhatTakesNoDtypeCannotBeGivenOne) {
+  const Operators& all = Operators::of_pytorch();
+  EXPECT_THAT(all.trouble_with_dtype(operator_name("relu"), false), HasSubstr("takes no dtype"));
+  EXPECT_THAT(all.trouble_with_dtype(operator_name("mm"), true), HasSubstr("takes no dtype"));
+  EXPECT_EQ(all.trouble_with_dtype(operator_name("softmax.int"), false), "");
+  EXPECT_EQ(all.trouble_with_dtype(operator_name("sum"), false), "");
+  EXPECT_THAT(all.trouble_with_dtype(operator_name("norm.Scalar"), false), HasSubstr("takes no dtype"));
+  EXPECT_EQ(all.trouble_with_dtype(operator_name("norm.Scalar"), true), "");
+  EXPECT_EQ(all.trouble_with_dtype(operator_name("mine::op"), false), "");
+  EXPECT_THAT(all.trouble(operator_name("softmax.int"), "=dtype"), HasSubstr("has no argument"));
+}
+
 TEST(OperatorsTest, NamesAreReadAndShown) {
   EXPECT_EQ(operator_name("linear"), (OperatorName{"aten::linear", ""}));
   EXPECT_EQ(operator_name("aten::sum.dim_IntList"), (OperatorName{"aten::sum", "dim_IntList"}));

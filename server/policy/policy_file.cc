@@ -165,6 +165,10 @@ class Parser {
   Status add(const std::string& at, const std::string& written, CastPolicy policy, const std::string& message) {
     OperatorName op;
     if (Status status = known(at, written, op); !status.ok()) return status;
+    if (policy == CastPolicy::kFp32SetOptDtype || policy == CastPolicy::kFp32AppendDtype) {
+      const std::string trouble = operators_.trouble_with_dtype(op, policy == CastPolicy::kFp32AppendDtype);
+      if (!trouble.empty()) return wrong(at, StrCat(in_quotes(written), " ", trouble));
+    }
     OperatorRule rule{policy, message, json_.place(at)};
     const auto [before, is_new] = policy_.operators.emplace(op, rule);
     if (is_new) return absl::OkStatus();

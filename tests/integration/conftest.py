@@ -1,3 +1,4 @@
+import json
 import pathlib
 import signal
 import subprocess
@@ -31,3 +32,19 @@ def python_without_us(tmp_path):
     """One in which nobody has installed the castscope package, nor anything else."""
     subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", tmp_path / "alone"], check=True)
     return str(tmp_path / "alone" / "bin" / "python")
+
+
+@pytest.fixture
+def enforce(castscope):
+    """Runs a command under a policy, a name or what a file is to hold; what it printed, by lines."""
+
+    def run(policy, *command, options=(), fails=False):
+        if isinstance(policy, dict):
+            (castscope.folder / "policy.json").write_text(json.dumps(policy))
+            policy = "policy.json"
+        done = castscope("run", "--force", "-o", "run", "--enforce", policy, *options, "--", sys.executable, *command,
+                         text=True)
+        assert fails or done.returncode == 0, done.stderr
+        return done if fails else done.stdout.splitlines()
+
+    return run

@@ -10,22 +10,6 @@ from program import ROOT, clean_environment
 WORKLOADS = ROOT / "tests" / "workloads"
 
 
-@pytest.fixture
-def enforce(castscope):
-    """Runs a command under a policy, a name or what a file is to hold; what it printed, by lines."""
-
-    def run(policy, *command, options=(), fails=False):
-        if isinstance(policy, dict):
-            (castscope.folder / "policy.json").write_text(json.dumps(policy))
-            policy = "policy.json"
-        done = castscope("run", "--force", "-o", "run", "--enforce", policy, *options, "--", sys.executable, *command,
-                         text=True)
-        assert fails or done.returncode == 0, done.stderr
-        return done if fails else done.stdout.splitlines()
-
-    return run
-
-
 def rules_found(castscope):
     return {finding["rule"] for finding in castscope.report()["findings"]}
 
