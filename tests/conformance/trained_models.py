@@ -1,6 +1,6 @@
 """Trains a small model under autocast with each optimizer, and writes a hash of all that came of it.
 
-    trained_models.py MODEL|all OUTPUT.json
+    trained_models.py MODEL|all|some OUTPUT.json        (some: each model, with one optimizer and number of steps)
 
 Two runs that write the same had the same losses, gradients, parameters and buffers in each step, bit by bit. With
 ONE_OTHER_WEIGHT in the environment one number of a weight begins otherwise: then all must come out otherwise.
@@ -238,8 +238,10 @@ def main(chosen, output):
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
     written = {}
-    for name in MODELS if chosen == "all" else [chosen]:
-        for optimizer, micro_steps, dtype in itertools.product(OPTIMIZERS, MICRO_STEPS, DTYPES):
+    ways = list(itertools.product(OPTIMIZERS, MICRO_STEPS))
+    for number, name in enumerate(MODELS if chosen in ("all", "some") else [chosen]):
+        of_model = [ways[number % len(ways)]] if chosen == "some" else ways
+        for (optimizer, micro_steps), dtype in itertools.product(of_model, DTYPES):
             written[f"{name}, {optimizer}, {micro_steps}, {dtype}"] = trained(
                 MODELS[name], optimizer, micro_steps, DTYPES[dtype])
     output.write_text(json.dumps(written, indent=1))
