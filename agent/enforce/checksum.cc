@@ -85,42 +85,6 @@ __attribute__((target("aes"))) std::uint64_t by_aes(const void* memory, std::siz
 }
 #endif
 
-// Where the elements lie that are looked at: part i begins at i / n of all, and a share of a part, another one each
-// time, is added.
-class Spread {
- public:
-  Spread(std::uint64_t elements, unsigned n) : part_((elements << kFraction) / n) {}
-  std::uint64_t next() {
-    const auto share = static_cast<std::uint64_t>(static_cast<unsigned __int128>(share_) * part_ >> 64);
-    share_ += kGolden;
-    return (std::exchange(begin_, begin_ + part_) + share) >> kFraction;
-  }
-
- private:
-  static constexpr int kFraction = 12;  // bits: no memory has 2^52 elements
-  const std::uint64_t part_;
-  std::uint64_t begin_ = 0, share_ = 0;
-};
-
-// Cheaper than mixed(), and as good for what has at most half of a sum's bits.
-template <typename Word>
-std::uint64_t joined(std::uint64_t sum, Word word) {
-  return sizeof word > 4 ? mixed(sum, word) : sum * kOdd + word;
-}
-
-template <typename Word>
-std::uint64_t sample_of(const char* memory, std::uint64_t elements, unsigned n) {
-  Spread spread(elements, n);
-  std::uint64_t lanes[4] = {elements, kGolden, 0, 0};
-  for (unsigned i = 0; i + 1 < n; i += 4) {
-#pragma GCC unroll 4
-    for (unsigned lane = 0; lane < 4; ++lane)
-      if (i + lane + 1 < n) lanes[lane] = joined(lanes[lane], at<Word>(memory + spread.next() * sizeof(Word)));
-  }
-  lanes[3] = joined(lanes[3], at<Word>(memory + (elements - 1) * sizeof(Word)));
-  return mixed(mixed(mixed(mixed(0, lanes[0]), lanes[1]), lanes[2]), lanes[3]);
-}
-
 }  // namespace
 
 std::uint64_t portable_checksum(const void* memory, std::size_t bytes) {
@@ -132,28 +96,6 @@ std::uint64_t checksum(const void* memory, std::size_t bytes) {
   if (__builtin_cpu_supports("aes")) return by_aes(memory, bytes, LaneNumbers());
 #endif
   return portable_checksum(memory, bytes);
-}
-
-std::uint64_t sample(const void* memory, std::size_t bytes, std::size_t element, unsigned n) {
-  const auto* const from = static_cast<const char*>(memory);
-  if (element == 0 || n < 2 || bytes / element / n < 4) return checksum(memory, bytes);  // as fast
-  const std::uint64_t elements = bytes / element;
-  switch (element) {
-    case 1:
-      return sample_of<std::uint8_t>(from, elements, n);
-    case 2:
-      return sample_of<std::uint16_t>(from, elements, n);
-    case 4:
-      return sample_of<std::uint32_t>(from, elements, n);
-    case 8:
-      return sample_of<std::uint64_t>(from, elements, n);
-    default:
-      break;
-  }
-  Spread spread(elements, n);
-  std::uint64_t sum = checksum(from + (elements - 1) * element, element);
-  for (unsigned i = 0; i + 1 < n; ++i) sum = mixed(sum, checksum(from + spread.next() * element, element));
-  return sum;
 }
 
 }  // namespace castscope::enforce

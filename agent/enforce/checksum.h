@@ -13,9 +13,4 @@ namespace castscope::enforce {
 std::uint64_t checksum(const void* memory, std::size_t bytes);
 std::uint64_t portable_checksum(const void* memory, std::size_t bytes);
 
-// Of `n` elements of so many bytes (1, 2, 4 or 8 are fast), always the same ones for a size: the first, the last, and
-// one of each n-th part between, at uneven distances; of all bytes where there are few elements. What changes elsewhere
-// is missed.
-std::uint64_t sample(const void* memory, std::size_t bytes, std::size_t element, unsigned n = 64);
-
 }  // namespace castscope::enforce

@@ -51,6 +51,13 @@ at::Tensor converted(const at::Tensor& arg, ScalarType to, at::Tensor old) {
   return at::_ops::_to_copy::call(row, to, std::nullopt, std::nullopt, std::nullopt, false, std::nullopt);
 }
 
+// What has no proof is the region's: it lives on until that ends.
+void count_gone(const KeptCopy& copy, Held& gone) {
+  if (!copy.has_proof()) return;
+  ++gone.entries;
+  gone.bytes += copy.copy_bytes();
+}
+
 }  // namespace
 
 std::size_t Copies::Hash::operator()(const EdgeKey& k) const noexcept {
@@ -64,7 +71,7 @@ std::size_t Copies::Hash::operator()(const RangeKey& k) const noexcept {
 at::Tensor Copies::cast(const at::Tensor& arg, ScalarType to, Kind kind, const Source& source, Outcome& outcome) {
   if (kind == Kind::kLeaf) return leaf(arg, to, outcome);
   if (!is_dense_memory(arg.unsafeGetTensorImpl())) return {};
-  at::Tensor copy = data(arg, to, false, outcome);
+  at::Tensor copy = data(arg, to, *range_of(arg, to, !arg.requires_grad()), false, outcome);
   const bool history = source.grad_mode && source.standing.requires_grad && !source.inference_mode;
   if (!history && copy.sizes() == arg.sizes() && copy.strides() == arg.strides()) return copy;
   copy = alias_of(copy, arg.unsafeGetTensorImpl());
@@ -78,25 +85,46 @@ Glance Copies::glance(const at::Tensor& arg) const {
 
 at::Tensor Copies::served(const at::Tensor& arg, ScalarType to) {
   const Glance now = glance(arg);
-  std::lock_guard lock(lock_);
-  const auto found = edges_.find({arg.unsafeGetTensorImpl(), to});
-  if (found != edges_.end() && found->second.seen == now) [[likely]]
-    return found->second.copy;
-  return {};
-}
-
-// Another thread may have been first: then its copy is the region's.
-at::Tensor Copies::keep_edge(const at::Tensor& arg, ScalarType to, const at::Tensor& copy, const Glance& seen) {
-  Edge old;  // of a weight that was written within the region; let go of outside the lock
-  std::lock_guard lock(lock_);
-  Edge& edge = edges_[{arg.unsafeGetTensorImpl(), to}];
-  if (edge.copy.defined() && edge.seen == seen) return edge.copy;
-  old = std::exchange(edge, Edge{copy, seen});
+  std::optional<Edge> edge;
+  {
+    std::lock_guard lock(lock_);
+    const auto found = edges_.find({arg.unsafeGetTensorImpl(), to});
+    if (found == edges_.end() || found->second.seen != now) return {};
+    found->second.used_again = true;
+    if (found->second.copy.defined()) [[likely]]
+      return found->second.copy;
+    edge = found->second;
+  }
+  at::Tensor copy = edge->present();
+  if (!copy.defined()) edge->range->used_in_region(true);  // so that the next one stays
   return copy;
 }
 
+// Another thread may have been first: then its copy is the region's. Whatever became of the one before, the weight
+// keeps its place in the graph until the region ends, as in PyTorch. It is given before anybody else can have the copy.
+at::Tensor Copies::keep_edge(const at::Tensor& arg, ScalarType to, Edge edge) {
+  const at::Tensor copy = edge.present();
+  Edge before;  // let go of outside the lock
+  for (bool looked = false;; looked = true) {
+    {
+      std::lock_guard lock(lock_);
+      Edge& here = edges_[{arg.unsafeGetTensorImpl(), to}];
+      if (here.is_new() || (looked && here.is(before))) {
+        edge.used_again = here.used_again;
+        std::swap(here, edge);
+        return copy;
+      }
+      before = here;
+    }
+    if (before.seen == edge.seen)
+      if (at::Tensor present = before.present(); present.defined()) return present;
+    const Place place = before.place != nullptr ? before.place : place_of(before.copy);
+    if (give_place(copy, place) && edge.place != nullptr) edge.place = place;
+  }
+}
+
 void Copies::adopt(const at::Tensor& arg, ScalarType to, const at::Tensor& copy) {
-  keep_edge(arg, to, copy, glance(arg));
+  keep_edge(arg, to, {.copy = copy, .seen = glance(arg)});
 }
 
 at::Tensor Copies::leaf(const at::Tensor& arg, ScalarType to, Outcome& outcome) {
@@ -104,37 +132,45 @@ at::Tensor Copies::leaf(const at::Tensor& arg, ScalarType to, Outcome& outcome) 
     return copy;
   const TensorImpl* impl = arg.unsafeGetTensorImpl();
   if (!is_dense_memory(impl)) return {};
-  const Glance now = glance(arg);
-  at::Tensor copy = alias_of(data(arg, to, true, outcome), impl);
+  const std::shared_ptr<KeptCopy> range = range_of(arg, to, false);
+  const bool for_region = !range->is_used_once();
+  Edge edge{.seen = glance(arg), .range = range};
+  const at::Tensor copy = alias_of(data(arg, to, *range, for_region, outcome), impl);
   give_history(copy, arg);
-  return keep_edge(arg, to, copy, now);
+  if (for_region)
+    edge.copy = copy;
+  else
+    edge.weak = copy.getIntrusivePtr(), edge.place = place_of(copy);
+  return keep_edge(arg, to, std::move(edge));
 }
 
-// The copy, in the shape of one of the tensors on that range. `leaf`: it is kept for this region even if nothing proves
-// it: its edge answers for it, as PyTorch's cache would.
-at::Tensor Copies::data(const at::Tensor& arg, ScalarType to, bool leaf, Outcome& outcome) {
+// The copy, in the shape of one of the tensors on that range. `for_region`: it is kept until the region ends even if
+// nothing proves it: its edge answers for it, as PyTorch's cache would.
+at::Tensor Copies::data(const at::Tensor& arg, ScalarType to, KeptCopy& range, bool for_region, Outcome& outcome) {
   const TensorImpl* impl = arg.unsafeGetTensorImpl();
   const bool requires_grad = arg.requires_grad();
   const std::uint64_t region = region_.load(std::memory_order_relaxed);
-  const std::shared_ptr<KeptCopy> range = range_of(arg, to, !requires_grad);
   const Glance now = glance_at(impl, optimizer_steps_.load(std::memory_order_relaxed));
-  const bool room = has_room(range->source_bytes() / 2);
+  Held gone;
   Proof proof;
-  at::Tensor memory;
+  KeptCopy::Contents old;
+  Proving how;
   {
-    std::lock_guard lock(range->mutex);
-    if (range->is_fresh(now, requires_grad, region)) return range->shaped();
-    const bool wanted = range->learn(now, requires_grad);
-    memory = range->take_memory();
-    if (wanted && room) proof = range->prove(now);
+    std::lock_guard lock(range.mutex);
+    if (range.is_fresh(now, requires_grad, region)) return range.shaped();
+    how = range.learn(now, requires_grad);
+    count_gone(range, gone);
+    old = range.take();
   }
-  if (made_bytes_.fetch_add(range->source_bytes(), std::memory_order_relaxed) > kMostUnlooked) forget_the_dead();
-  const at::Tensor flat = converted(arg, to, std::move(memory));
+  if (how != Proving::kNone && has_room(range.source_bytes() / 2, gone)) proof = range.prove(now, how);
+  if (made_bytes_.fetch_add(range.source_bytes(), std::memory_order_relaxed) > kMostUnlooked) forget_the_dead(gone);
+  const at::Tensor flat = converted(arg, to, std::move(old).memory());
   at::Tensor shaped = alias_of(flat, impl);
-  std::lock_guard lock(range->mutex);
-  outcome = {.converted = true, .kept = leaf || proof};
-  range->put(outcome.kept ? flat : at::Tensor(), outcome.kept ? shaped : at::Tensor(), std::move(proof), now,
-             impl->version_counter(), region);
+  outcome = {.converted = true, .kept = for_region || proof, .gone = gone};
+  KeptCopy::Contents made;
+  if (outcome.kept) made = {flat, shaped, std::move(proof)};
+  std::lock_guard lock(range.mutex);
+  range.put(made, now, impl->version_counter(), region);
   return shaped;
 }
 
@@ -159,42 +195,49 @@ std::vector<std::shared_ptr<KeptCopy>> Copies::all() {
 
 // Layers come in a cycle: to evict what was used longest ago would evict just what comes next. A newcomer is refused
 // while all others are in use.
-bool Copies::has_room(std::uint64_t bytes) {
+bool Copies::has_room(std::uint64_t bytes, Held& gone) {
   if (!options_.max_bytes) return true;
   const std::uint64_t region = region_.load(std::memory_order_relaxed);
   std::uint64_t held = 0;
   for (const auto& range : all()) {
+    KeptCopy::Contents old;
     const std::unique_lock lock(range->mutex, std::try_to_lock);
     if (!lock || !range->has_proof()) continue;
-    if (range->is_dead() || range->used_in() + 1 < region)
-      range->drop();
-    else
+    if (range->is_dead() || range->used_in() + 1 < region) {
+      count_gone(*range, gone);
+      old = range->take();
+    } else {
       held += range->copy_bytes();
+    }
   }
   return held + bytes <= *options_.max_bytes;
 }
 
-void Copies::forget_the_dead() {
+void Copies::forget_the_dead(Held& gone) {
   made_bytes_.store(0, std::memory_order_relaxed);
   std::vector<std::shared_ptr<KeptCopy>> dead;  // let go of outside the lock
   std::lock_guard lock(lock_);
   for (auto at = ranges_.begin(); at != ranges_.end();) {
-    if (!at->second->is_dead()) {
+    const std::unique_lock still(at->second->mutex, std::try_to_lock);
+    if (!still || !at->second->is_dead()) {
       ++at;
       continue;
     }
+    count_gone(*at->second, gone);
     dead.push_back(std::move(at->second));
     at = ranges_.erase(at);
   }
 }
 
 Held Copies::drop_unless(bool (KeptCopy::*stays)() const) {
-  forget_the_dead();
+  Held gone;
+  forget_the_dead(gone);
   Held left;
   for (const auto& range : all()) {
+    KeptCopy::Contents old;
     const std::unique_lock lock(range->mutex, std::try_to_lock);
     if (!lock) continue;  // another thread makes it anew
-    if (stays == nullptr || !((*range).*stays)()) range->drop();
+    if (stays == nullptr || !((*range).*stays)()) old = range->take();
     if (!range->is_here()) continue;
     ++left.entries;
     left.bytes += range->copy_bytes();
@@ -208,13 +251,13 @@ Held Copies::end_region() {
     std::lock_guard lock(lock_);
     gone.swap(edges_);
   }
+  for (const auto& [key, edge] : gone)
+    if (edge.range != nullptr) edge.range->used_in_region(edge.used_again);
   region_.fetch_add(1, std::memory_order_relaxed);
-  return drop_unless(options_.until == Keep::kRegion ? nullptr : &KeptCopy::may_outlive_region);
+  return drop_unless(options_.until == Keep::kRegion ? nullptr : &KeptCopy::has_proof);
 }
 
-Held Copies::begin_step() {
-  return drop_unless(options_.until == Keep::kStep ? nullptr : &KeptCopy::may_outlive_region);
-}
+Held Copies::begin_step() { return drop_unless(options_.until == Keep::kStep ? nullptr : &KeptCopy::has_proof); }
 
 void Copies::optimizer_stepped() { optimizer_steps_.fetch_add(1, std::memory_order_relaxed); }
 

@@ -6,7 +6,8 @@
 //
 // Edges: for the leaves that PyTorch's cache keeps, one tensor a region on that memory, with one place in autograd's
 // graph: several uses of a weight in a region must meet in one node, as they do in PyTorch, where their gradients are
-// summed in the lower precision.
+// summed in the lower precision. Of a weight that is used once a region only the place is held: its copy goes when
+// nothing else needs it, so that the next one is made in memory that lies in the processor's cache.
 //
 // Thread-safe. No reference to a weight is held but by the edges, through the graph, until the region ends.
 #pragma once
@@ -20,6 +21,7 @@
 #include <optional>
 #include <vector>
 
+#include "agent/enforce/edges.h"
 #include "agent/enforce/enforcing.h"
 #include "agent/enforce/kept_copy.h"
 #include "agent/enforce/policy_table.h"
@@ -39,6 +41,7 @@ struct CacheOptions {
 // What a cast came to. Neither: the copy was there.
 struct Outcome {
   bool converted = false, kept = false;
+  Held gone;  // let go of for the new one: its old copy, those of weights that are gone or not used any more
 };
 
 class Copies {
@@ -67,9 +70,21 @@ class Copies {
     c10::ScalarType to;
     bool operator==(const EdgeKey&) const = default;
   };
+  using Weak = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
   struct Edge {
-    at::Tensor copy;
+    at::Tensor copy;  // undefined where the weight is used once a region
+    Weak weak{c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>()};  // then: as long as the graph has it
+    Place place;
     Glance seen;
+    std::shared_ptr<KeptCopy> range;  // nullptr: PyTorch made the copy
+    bool used_again = false;
+    bool is_new() const { return seen == Glance(); }
+    bool is(const Edge& other) const {
+      return copy.is_same(other.copy) && weak._unsafe_get_target() == other.weak._unsafe_get_target() &&
+             seen == other.seen;
+    }
+    // Not under the lock: it may need the GIL.
+    at::Tensor present() const { return copy.defined() ? copy : at::Tensor(weak.lock()); }
   };
   struct RangeKey {
     const c10::StorageImpl* storage;
@@ -82,17 +97,19 @@ class Copies {
     std::size_t operator()(const RangeKey&) const noexcept;
   };
   Glance glance(const at::Tensor& arg) const;
-  at::Tensor keep_edge(const at::Tensor& arg, c10::ScalarType to, const at::Tensor& copy, const Glance& seen);
+  at::Tensor keep_edge(const at::Tensor& arg, c10::ScalarType to, Edge edge);
   at::Tensor leaf(const at::Tensor& arg, c10::ScalarType to, Outcome& outcome);
-  at::Tensor data(const at::Tensor& arg, c10::ScalarType to, bool leaf, Outcome& outcome);
+  at::Tensor data(const at::Tensor& arg, c10::ScalarType to, KeptCopy& range, bool for_region, Outcome& outcome);
   std::shared_ptr<KeptCopy> range_of(const at::Tensor& arg, c10::ScalarType to, bool frozen);
   std::vector<std::shared_ptr<KeptCopy>> all();
-  bool has_room(std::uint64_t bytes);
-  void forget_the_dead();
+  bool has_room(std::uint64_t bytes, Held& gone);
+  void forget_the_dead(Held& gone);
   Held drop_unless(bool (KeptCopy::*stays)() const);
 
   const CacheOptions options_;
-  memory::SpinLock lock_;  // of the maps; nothing of PyTorch's runs under it
+  // Of the maps. Nothing of PyTorch's runs under it, nor under a KeptCopy's mutex: to take or let go of a tensor that
+  // Python has may need the GIL, and its holder may wait for us.
+  memory::SpinLock lock_;
   ska::flat_hash_map<EdgeKey, Edge, Hash> edges_;
   ska::flat_hash_map<RangeKey, std::shared_ptr<KeptCopy>, Hash> ranges_;
   std::atomic<std::uint64_t> region_{1};      // the present one

@@ -8,6 +8,8 @@
 
 #include <optional>
 
+#include "agent/memory/own_memory.h"
+
 namespace castscope::enforce {
 namespace {
 
@@ -32,6 +34,18 @@ at::Tensor alias_of(const at::Tensor& flat, const c10::TensorImpl* source) {
   impl->set_sizes_and_strides(source->sizes_default(), source->strides_default(), 0);
   impl->set_version_counter(flat.unsafeGetTensorImpl()->version_counter());
   return result;
+}
+
+Place place_of(const at::Tensor& copy) {
+  using torch::autograd::Edge;
+  return std::allocate_shared<Edge>(memory::Own<Edge>(), torch::autograd::impl::gradient_edge(copy));
+}
+
+bool give_place(const at::Tensor& copy, const Place& place) {
+  const auto& edge = *static_cast<const torch::autograd::Edge*>(place.get());
+  if (!edge.is_valid() || !edge.function->input_metadata(edge.input_nr).is_same_shape(copy)) return false;
+  torch::autograd::impl::set_gradient_edge(copy, edge);
+  return true;
 }
 
 void give_history(const at::Tensor& copy, const at::Tensor& source) {

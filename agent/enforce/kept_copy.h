@@ -18,50 +18,55 @@ class KeptCopy {
  public:
   KeptCopy(const at::Tensor& source, bool frozen);
 
+  struct Contents {
+    at::Tensor flat, shaped;  // the same memory as a row, and as the tensor has it that it was first made of
+    Proof proof;  // only of a copy that may outlive its region, or serve uses that PyTorch's cache would not
+    // Its memory, if nobody else has it: to be filled again. Undefined otherwise.
+    at::Tensor memory() &&;
+  };
+
   bool is_dead() const { return storage_.use_count() == 0; }
   std::size_t source_bytes() const { return bytes_; }
 
   // All that follows under the mutex, which is not held while PyTorch casts.
   std::mutex mutex;
 
-  bool is_here() const { return flat_.defined(); }
-  std::uint64_t copy_bytes() const { return flat_.defined() ? flat_.storage().nbytes() : 0; }
-  const at::Tensor& flat() const { return flat_; }
+  bool is_here() const { return contents_.flat.defined(); }
+  std::uint64_t copy_bytes() const { return contents_.flat.defined() ? contents_.flat.storage().nbytes() : 0; }
   // The same memory, with the sizes and strides of the tensor that it was first made of.
-  const at::Tensor& shaped() const { return shaped_; }
+  const at::Tensor& shaped() const { return contents_.shaped; }
 
   // Proved to be what a cast now would give. A copy that somebody wrote into is none any more; an optimizer writes to
   // what requires grad, whatever version counters say.
   bool is_fresh(const Glance& now, bool requires_grad, std::uint64_t region);
-  // A copy is about to be made because there was no fresh one. Whether it should have a proof.
-  bool learn(const Glance& now, bool requires_grad);
-  Proof prove(const Glance& now) const { return Proof::of(now.data, bytes_, survived_ >= track_after_); }
-  // Its memory, if nobody else has it: to be filled again. Undefined otherwise. The copy is gone.
-  at::Tensor take_memory();
-  void put(const at::Tensor& flat, const at::Tensor& shaped, Proof proof, const Glance& seen,
-           const c10::VariableVersion& counter, std::uint64_t region);
-  void drop();
+  // A copy is about to be made because there was no fresh one. What proof it should have.
+  Proving learn(const Glance& now, bool requires_grad);
+  Proof prove(const Glance& now, Proving how) const { return Proof::of(now.data, bytes_, how); }
+  // All of it, to be let go of without the mutex; the copy is gone.
+  Contents take();
+  // In exchange for what is there.
+  void put(Contents& contents, const Glance& seen, const c10::VariableVersion& counter, std::uint64_t region);
 
-  bool has_proof() const { return static_cast<bool>(proof_); }
-  bool may_outlive_region() const { return has_proof() && pays_; }
+  // Once a region at most, as far as was seen; told when a region ends, or earlier.
+  bool is_used_once() const { return use_in_region_.load(std::memory_order_relaxed) == UseInRegion::kOnce; }
+  void used_in_region(bool again);
+
+  bool has_proof() const { return static_cast<bool>(contents_.proof); }
   std::uint64_t used_in() const { return used_in_; }
 
  private:
+  enum class UseInRegion : std::uint8_t { kUnknown, kOnce, kAgain };
   bool is_untouched() const;
-  void track_pages(const Glance& now);
-  void was_written();
 
   const c10::weak_intrusive_ptr<c10::StorageImpl> storage_;
   const std::size_t bytes_;  // of the range, in the source's dtype
-  at::Tensor flat_, shaped_;
-  Proof proof_;  // only of a copy that may outlive its region, or serve uses that PyTorch's cache would not
+  Contents contents_;
   Glance seen_;
   c10::VariableVersion counter_{c10::VariableVersion::DISABLED};  // keeps the address in `seen_` its own
-  bool pays_;                   // a proof: the weight is used again before it is written
-  bool served_ = false;         // this copy, a second time
-  std::uint64_t used_in_ = 0;   // region
-  std::uint32_t survived_ = 0;  // regions in which it was found unwritten, since it last was written
-  std::uint32_t track_after_;   // … until its pages are tracked
+  Payoff payoff_;
+  std::atomic<UseInRegion> use_in_region_{UseInRegion::kUnknown};
+  bool served_ = false;        // this copy, a second time
+  std::uint64_t used_in_ = 0;  // region
 };
 
 }  // namespace castscope::enforce

@@ -1,6 +1,7 @@
 #include "agent/enforce/modules.h"
 
 #include <algorithm>
+#include <new>
 
 #include "agent/enforce/met_rules.h"
 #include "agent/observe/definitions.h"
@@ -49,8 +50,9 @@ std::size_t ModuleRules::Hash::operator()(const Running& modules) const noexcept
 }
 
 bool ModuleRules::Known::is_of(const Running& modules) const {
-  return innermost != nullptr && outermost != nullptr && observe::weakref_target(innermost) == modules.innermost &&
-         observe::weakref_target(outermost) == modules.outermost;
+  return innermost != nullptr && outermost != nullptr &&
+         observe::weakref_target(innermost.get()) == modules.innermost &&
+         observe::weakref_target(outermost.get()) == modules.outermost;
 }
 
 int ModuleRules::running(const observe::PyThread* lasting) {
@@ -81,17 +83,45 @@ ModuleRules::Known ModuleRules::find(const Running& modules) {
   observe::KeepError keep(api_);
   const auto object = [](const void* module) { return static_cast<PyObject*>(const_cast<void*>(module)); };
   name_tree(object(modules.outermost), modules.outermost);
+  forget_the_dead();
   if (known(modules, result)) return result;
   name_tree(object(modules.innermost), modules.outermost);  // held some other way: its path begins with itself
   known(modules, result);
   return result;
 }
 
-// Kept for good: threads' rows have it. nullptr when the class cannot be referred to weakly. GIL held.
-const PyObject* ModuleRules::reference_to(const void* module) {
+// Null when the class cannot be referred to weakly. GIL held.
+ModuleRules::WeakRef ModuleRules::reference_to(const void* module) {
   PyObject* weakref = api_.new_weakref(static_cast<PyObject*>(const_cast<void*>(module)), nullptr);
-  if (weakref == nullptr) api_.clear_error();
-  return weakref;
+  if (weakref == nullptr) {
+    api_.clear_error();
+    return nullptr;
+  }
+  const auto unheld = [this](const PyObject* ref) {
+    try {
+      std::lock_guard lock(unheld_lock_);
+      unheld_.push_back(ref);
+    } catch (const std::bad_alloc&) {  // it stays
+    }
+  };
+  return WeakRef(weakref, unheld, memory::Own<PyObject*>());
+}
+
+// A job that makes modules for ever shall not make us grow for ever. GIL held.
+void ModuleRules::forget_the_dead() {
+  {
+    std::lock_guard lock(mutex_);
+    if (known_.size() > known_at_most_) {
+      std::erase_if(known_, [](const auto& one) { return !one.second.is_of(one.first); });
+      known_at_most_ = std::max<std::size_t>(1024, 2 * known_.size());
+    }
+  }
+  decltype(unheld_) unheld;
+  {
+    std::lock_guard lock(unheld_lock_);
+    unheld.swap(unheld_);
+  }
+  for (const PyObject* weakref : unheld) api_.dec_ref(const_cast<PyObject*>(weakref));
 }
 
 // The last rule that matches; -1 = none.
@@ -113,7 +143,7 @@ int ModuleRules::own_rule(PyObject* module, const std::string& path) {
 
 // A module without a rule has that of the one above it. GIL held.
 void ModuleRules::name_tree(PyObject* tree, const void* outermost) {
-  const PyObject* root = reference_to(outermost);
+  const WeakRef root = reference_to(outermost);
   std::unordered_map<std::string, int> by_path;
   observe::walk_modules(api_, tree, [&](PyObject* module, const std::string& path) {
     int rule = own_rule(module, path);

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "agent/enforce/pattern.h"
 #include "agent/enforce/policy_table.h"
 #include "agent/memory/own_memory.h"
+#include "agent/memory/spin_lock.h"
 #include "agent/observe/python_stack.h"
 
 namespace castscope::enforce {
@@ -31,9 +33,11 @@ class ModuleRules {
 
  private:
   using Running = observe::PythonStack::Modules;
+  // Held by known_ and by threads' rows, which read it without a lock. One that nobody holds waits in unheld_ until the
+  // GIL is at hand.
+  using WeakRef = std::shared_ptr<const observe::PyObject>;
   struct Known {
-    const observe::PyObject* innermost = nullptr;  // weak references
-    const observe::PyObject* outermost = nullptr;
+    WeakRef innermost, outermost;
     int rule = -1;
     bool is_of(const Running& modules) const;
   };
@@ -45,7 +49,8 @@ class ModuleRules {
   Known find(const Running& modules);
   bool known(const Running& modules, Known& into);
   void name_tree(observe::PyObject* tree, const void* outermost);
-  const observe::PyObject* reference_to(const void* module);
+  WeakRef reference_to(const void* module);
+  void forget_the_dead();
   int own_rule(observe::PyObject* module, const std::string& path);
   void meet_module_calls();
 
@@ -56,6 +61,9 @@ class ModuleRules {
   std::atomic<bool> met_{false};  // how modules are called is known
   std::mutex mutex_;
   memory::OwnMap<Running, Known, Hash> known_;
+  std::size_t known_at_most_ = 1024;  // when to look for dead ones again
+  memory::SpinLock unheld_lock_;
+  memory::OwnVector<const observe::PyObject*> unheld_;
 };
 
 }  // namespace castscope::enforce

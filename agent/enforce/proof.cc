@@ -37,10 +37,11 @@ Proof::~Proof() = default;
 Proof::Proof(Proof&&) noexcept = default;
 Proof& Proof::operator=(Proof&&) noexcept = default;
 
-Proof Proof::of(const void* data, std::size_t bytes, bool track) {
+Proof Proof::of(const void* data, std::size_t bytes, Proving how) {
   Proof proof;
+  if (how == Proving::kNone) return proof;
   proof.made_ = true;
-  if (track && can_track(bytes)) {
+  if (how == Proving::kTrack && !is_little(bytes) && written_pages().works()) {
     if (const std::optional<WrittenPages::Range> range = written_pages().watch(data, bytes)) {
       proof.watch_ = std::make_unique<Watch>(*range);
       proof.sum_ = sum_of_edges(*range);
@@ -59,7 +60,7 @@ bool Proof::holds(const void* data, std::size_t bytes) const {
   return written_pages().unwritten(watch_->range) && sum_of_edges(watch_->range) == sum_;
 }
 
-bool Proof::can_track(std::size_t bytes) { return bytes >= kLeastTracked && written_pages().works(); }
+bool Proof::is_little(std::size_t bytes) { return bytes < kLeastTracked; }
 
 void Proof::child_begins() { written_pages().child_begins(); }
 

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "agent/enforce/payoff.h"
+
 namespace castscope::enforce {
 
 // What costs nothing to look at. Version counters do not tell of all writes: fused optimizers, .data, NumPy views and
@@ -27,14 +29,14 @@ class Proof {
   Proof& operator=(Proof&&) noexcept;
 
   // To be made before the memory is read for the copy.
-  static Proof of(const void* data, std::size_t bytes, bool track);
+  static Proof of(const void* data, std::size_t bytes, Proving);
   explicit operator bool() const { return made_; }
   bool is_tracked() const;
   // The same memory, unwritten since.
   bool holds(const void* data, std::size_t bytes) const;
 
-  // Whether pages are worth tracking at all: the kernel can, and there are many enough.
-  static bool can_track(std::size_t bytes);
+  // Too little for its pages to be worth tracking.
+  static bool is_little(std::size_t bytes);
   static void child_begins();  // in a forked child: no proof of the parent's holds
 
  private:

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kLarge = (1 << 20) + 4096 + 12;  // pages, and edges that are none
 
-class ProofTest : public testing::TestWithParam<bool> {
+class ProofTest : public testing::TestWithParam<Proving> {
  protected:
   ProofTest() : memory_(kLarge + 64, 1) {}
   char* data() { return memory_.data() + 13; }
@@ -54,12 +54,12 @@ TEST_P(ProofTest, TwoOfTheSameMemoryDoNotBlindEachOther) {
   EXPECT_TRUE(holds(second));
 }
 
-INSTANTIATE_TEST_SUITE_P(SummedAndTracked, ProofTest, testing::Bool());
+INSTANTIATE_TEST_SUITE_P(SummedAndTracked, ProofTest, testing::Values(Proving::kSum, Proving::kTrack));
 
 TEST(ProofTrackingTest, LittleMemoryIsSummed) {
   const std::vector<char> little(100, 1);
-  EXPECT_FALSE(Proof::of(little.data(), little.size(), true).is_tracked());
-  EXPECT_FALSE(Proof::can_track(little.size()));
+  EXPECT_FALSE(Proof::of(little.data(), little.size(), Proving::kTrack).is_tracked());
+  EXPECT_TRUE(Proof::is_little(little.size()));
 }
 
 }  // namespace

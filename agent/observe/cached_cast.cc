@@ -1,4 +1,5 @@
 // The hot path: at::autocast::cached_cast, called by every autocast kernel for every tensor argument.
+#include <algorithm>
 #include <exception>
 
 #include "agent/enforce/casting.h"
@@ -32,14 +33,23 @@ class InsideCachedCast {
   const bool inside_, converted_;
 };
 
-void note_in_cache(lanes::SegmentHeader& h, std::uint64_t bytes) {
+// As copies go without having been counted (before recording began), neither falls below zero.
+std::uint64_t changed(lanes::Shared<std::uint64_t>& count, std::uint64_t more, std::uint64_t less) {
+  std::uint64_t seen = count.load(std::memory_order_relaxed), value;
+  do {
+    value = seen - std::min(seen, less) + more;
+  } while (!count.compare_exchange_weak(seen, value, std::memory_order_relaxed));
+  return value;
+}
+
+void note_in_cache(lanes::SegmentHeader& h, const enforce::Held& kept, const enforce::Held& gone) {
   const auto raise = [](lanes::Shared<std::uint64_t>& peak, std::uint64_t value) {
     std::uint64_t seen = peak.load(std::memory_order_relaxed);
     while (seen < value && !peak.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
     }
   };
-  raise(h.cache_peak_entries, h.cache_entries.fetch_add(1, std::memory_order_relaxed) + 1);
-  raise(h.cache_peak_bytes, h.cache_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes);
+  raise(h.cache_peak_entries, changed(h.cache_entries, kept.entries, gone.entries));
+  raise(h.cache_peak_bytes, changed(h.cache_bytes, kept.bytes, gone.bytes));
 }
 
 [[gnu::cold, gnu::noinline]] void learn(Recording& r, std::uint64_t call_site, const TensorImpl* tensor) {
@@ -159,9 +169,9 @@ template <int PythonMinor, bool kEnforced>
     lanes::LaneWriter::add(counted.counter->casts, 1);
     lanes::LaneWriter::add(counted.counter->bytes, bytes);
     lanes::LaneWriter::add(counted.counter->ticks, ticks);
+    if (kept || outcome.gone.entries != 0) note_in_cache(r.segment.header(), {kept, kept ? bytes : 0}, outcome.gone);
     if (kept) {
       lanes::LaneWriter::add(counted.counter->kept, 1);
-      note_in_cache(r.segment.header(), bytes);
       copy_kept(r, source, *counted.counter);
     }
     const bool by_data = standing.view || !standing.requires_grad;

@@ -1,9 +1,10 @@
 #include "server/config/json_places.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -40,16 +41,27 @@ class Reader {
   const char** reached_;
 };
 
-std::string place_of(const std::string& file, std::string_view text, std::size_t offset) {
-  std::size_t line = 1, column = 1;
-  for (const char c : text.substr(0, offset)) {
+// On from `at` to `offset`.
+TextPlace place_behind(std::string_view text, TextPlace at, std::size_t offset) {
+  for (; at.offset < offset; ++at.offset) {
+    const char c = text[at.offset];
     if (c == '\n') {
-      ++line, column = 1;
+      ++at.line, at.column = 1;
     } else if ((static_cast<unsigned char>(c) & 0xc0) != 0x80) {  // characters, not bytes
-      ++column;
+      ++at.column;
     }
   }
-  return absl::StrCat(file, ":", line, ":", column);
+  return at;
+}
+
+// So that a place in a long text is found without reading all before it.
+constexpr std::size_t kBetweenMarks = 1024;
+
+std::vector<TextPlace> marks_in(std::string_view text) {
+  std::vector<TextPlace> marks(1);
+  while (marks.back().offset + kBetweenMarks < text.size())
+    marks.push_back(place_behind(text, marks.back(), marks.back().offset + kBetweenMarks));
+  return marks;
 }
 
 // Where the string, number or word begins that ends before `end`.
@@ -136,6 +148,7 @@ absl::StatusOr<PlacedJson> PlacedJson::parse(const std::string& text, const std:
   placed.file_ = file;
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // which editors do not show, nor count
   placed.text_ = text.starts_with(kByteOrderMark) ? text.substr(kByteOrderMark.size()) : text;
+  placed.marks_ = marks_in(placed.text_);
   const char* const begin = placed.text_.data();
   const char* reached = begin;
   Way way;
@@ -148,8 +161,7 @@ absl::StatusOr<PlacedJson> PlacedJson::parse(const std::string& text, const std:
     }
     const auto offset = static_cast<std::size_t>(reached - begin);
     const bool is_new = placed.ends_.emplace(way.pointer(), offset).second;
-    if (!is_new && twice.empty())
-      twice = absl::StrCat(place_of(file, placed.text_, begin_of(placed.text_, offset)), ": ");
+    if (!is_new && twice.empty()) twice = absl::StrCat(placed.place_at(begin_of(placed.text_, offset)), ": ");
   };
   const auto follow = [&](int, Json::parse_event_t event, Json& parsed) {
     switch (event) {
@@ -179,14 +191,14 @@ absl::StatusOr<PlacedJson> PlacedJson::parse(const std::string& text, const std:
                                /*allow_exceptions=*/true, /*ignore_comments=*/true);
   } catch (const Json::parse_error& error) {
     const std::size_t offset = error.byte == 0 ? 0 : error.byte - 1;
-    return absl::InvalidArgumentError(absl::StrCat(place_of(file, placed.text_, offset), ": this is no JSON: ",
+    return absl::InvalidArgumentError(absl::StrCat(placed.place_at(offset), ": this is no JSON: ",
                                                    is_behind_comma(placed.text_, offset)
                                                        ? "there is a comma too many before this"
                                                        : without_preamble(error.what())));
   } catch (const Json::out_of_range&) {  // 1e400
     const auto offset = static_cast<std::size_t>(reached - begin);
     return absl::InvalidArgumentError(
-        absl::StrCat(place_of(file, placed.text_, begin_of(placed.text_, offset)), ": this number is too large"));
+        absl::StrCat(placed.place_at(begin_of(placed.text_, offset)), ": this number is too large"));
   }
   if (too_deep) return absl::InvalidArgumentError(absl::StrCat(file, ": lists or objects are nested too deep"));
   if (!twice.empty())
@@ -199,9 +211,15 @@ std::size_t PlacedJson::order(const std::string& pointer) const {
   return found == ends_.end() ? 0 : found->second;
 }
 
+std::string PlacedJson::place_at(std::size_t offset) const {
+  offset = std::min(offset, text_.size());
+  const TextPlace at = place_behind(text_, marks_[std::min(offset / kBetweenMarks, marks_.size() - 1)], offset);
+  return absl::StrCat(file_, ":", at.line, ":", at.column);
+}
+
 std::string PlacedJson::place(const std::string& pointer) const {
   const std::size_t end = order(pointer);
-  return place_of(file_, text_, end == 0 ? 0 : begin_of(text_, end));
+  return place_at(end == 0 ? 0 : begin_of(text_, end));
 }
 
 absl::Status PlacedJson::complaint(const std::string& pointer, const std::string& sentence) const {

@@ -1,14 +1,20 @@
 // JSON whose parts know where in the text they stand, for complaints that people can follow.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "absl/status/statusor.h"
 
 namespace castscope::config {
+
+struct TextPlace {
+  std::size_t offset = 0, line = 1, column = 1;
+};
 
 class PlacedJson {
  public:
@@ -25,7 +31,10 @@ class PlacedJson {
   std::size_t order(const std::string& pointer) const;
 
  private:
+  std::string place_at(std::size_t offset) const;
+
   std::string file_, text_;
+  std::vector<TextPlace> marks_;  // at equal distances in the text
   nlohmann::json root_;
   std::map<std::string, std::size_t> ends_;  // pointer → offset behind the key or entry
 };

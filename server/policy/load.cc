@@ -5,6 +5,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <set>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
@@ -149,10 +151,10 @@ class Loader {
     put_over(lower.operators, std::move(upper.operators));
     put_over(lower.never_cast, std::move(upper.never_cast));
     std::move(upper.modules.begin(), upper.modules.end(), std::back_inserter(lower.modules));
-    for (FunctionRule& rule : upper.functions) {
-      std::erase_if(lower.functions, [&](const FunctionRule& one) { return one.function == rule.function; });
-      lower.functions.push_back(std::move(rule));
-    }
+    std::set<std::string> said_anew;
+    for (const FunctionRule& rule : upper.functions) said_anew.insert(rule.function);
+    std::erase_if(lower.functions, [&](const FunctionRule& rule) { return said_anew.contains(rule.function); });
+    std::move(upper.functions.begin(), upper.functions.end(), std::back_inserter(lower.functions));
     const auto set = [](auto& low, const auto& up) {
       if (up) low = up;
     };
@@ -171,7 +173,9 @@ class Loader {
   template <typename Rule>
   static void put_over(std::map<OperatorName, Rule>& lower, std::map<OperatorName, Rule> upper) {
     for (auto& [op, rule] : upper) {
-      if (op.overload.empty()) std::erase_if(lower, [&](const auto& one) { return one.first.name == op.name; });
+      const auto of_that_name = [&](auto at) { return at != lower.end() && at->first.name == op.name; };
+      if (op.overload.empty())
+        for (auto at = lower.lower_bound(op); of_that_name(at);) at = lower.erase(at);
       lower[op] = std::move(rule);
     }
   }

@@ -1,4 +1,4 @@
-"""The driver behind scripts/bench: runs sections, keeps their figures, writes the table."""
+"""The driver behind scripts/bench: runs sections, keeps their figures, writes the tables."""
 
 import argparse
 import datetime
@@ -47,11 +47,11 @@ def main():
         if not given.print:
             FIGURES.parent.mkdir(exist_ok=True)
             FIGURES.write_text(json.dumps(found, indent=1))
-    text = table.render(found, machine(), "scripts/bench")
+    parts = table.render(found, machine(), "scripts/bench")
     if given.print:
-        print(text)
+        print("\n\n".join(parts.values()))
     else:
-        PAGE.write_text(table.put_into(PAGE.read_text(), text))
+        PAGE.write_text(table.put_into(PAGE.read_text(), parts))
 
 
 if __name__ == "__main__":

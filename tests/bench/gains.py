@@ -1,8 +1,9 @@
-"""Jobs in which autocast casts the same weights again and again; what each step cost, as one line of JSON.
+"""Jobs in which autocast casts the same weights again and again, in turns with others.
 
-gains.py JOB STEPS WARM_UP [uncast]; gains.py list names the jobs. With `uncast` the weights of linear layers that nobody
-trains are stored in lower precision from the start: what the step costs when nothing is left to be cast, and so the
-least that any cache of copies can come to.
+gains.py JOB STEPS WARM_UP [uncast]; gains.py list names the jobs. A JSON line after the warm-up, and one for each line
+of standard input then: the CPU time of the thread in ns of each of STEPS more steps. With `uncast` the weights of linear
+layers that nobody trains are stored in lower precision from the start: what the step costs when nothing is left to be
+cast, and so the least that any cache of copies can come to.
 """
 
 import json
@@ -128,13 +129,14 @@ def main(job, steps, warm_up):
     step = JOBS[job]()
     for _ in range(warm_up):
         step()
-    cpu, wall = [], []
-    for _ in range(steps):
-        wall0, cpu0 = time.perf_counter_ns(), time.thread_time_ns()
-        step()
-        cpu.append(time.thread_time_ns() - cpu0)
-        wall.append(time.perf_counter_ns() - wall0)
-    print(json.dumps({"cpu_ns": cpu, "wall_ns": wall}))
+    print("[]", flush=True)
+    for _ in sys.stdin:
+        took = []
+        for _ in range(steps):
+            begin = time.thread_time_ns()
+            step()
+            took.append(time.thread_time_ns() - begin)
+        print(json.dumps(took), flush=True)
 
 
 if __name__ == "__main__":

@@ -107,30 +107,75 @@ def calls(rounds):
 
 # Jobs of gains.py with weights that nobody trains.
 FROZEN = ("adapters", "BERT", "GPT-2 1x16", "GPT-2 4x64")
+HEAPS = {"default": {}, "steady": STEADY_HEAP}
+TURNS, STEPS_A_TURN = 12, 6
+
+
+class TakesTurns:
+    """A process of gains.py that makes some steps when it is told to."""
+
+    def __init__(self, job, warm_up, *, folder=None, words=(), environment=None):
+        self.folder = folder
+        command = [sys.executable, str(HERE / "gains.py"), job, str(STEPS_A_TURN + 1), str(warm_up), *words]
+        if folder is not None:
+            command = [str(runs.CASTSCOPE), "run", "--force", "-o", str(folder / "run"), "--enforce", "torch-cpu", "--",
+                       *command]
+        self.process = subprocess.Popen(command, env=runs.clean_environment() | (environment or {}), text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"bench: {self.process.args} ended with {self.process.wait()}")
+        return json.loads(line)
+
+    def turn(self):
+        """ns that a step takes; the first one of the turn has the caches of another process to fill anew."""
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return statistics.median(self.answer()[1:])
+
+    def end(self):
+        self.process.stdin.close()
+        if self.process.wait() != 0:
+            raise SystemExit(f"bench: {self.process.args} ended with {self.process.returncode}")
+        return json.loads((self.folder / "run.json").read_text()) if self.folder else None
 
 
 def gains(rounds):
-    """Whole steps of jobs that cast the same weights again and again: CPU time under --enforce against stock."""
+    """Whole steps of jobs that cast the same weights again and again: CPU time under --enforce against stock.
+
+    The processes take turns of some steps, so that a slow moment of the machine falls on all alike.
+    """
     jobs = subprocess.run([sys.executable, str(HERE / "gains.py"), "list"], check=True, capture_output=True, text=True)
     found = {}
     for job in jobs.stdout.splitlines():
-        command = [sys.executable, str(HERE / "gains.py"), job, "40", "20"]
-        has_frozen = job.startswith(FROZEN)
-        stock, ratios, least, kept = [], [], [], 0
+        rows = {heap: [] for heap in HEAPS}
         for number in range(rounds):
-            say(f"gains: {job}, round {number + 1} of {rounds}")
-            plain = statistics.median(run(command, environment=STEADY_HEAP)[0]["cpu_ns"])
-            result, report = run(command, castscope=True, options=("--enforce", "torch-cpu"), environment=STEADY_HEAP)
-            if has_frozen:
-                uncast = run([*command, "uncast"], environment=STEADY_HEAP)[0]["cpu_ns"]
-                least.append(statistics.median(uncast) / plain)
-            stock.append(plain / 1e6)
-            ratios.append(statistics.median(result["cpu_ns"]) / plain)
-            kept = report["cache"]["peak_bytes"]
-        found[job] = {"stock_ms": statistics.median(stock), "ratio": statistics.median(ratios),
-                      "ratio_low": min(ratios), "ratio_high": max(ratios), "kept_mb": kept / 1e6,
-                      "least": statistics.median(least) if least else None}
+            for heap, environment in HEAPS.items():
+                say(f"gains: {job}, {heap} heap, round {number + 1} of {rounds}")
+                rows[heap].append(gain_once(job, environment))
+        found[job] = {heap: {key: statistics.median(row[key] for row in of_heap) for key in of_heap[0]} |
+                            {"low": min(row["ratio"] for row in of_heap), "high": max(row["ratio"] for row in of_heap)}
+                      for heap, of_heap in rows.items()}
+        say(f"gains: {job}: {json.dumps(found[job])}")
     return found
+
+
+def gain_once(job, environment):
+    with tempfile.TemporaryDirectory() as folder:
+        warm_up = 120  # steps, past the 20,000 operators that castscope records to learn from
+        one = {"stock": TakesTurns(job, warm_up, environment=environment),
+               "enforced": TakesTurns(job, warm_up, environment=environment, folder=pathlib.Path(folder))}
+        if job.startswith(FROZEN):
+            one["uncast"] = TakesTurns(job, warm_up, environment=environment, words=["uncast"])
+        for process in one.values():
+            process.answer()
+        turns = [{name: process.turn() for name, process in one.items()} for _ in range(TURNS)]
+        reports = {name: process.end() for name, process in one.items()}
+    ratio = {name: statistics.median(turn[name] / turn["stock"] for turn in turns) for name in one}
+    return {"stock_ms": statistics.median(turn["stock"] for turn in turns) / 1e6, "ratio": ratio["enforced"],
+            "least": ratio.get("uncast", 0), "kept_mb": reports["enforced"]["cache"]["peak_bytes"] / 1e6}
 
 
 def operators(rounds):

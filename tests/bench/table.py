@@ -1,8 +1,9 @@
-"""Makes the table of docs/performance.md of what measure.py found, each figure beside its target."""
+"""Makes the tables of docs/performance.md of what measure.py found, each figure beside its target."""
 
 import dataclasses
 
-BEGIN, END = "<!-- made by scripts/bench: begin -->", "<!-- made by scripts/bench: end -->"
+# Parts of the page, and the sections that they show. A part of which nothing was measured stays as it is.
+PARTS = {"observing": ("steps", "calls", "ring", "pipeline", "sizes", "growth"), "enforcing": ("operators", "gains")}
 
 
 @dataclasses.dataclass
@@ -86,32 +87,52 @@ GAINS = {  # job → at most
 
 
 def gains(found):
-    lines = ["| job | PyTorch's autocast | enforced | | at most | | nothing to cast | kept |",
-             "| --- | --- | --- | --- | --- | --- | --- | --- |"]
-    for job, row in found["gains"].items():
-        most = GAINS[job]
-        least = f"{row['least']:.2f}" if row["least"] else ""
-        lines.append(f"| {job} | {row['stock_ms']:.2f} ms | {row['ratio']:.2f} | "
-                     f"{row['ratio_low']:.2f}–{row['ratio_high']:.2f} | {most:g} | "
-                     f"{'met' if row['ratio'] <= most else '**missed**'} | {least} | {row['kept_mb']:.0f} MB |")
+    lines = ["| job | at most | PyTorch's autocast | enforced | | | nothing to cast | steady heap | enforced | "
+             "nothing to cast | kept |",
+             "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
+    for job, heaps in found["gains"].items():
+        most, default, steady = GAINS[job], heaps["default"], heaps["steady"]
+        lines.append(f"| {job} | {most:g} | {default['stock_ms']:.1f} ms | {default['ratio']:.2f} | "
+                     f"{default['low']:.2f}–{default['high']:.2f} | "
+                     f"{'met' if default['ratio'] <= most else '**missed**'} | {least(default)} | "
+                     f"{steady['stock_ms']:.1f} ms | {steady['ratio']:.2f} | {least(steady)} | "
+                     f"{default['kept_mb']:.0f} MB |")
     return lines
 
 
+def least(row):
+    return f"{row['least']:.2f}" if row["least"] else ""
+
+
 def render(found, machine, command):
-    lines = [BEGIN, "", f"Made by `{command}` on {machine}.", "", "| what | measured | target | |",
-             "| --- | --- | --- | --- |"]
-    lines += [row.text() for row in target_rows(found)]
+    """Each part that something was measured of."""
+    parts = {}
+    for part, sections in PARTS.items():
+        of_part = {name: found[name] for name in sections if name in found}
+        if of_part:
+            parts[part] = "\n".join([f"Made by `{command}` on {machine}.", "", *tables(of_part)])
+    return parts
+
+
+def tables(found):
+    lines = []
+    if rows := target_rows(found):
+        lines += ["| what | measured | target | |", "| --- | --- | --- | --- |", *(row.text() for row in rows)]
     if "steps" in found:
         lines += ["", "CPU time of the training thread per step, against the same step with no observer, in the same "
                   "round:", "", *observers(found)]
     if "gains" in found:
         lines += ["", "CPU time of a whole step under `castscope run --enforce torch-cpu`, recording included, against "
-                  "the same step without castscope, one thread, on a heap that glibc does not give back. *Nothing to cast*: "
-                  "without castscope, weights that nobody trains stored in bfloat16 from the start.", "", *gains(found)]
-    return "\n".join([*lines, "", END])
+                  "the same step without castscope, one thread; the processes take turns of six steps. First on glibc's "
+                  "heap as it is, then on one that it does not give back. *Nothing to cast*: without castscope, weights "
+                  "that nobody trains stored in bfloat16 from the start.", "", *gains(found)]
+    return lines
 
 
-def put_into(text, table):
-    """`text` with the part between the marks replaced."""
-    before, rest = text.split(BEGIN, 1)
-    return before + table + rest.split(END, 1)[1]
+def put_into(text, parts):
+    """`text` with what stands between the marks of these parts replaced."""
+    for part, table in parts.items():
+        begin, end = (f"<!-- made by scripts/bench, {part}: {mark} -->" for mark in ("begin", "end"))
+        before, rest = text.split(begin, 1)
+        text = f"{before}{begin}\n\n{table}\n\n{end}{rest.split(end, 1)[1]}"
+    return text

@@ -70,3 +70,138 @@ for i in range(3):
 """)
     policy = {"extends": "torch-cpu", "operators": {"lower_precision_fp": ["mine::same"]}}
     assert enforce(policy, "job.py") == ["torch.bfloat16 False 1.0"] * 3
+
+
+@pytest.mark.parametrize("change", ["copy.data = torch.zeros(2, dtype=torch.bfloat16)", "copy.data = torch.zeros(64, 64)",
+                                    "copy.resize_(2, 2)", "copy.t_()", "copy.set_(torch.zeros(64, 64).bfloat16())"])
+def test_a_copy_that_was_made_to_be_another_tensor_is_made_anew(castscope, enforce, change):
+    (castscope.folder / "job.py").write_text(f"""
+import torch
+library = torch.library.Library("mine", "DEF")
+library.define("same(Tensor x) -> Tensor")
+library.impl("same", lambda x: x, "CompositeImplicitAutograd")
+w = torch.nn.Parameter(torch.arange(4096.).reshape(64, 64), requires_grad=False)
+for i in range(3):
+    with torch.autocast("cpu", torch.bfloat16):
+        copy = torch.ops.mine.same(w)
+        print(torch.equal(copy, w.bfloat16()))
+        {change}
+""")
+    policy = {"extends": "torch-cpu", "operators": {"lower_precision_fp": ["mine::same"]}}
+    assert enforce(policy, "job.py") == ["True"] * 3
+
+
+def test_the_cache_stays_within_its_limit_while_weights_are_written(castscope, enforce):
+    (castscope.folder / "job.py").write_text("""
+import torch
+torch.set_num_threads(1)
+layers = [torch.nn.Linear(64, 64, bias=False).requires_grad_(False) for _ in range(6)]
+x = torch.randn(2, 64)
+for i in range(8):
+    for layer in layers:
+        with torch.autocast("cpu", torch.bfloat16):
+            for _ in range(2):
+                torch.mm(x, layer.weight)
+                layer.weight.add_(1)
+""")
+    limit = 4 * 64 * 64 * 2
+    enforce({"extends": "torch-cpu", "cache": {"max_bytes": limit}}, "job.py")
+    assert 0 < castscope.report()["cache"]["peak_bytes"] <= limit
+
+
+def test_rules_for_modules_do_not_grow_with_modules_that_are_gone(castscope, enforce):
+    (castscope.folder / "job.py").write_text("""
+import sys, torch
+torch.set_num_threads(1)
+x = torch.randn(2, 2)
+def blocks(modules):
+    for _ in range(modules):
+        with torch.autocast("cpu", torch.bfloat16):
+            torch.nn.Linear(2, 2)(x)
+    return sys.getallocatedblocks()
+before = blocks(3000)
+print(blocks(9000) - before < 3000)
+""")
+    assert enforce({"extends": "torch-cpu", "modules": {"torch.nn.Linear": "fp32"}}, "job.py") == ["True"]
+
+
+@pytest.mark.parametrize("options", [(), ("--all-kernels",)])
+def test_a_weight_used_once_a_region_and_then_again_has_one_place_in_the_graph(castscope, enforce, options):
+    (castscope.folder / "job.py").write_text("""
+import hashlib
+import torch
+from torch.utils.checkpoint import checkpoint
+torch.manual_seed(0)
+layers = [torch.nn.Linear(96, 96) for _ in range(3)]
+x = torch.randn(32, 96)  # needs no gradient: the first layer's copy is saved for no backward pass
+optimizer = torch.optim.SGD([p for layer in layers for p in layer.parameters()], lr=0.01)
+for step in range(12):
+    with torch.autocast("cpu", torch.bfloat16):
+        y = layers[0](x)
+        y = checkpoint(layers[1], y, use_reentrant=False)
+        y = layers[2](y)
+        if step % 4 == 3:
+            y = y + layers[0](y) + layers[0](x) + layers[1](y) + layers[2](x)
+    y.float().pow(2).mean().backward()
+    optimizer.step()
+    print(*(hashlib.sha1(p.detach().numpy().tobytes()).hexdigest()[:12] for p in optimizer.param_groups[0]["params"]))
+    optimizer.zero_grad()
+""")
+    assert enforce("torch-cpu", "job.py", options=options) == printed_by_stock(castscope)
+
+
+def test_a_weight_that_is_used_again_and_again_in_one_region_is_cast_twice_at_most(castscope, enforce):
+    (castscope.folder / "job.py").write_text("""
+import torch
+layer, x = torch.nn.Linear(64, 64, bias=False), torch.randn(2, 64)
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+for uses in (1, 1, 1, 50, 50):
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        for _ in range(uses):
+            y = layer(x)
+    optimizer.step()  # from here on the weight counts as written
+    layer.weight.data.add_(1)
+""")
+    enforce("torch-cpu", "job.py")
+    of_inputs = 3 * 1 + 2 * 50
+    assert castscope.report()["totals"]["casts"] - of_inputs == 3 * 1 + 2 + 1
+
+
+@pytest.mark.parametrize("options", [(), ("--all-kernels",)])
+def test_another_networks_optimizer_step_within_a_region_leaves_a_weight_its_place(castscope, enforce, options):
+    (castscope.folder / "job.py").write_text("""
+import hashlib
+import torch
+torch.manual_seed(0)
+g, d = torch.nn.Linear(96, 96), torch.nn.Linear(96, 96)
+of_g, of_d = torch.optim.SGD(g.parameters(), lr=0.01), torch.optim.SGD(d.parameters(), lr=0.01, fused=True)
+x = torch.randn(32, 96)
+for step in range(6):
+    with torch.autocast("cpu", torch.bfloat16):
+        fake = g(x)
+        d(fake.detach()).float().pow(2).mean().backward()
+        of_d.step(), of_d.zero_grad()
+        loss = (g(x * 2) + fake).float().pow(2).mean()
+    loss.backward()
+    print(*(hashlib.sha1(p.grad.numpy().tobytes()).hexdigest()[:12] for p in g.parameters()))
+    of_g.step(), of_g.zero_grad()
+""")
+    assert enforce("torch-cpu", "job.py", options=options) == printed_by_stock(castscope)
+
+
+def test_the_cache_is_not_said_to_be_smaller_than_the_region_holds(castscope, enforce):
+    (castscope.folder / "job.py").write_text("""
+import torch
+layers = [torch.nn.Linear(64, 64, bias=False) for _ in range(8)]
+for step in range(3):
+    y = torch.randn(2, 64)
+    with torch.autocast("cpu", torch.bfloat16):
+        for layer in layers:
+            y = layer(layer(y)) @ layer.weight.t()
+    y.float().sum().backward()
+    with torch.no_grad():
+        for layer in layers:
+            layer.weight.add_(1)
+""")
+    enforce("torch-cpu", "job.py")
+    assert castscope.report()["cache"]["peak_entries"] >= 8
