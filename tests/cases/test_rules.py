@@ -12,6 +12,7 @@ from marked_cases import CASE, CONTROL, functions, marked, told
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CASTSCOPE = pathlib.Path(os.environ.get("CASTSCOPE_BUILD", ROOT / "build")) / "castscope"
+WEIGH_TIMES = ("cast-dominates-time",)
 CASES = sorted(path for path in pathlib.Path(__file__).with_name("rules").glob("*.py") if path.stem != "apart")
 
 
@@ -35,8 +36,20 @@ def report(folder):
     return json.loads((folder / "run.json").read_text())
 
 
-def test_findings_are_those_marked(report, cases):
-    assert sorted(told(report, cases)) == sorted(marked(cases))  # lists: each is found once
+def told_alone(cases, case, folder):
+    """Of one case by itself: rules that weigh times may find nothing on a machine that is busy elsewhere."""
+    output = folder / case
+    subprocess.run([CASTSCOPE, "run", "-o", output, "--", sys.executable, cases, case], check=True,
+                   capture_output=True, timeout=600)
+    return list(told(json.loads(output.with_suffix(".json").read_text()), cases))
+
+
+def test_findings_are_those_marked(report, cases, folder):
+    found, expected = sorted(told(report, cases)), sorted(marked(cases))  # lists: each is found once
+    for case, line, rule in set(expected) - set(found):
+        if rule in WEIGH_TIMES and (case, line, rule) in told_alone(cases, case, folder):
+            found.append((case, line, rule))
+    assert sorted(found) == expected
 
 
 def test_controls_are_marked_nowhere(cases):

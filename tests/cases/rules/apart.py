@@ -52,6 +52,7 @@ def in_threads(work, count=4):
 def run_apart(case):
     child = os.fork()
     if child == 0:
+        torch.manual_seed(0)
         try:
             case()
         except BaseException as error:  # noqa: BLE001 - the child's only way to tell
