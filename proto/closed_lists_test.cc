@@ -69,7 +69,8 @@ TEST(ClosedListsTest, RegionKinds) {
   expect_same(kContext, v1::REGION_KIND_CONTEXT);
   expect_same(kRaw, v1::REGION_KIND_RAW);
   expect_same(kInherited, v1::REGION_KIND_INHERITED);
-  expect_same(kInherited, v1::RegionKind_MAX);
+  expect_same(kScript, v1::REGION_KIND_SCRIPT);
+  expect_same(kScript, v1::RegionKind_MAX);
 }
 
 TEST(ClosedListsTest, FactKinds) {
@@ -86,7 +87,12 @@ TEST(ClosedListsTest, FactKinds) {
   expect_same(kRegionNeverLeft, v1::FACT_KIND_REGION_NEVER_LEFT);
   expect_same(kScale, v1::FACT_KIND_SCALE);
   expect_same(kClip, v1::FACT_KIND_CLIP);
-  expect_same(kClip, v1::FactKind_MAX);
+  expect_same(kScriptRefused, v1::FACT_KIND_SCRIPT_REFUSED);
+  expect_same(kScriptIgnoresDtype, v1::FACT_KIND_SCRIPT_IGNORES_DTYPE);
+  expect_same(kScriptIgnoresDisable, v1::FACT_KIND_SCRIPT_IGNORES_DISABLE);
+  expect_same(kTraceDropsDisable, v1::FACT_KIND_TRACE_DROPS_DISABLE);
+  expect_same(kTraceDropsRegion, v1::FACT_KIND_TRACE_DROPS_REGION);
+  expect_same(kTraceDropsRegion, v1::FactKind_MAX);
 }
 
 TEST(ClosedListsTest, Stalenesses) {

@@ -51,6 +51,7 @@ enum class RegionKind : std::uint8_t {
   kContext = 1,    // autocast.__enter__ (with, decorator, _enter_autocast)
   kRaw = 2,        // set_autocast_enabled without nesting
   kInherited = 3,  // a thread that got its state from elsewhere (autograd engine)
+  kScript = 4,     // of scripted code: it is no state of a thread, and enters nothing at run time
 };
 
 // What a fact says, and what its subject and detail mean.
@@ -71,6 +72,12 @@ enum class FactKind : std::uint16_t {
   kRegionNeverLeft = 9,  // subject = region; stack = where it was entered: its thread or the process ended without exit
   kScale = 10,           // GradScaler scaled a loss (deep steps only)
   kClip = 11,            // gradients were clipped (deep steps only)
+  // Of TorchScript. A region's place is the text "file:line".
+  kScriptRefused = 12,         // its autocast pass raised; stack = the region in the script, text = the message
+  kScriptIgnoresDtype = 13,    // stack = a region whose dtype is no constant; detail = c10::ScalarType taken instead
+  kScriptIgnoresDisable = 14,  // subject = site, a cast in a script's region with autocast off; text = that region
+  kTraceDropsDisable = 15,     // … of what was traced in a region with autocast off; text = that region
+  kTraceDropsRegion = 16,      // stack = the call that traces: scripted code was called in a region; text = that region
 };
 enum class Staleness : std::uint16_t {
   kNone = 0,
@@ -165,7 +172,7 @@ inline constexpr std::uint8_t kRegionCacheOffElsewhere = 32;
 struct SiteDefinition {
   std::uint32_t stack;  // 0 for pass-throughs and traced calls, which are not counted by stack
   std::uint32_t module;
-  std::uint32_t call_site;  // cause autocast; else 0
+  std::uint32_t call_site;  // cause autocast, and script where the node is known; else 0
   std::uint32_t op;         // other causes: the operator that converted, when known; else 0
   std::uint32_t region;
   Role role;
@@ -180,6 +187,7 @@ struct SiteDefinition {
 inline constexpr std::uint8_t kSitePassThrough = 1;  // counts passes by (call site, region) only
 inline constexpr std::uint8_t kSiteTraced = 2;       // counts calls on FakeTensors by (call site, region) only
 inline constexpr std::uint8_t kSiteNoCast = kSitePassThrough | kSiteTraced;
+inline constexpr std::uint8_t kSiteBaked = 8;      // eager autocast's, repeated by a graph that was traced in a region
 inline constexpr std::uint8_t kSiteParameter = 4;  // the source is a torch.nn.Parameter, or a view of one
 // An operator as a line of code, or a backward node, called it in a deep step.
 struct OperatorUseDefinition {
@@ -215,6 +223,7 @@ inline constexpr std::uint16_t kUseConverts = 16;        // it is a conversion: 
 inline constexpr std::uint16_t kUseReduces = 32;         // its result has one element, an argument has more
 inline constexpr std::uint16_t kUseGradMode = 64;        // grad mode was on
 inline constexpr std::uint16_t kUseOthersOpen = 128;     // no region here, but an enabled one is open in another thread
+inline constexpr std::uint16_t kUseScript = 512;         // TorchScript's interpreter called it
 inline constexpr std::uint16_t kUseElsewhere = 256;  // it has no Autocast kernel for its device, for another one it has
 // Of a thread's deep step: what `from` gave back was an argument of `to`.
 struct FlowDefinition {

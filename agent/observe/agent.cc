@@ -21,6 +21,7 @@
 #include "agent/observe/regions.h"
 #include "agent/observe/scaling.h"
 #include "agent/observe/torch_seam.h"
+#include "agent/script/script.h"
 
 namespace castscope::observe {
 
@@ -62,6 +63,7 @@ std::atomic<std::uint64_t> g_cache_entries{0}, g_cache_bytes{0};
 
 void fork_begins() {
   enforce::fork_begins();
+  script::fork_begins();
   memory::hold_own_memory();
   Recording* r = g_process.recording.load();
   if (r == nullptr) return;
@@ -79,12 +81,14 @@ thread_local const ThreadState* t_before_fork = nullptr;
 
 void fork_ends() {
   memory::release_own_memory();
+  script::fork_ends();
   enforce::fork_ends();
 }
 
 // The thread that forked goes on in the child, where the parent's segment is none of its business.
 void child_begins() {
   memory::release_own_memory();
+  script::fork_ends();
   if (ThreadState* t = thread_slot()) {
     thread_slot() = nullptr;
     pthread_setspecific(g_thread_key, nullptr);
@@ -261,6 +265,7 @@ ThreadState* try_make_thread_state() {
   }
   if (g_process.has_python || g_process.python_unproved) t->python_thread = lasting_thread(g_process.python);
   t->autograd = autograd_state();
+  t->script = script::running();
   t->cache_enabled = autocast_cache_enabled();
   for (std::uint8_t device = 0; device < 21; ++device) t->enabled_by_raw[device] = autocast_enabled(device) ? 1 : 0;
   thread_slot() = t;
@@ -297,6 +302,7 @@ void put_hooks() {
     if (function == nullptr) function = state_hook(hook);
     if (function == nullptr) function = scaling_hook(hook);
     if (function == nullptr) function = error_hook(hook);
+    if (function == nullptr) function = script::hook(hook);
     if (function != nullptr) g_process.preload->slots[i] = function;
   }
 }

@@ -9,6 +9,7 @@
 #include "agent/observe/hooks.h"
 #include "agent/observe/stale_copies.h"
 #include "agent/observe/torch_seam.h"
+#include "agent/script/script.h"
 
 namespace castscope::observe {
 namespace {
@@ -99,6 +100,16 @@ bool passes(const TensorImpl* source, ScalarType to) {
   return find_site(t, key, facts, caller, source);
 }
 
+// torch.jit.trace has recorded the conversion as one of the user's.
+[[gnu::cold, gnu::noinline]] void note_traced(Recording& r, std::uint64_t call_site, const void* caller,
+                                              const TensorImpl* source) {
+  try {
+    const CallSite site = r.call_sites.find(call_site, caller, source);
+    script::cast_traced(site.op, site.position, site.argument);
+  } catch (const std::exception&) {  // out of memory: where the graph runs, it is the user's
+  }
+}
+
 // PyTorch's own cached_cast, or ours where a policy is enforced.
 template <bool kEnforced>
 at::Tensor cast(ScalarType to, const at::Tensor& arg, c10::DeviceType device, const enforce::Source& source,
@@ -134,7 +145,7 @@ template <int PythonMinor, bool kEnforced>
     return result;
   }
 
-  const auto python = python_summary<PythonMinor>(t);
+  const auto python = stack_summary<PythonMinor>(t);
   const auto& autograd = *static_cast<const c10::AutogradState*>(t.autograd);
   const Standing standing = standing_of(source);
   const auto region_dtype = static_cast<ScalarType>(t.region_dtype);  // of `dev`, since region_in_force
@@ -182,6 +193,8 @@ template <int PythonMinor, bool kEnforced>
             !kept && counted.counter->version != 0 ? content_of(source) : 0);
     if (operators::deep()) [[unlikely]]
       operators::cast_made(t, source, static_cast<std::uint8_t>(to), counted.site);
+    if (script::is_tracing()) [[unlikely]]
+      note_traced(r, call_site, caller, source);
   } else if (result.unsafeGetTensorImpl() == source) {
     // Not eligible for a reason that was not foreseen (another device): a pass-through.
     lanes::Counter* counter = find_pass(t, call_site, region, false, dev, caller, source);

@@ -1,33 +1,36 @@
 // What the two cast hooks share: the facts of a call before it is made, its key, and the record of it afterwards.
 #pragma once
 
+#include "agent/observe/call_stack.h"
 #include "agent/observe/regions.h"
 #include "agent/observe/sites.h"
 #include "agent/observe/tensor_facts.h"
 
 namespace castscope::observe {
 
+// What is running in this thread: Python, and TorchScript where that runs.
 template <int PythonMinor>
-PythonStack::Summary python_summary(const ThreadState& t) {
-  if constexpr (PythonMinor == 0)
-    return {};
-  else
-    return PythonStack::summarize<PythonMinor>(g_process.python, t.python_thread);
+PythonStack::Summary stack_summary(const ThreadState& t) {
+  PythonStack::Summary summary;
+  if constexpr (PythonMinor != 0) summary = PythonStack::summarize<PythonMinor>(g_process.python, t.python_thread);
+  if (runs_script(t, summary.hash)) [[unlikely]]
+    summary.hash = with_script(summary.hash);
+  return summary;
 }
 
 // The same, where the version of Python is not known at compile time.
 inline PythonStack::Summary summary_of(const ThreadState& t) {
   switch (g_process.has_python ? g_process.python.minor : 0) {
     case 11:
-      return python_summary<11>(t);
+      return stack_summary<11>(t);
     case 12:
-      return python_summary<12>(t);
+      return stack_summary<12>(t);
     case 13:
-      return python_summary<13>(t);
+      return stack_summary<13>(t);
     case 14:
-      return python_summary<14>(t);
+      return stack_summary<14>(t);
     default:
-      return {};
+      return stack_summary<0>(t);
   }
 }
 

@@ -100,6 +100,7 @@ std::optional<CallSite> CallSites::find_argument_of_ours(std::uint64_t key) {
   const std::vector<std::string> names = argument_names(known->op);
   site.op = known->op;
   if (known->position < names.size()) site.argument = names[known->position];
+  site.position = known->position;
   site.learned = true;
   site.id =
       definitions_.new_call_site({definitions_.op(site.op), known->position, definitions_.string(site.argument), 0});
@@ -173,6 +174,7 @@ bool CallSites::learn_locked(CallSite& site, const void* tensor) {
     open = {open.back()};
   }
   site.argument = names->second[open[0]];
+  site.position = open[0];
   definitions_.update_call_site(
       site.id, {definitions_.op(site.op), open[0], definitions_.string(site.argument), site.code_address});
   return true;

@@ -23,8 +23,9 @@ struct CallSite {
   std::uint32_t id = 0;  // definition
   std::string op;        // "" = not known
   std::string argument;
-  bool learned = false;            // the argument is known
-  std::uint32_t code_address = 0;  // string definition
+  std::uint32_t position = lanes::kUnknownArgument;  // of it, in the schema
+  bool learned = false;                              // the argument is known
+  std::uint32_t code_address = 0;                    // string definition
 };
 
 class CallSites {

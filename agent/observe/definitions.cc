@@ -86,7 +86,7 @@ void Definitions::pin(const RawStack& raw) {
     std::for_each(raw.beyond.begin(), raw.beyond.end(), look);
     std::sort(unknown.begin(), unknown.end());
     unknown.erase(std::unique(unknown.begin(), unknown.end()), unknown.end());
-    if (codes_.size() + unknown.size() > kMaxCodes) return;
+    if (codes_defined_ + unknown.size() > kMaxCodes) return;
   }
   if (unknown.empty()) return;
   std::vector<PinnedCode> pinned;
@@ -115,7 +115,7 @@ void Definitions::pin(const RawStack& raw) {
     if (p.place.function == "Module._wrapped_call_impl" && ends_with(p.place.file, "torch/nn/modules/module.py"))
       PythonStack::module_call_code.store(p.code, std::memory_order_relaxed);
     const lanes::CodeDefinition definition{string_locked(p.place.file), string_locked(p.place.function), 0};
-    at->second.id = static_cast<std::uint32_t>(codes_.size());
+    at->second.id = ++codes_defined_;
     at->second.place = std::move(p.place);
     segment_.define(DefinitionKind::kCode, at->second.id, &definition, sizeof definition);
   }
@@ -128,8 +128,27 @@ bool Definitions::pinned(const RawStack& raw) {
   return true;
 }
 
+// Code that is no Python object: 0 where there is too much.
+std::uint32_t Definitions::script_code_locked(const script::Frame& frame) {
+  const std::uint32_t file = string_locked(frame.file), function = string_locked(frame.function);
+  const auto key = std::uint64_t{file} << 32 | function;
+  if (const auto found = script_codes_.find(key); found != script_codes_.end()) return found->second;
+  if (codes_defined_ >= kMaxCodes) return 0;
+  const lanes::CodeDefinition definition{file, function, 0};
+  const std::uint32_t id = ++codes_defined_;
+  segment_.define(DefinitionKind::kCode, id, &definition, sizeof definition);
+  return script_codes_.emplace(key, id).first->second;
+}
+
+std::uint32_t Definitions::line_of(const RawFrame& frame) const {
+  const auto* bytes = reinterpret_cast<const char*>(frame.code) + api_.code_bytes;
+  const auto offset = static_cast<int>(static_cast<const char*>(frame.instruction) - bytes);
+  const int line = api_.code_line(static_cast<PyObject*>(const_cast<void*>(frame.code)), offset);
+  return line < 0 ? 0u : static_cast<std::uint32_t>(line);
+}
+
 std::uint32_t Definitions::stack(const RawStack& raw) {
-  if (raw.depth == 0) return 0;
+  if (raw.depth == 0 && raw.script.empty()) return 0;
   {
     std::lock_guard lock(mutex_);
     auto found = stacks_.find(raw.hash);
@@ -144,13 +163,17 @@ std::uint32_t Definitions::stack(const RawStack& raw) {
     auto found = codes_.find(raw_frame.code);
     if (found == codes_.end()) return;  // it could not be pinned: left out rather than named wrongly
     if (!of_torch && !torch_folder_.empty() && found->second.place.file.starts_with(torch_folder_)) return;
-    const auto* bytes = reinterpret_cast<const char*>(raw_frame.code) + api_.code_bytes;
-    const auto offset = static_cast<int>(static_cast<const char*>(raw_frame.instruction) - bytes);
-    auto* code = static_cast<PyObject*>(const_cast<void*>(raw_frame.code));
-    const int line = api_.code_line(code, offset);
-    frames.push_back({found->second.id, line < 0 ? 0u : static_cast<std::uint32_t>(line)});
+    frames.push_back({found->second.id, line_of(raw_frame)});
   };
-  for (std::uint32_t i = 0; i < raw.depth; ++i) keep(raw.frames[i], true);
+  const auto keep_script = [&] {
+    for (const script::Frame& frame : raw.script)
+      if (const std::uint32_t code = script_code_locked(frame)) frames.push_back({code, frame.line});
+  };
+  for (std::uint32_t i = 0; i < raw.depth; ++i) {
+    if (i == raw.script_at) keep_script();
+    keep(raw.frames[i], true);
+  }
+  if (raw.script_at >= raw.depth) keep_script();
   const std::size_t most = frames.size() + kMostUserFramesBeyond;
   for (auto frame = raw.beyond.begin(); frame != raw.beyond.end() && frames.size() < most; ++frame) keep(*frame, false);
   auto [at, fresh] = stacks_.try_emplace(raw.hash, static_cast<std::uint32_t>(stacks_.size() + 1));
@@ -165,6 +188,7 @@ std::uint32_t Definitions::stack(const RawStack& raw) {
 }
 
 Definitions::Place Definitions::innermost(const RawStack& raw) {
+  if (raw.script_at == 0 && !raw.script.empty()) return {raw.script.front().file, raw.script.front().function};
   return raw.depth == 0 ? Place{} : place(raw.frames[0].code);
 }
 
@@ -181,6 +205,18 @@ bool Definitions::passes_through(const RawStack& raw, bool (*is)(const Place&)) 
     if (found != codes_.end() && is(found->second.place)) return true;
   }
   return false;
+}
+
+script::Frame Definitions::user_line(const RawFrame* frames, std::size_t n) {
+  std::lock_guard lock(mutex_);
+  for (const RawFrame* frame = frames; frame != frames + n; ++frame) {
+    const auto found = codes_.find(frame->code);
+    if (found == codes_.end()) continue;
+    const Place& place = found->second.place;
+    if (!torch_folder_.empty() && place.file.starts_with(torch_folder_)) continue;
+    return {place.file, place.function, line_of(*frame)};
+  }
+  return {};
 }
 
 bool Definitions::is_in_torch(std::string_view file) {
@@ -207,6 +243,18 @@ std::uint32_t Definitions::new_call_site(const lanes::CallSiteDefinition& defini
   const std::uint32_t id = ++call_sites_;
   segment_.define(DefinitionKind::kCallSite, id, &definition, sizeof definition);
   return id;
+}
+
+std::uint32_t Definitions::planned_call_site(std::string_view op, std::uint32_t argument, std::string_view name) {
+  const std::uint32_t op_id = this->op(op);
+  std::lock_guard lock(mutex_);
+  const lanes::CallSiteDefinition definition{op_id, argument, string_locked(name), 0};
+  auto [at, fresh] = planned_.try_emplace(memory::OwnString(bytes(definition)), 0);
+  if (fresh) {
+    at->second = ++call_sites_;
+    segment_.define(DefinitionKind::kCallSite, at->second, &definition, sizeof definition);
+  }
+  return at->second;
 }
 
 void Definitions::update_call_site(std::uint32_t id, const lanes::CallSiteDefinition& definition) {

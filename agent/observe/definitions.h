@@ -45,6 +45,8 @@ class Definitions {
   std::uint32_t op(std::string_view name);
   std::uint32_t new_call_site(const lanes::CallSiteDefinition& definition);
   void update_call_site(std::uint32_t id, const lanes::CallSiteDefinition& definition);
+  // Of a cast in a graph, which no call from native code stands for: the same number for the same argument.
+  std::uint32_t planned_call_site(std::string_view op, std::uint32_t argument, std::string_view argument_name);
   std::uint32_t region(const lanes::RegionDefinition& definition);
   // What counters count has one series of numbers. 0 when there are too many.
   std::uint32_t site(const lanes::SiteDefinition& definition);
@@ -61,6 +63,8 @@ class Definitions {
     std::string file, function;
   };
   Place innermost(const RawStack& raw);
+  // The innermost line that is not PyTorch's own; no file where there is none. Of frames whose code is pinned.
+  script::Frame user_line(const RawFrame* frames, std::size_t n);
   Place place(const void* code);  // empty when it is not pinned
   // Whether a frame of the stack, as far as its code is pinned, is one that `is` asks for.
   bool passes_through(const RawStack& raw, bool (*is)(const Place&));
@@ -74,6 +78,8 @@ class Definitions {
   };
   std::uint32_t string_locked(std::string_view text);
   void pin(const RawStack& raw);
+  std::uint32_t line_of(const RawFrame& frame) const;  // of pinned code
+  std::uint32_t script_code_locked(const script::Frame& frame);
   template <typename Definition>
   std::uint32_t intern(memory::OwnTextMap<std::uint32_t>& map, lanes::DefinitionKind kind, const Definition& definition,
                        std::uint32_t limit);
@@ -85,9 +91,10 @@ class Definitions {
   std::mutex mutex_;
   memory::OwnTextMap<std::uint32_t> strings_;
   memory::OwnMap<const void*, Code> codes_;
-  memory::OwnMap<std::uint64_t, std::uint32_t> stacks_;  // by RawStack::hash
-  memory::OwnTextMap<std::uint32_t> modules_, operators_, regions_, sites_, seen_;
-  std::uint32_t call_sites_ = 0, threads_ = 0, attributes_ = 0, counted_ = 0;
+  memory::OwnMap<std::uint64_t, std::uint32_t> script_codes_;  // by the strings of file and function
+  memory::OwnMap<std::uint64_t, std::uint32_t> stacks_;        // by RawStack::hash
+  memory::OwnTextMap<std::uint32_t> modules_, operators_, regions_, sites_, seen_, planned_;
+  std::uint32_t codes_defined_ = 0, call_sites_ = 0, threads_ = 0, attributes_ = 0, counted_ = 0;
   std::atomic<bool> torch_folder_told_{false};
   std::string torch_folder_;  // with a slash
 };

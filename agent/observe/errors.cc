@@ -72,17 +72,21 @@ void note_error(ThreadState& t, ErrorKind kind, std::string_view text) {
   note_fact(t, {lanes::FactKind::kError, static_cast<std::uint16_t>(kind), use, text}, is_no_rehearsal);
 }
 
+// Errors of threads that have cast nothing are nobody's, unless they speak of autocast: a script may refuse it before
+// the first cast.
+bool is_ours(std::string_view text) { return text.find("autocast") != text.npos || text.find("Autocast") != text.npos; }
+
 // nullptr: nothing is recorded, or this thread is in a call of ours.
-ThreadState* watching_thread() {
+ThreadState* watching_thread(std::string_view text) {
   if (t_own_questions > 0 || !g_process.has_python) return nullptr;
   if (g_process.stopped.load(std::memory_order_relaxed)) return nullptr;
-  if (g_process.recording.load(std::memory_order_acquire) == nullptr) return nullptr;
   ThreadState* t = thread_slot();
+  if (t == nullptr && is_ours(text)) t = thread_state();
   return t == nullptr || t->ignoring ? nullptr : t;
 }
 
 void note_native(const std::string& text) {
-  ThreadState* t = watching_thread();
+  ThreadState* t = watching_thread(text);
   if (t == nullptr) return;
   OwnQuestion own;
   try {
@@ -146,18 +150,21 @@ std::string_view text_of(PyObject* given) {
 
 // `given`: the first argument of the exception, borrowed.
 void note_python(PyObject* given) {
-  ThreadState* t = watching_thread();
   const PythonApi& api = g_process.python;
-  if (t == nullptr || given == nullptr || api.error_occurred() != nullptr) return;
+  if (given == nullptr || api.error_occurred() != nullptr) return;
+  const std::string_view text = text_of(given);
+  ThreadState* t = text.empty() ? nullptr : watching_thread(text);
+  if (t == nullptr) return;
   OwnQuestion own;
   try {
     PyObject* code = running_code(*t);
     if (code == nullptr) return;
     const std::string file = text_attribute(api, code, "co_filename");
     // The job's own, unless it is the body of an operator.
-    if (!g_process.recording.load()->definitions.is_in_torch(file) && operators::open_use(*t) == 0) return;
-    const std::string_view text = text_of(given);
-    if (text.empty()) return;
+    // Where torch lies is known from the first stack on: in a thread's first error it may be the first of all.
+    const bool pytorchs = g_process.recording.load()->definitions.is_in_torch(file) ||
+                          (is_ours(text) && file.find("/torch/") != std::string::npos);
+    if (!pytorchs && operators::open_use(*t) == 0) return;
     // A native error on its way through Python code of PyTorch becomes an exception object there.
     if (!t->last_error.empty() && text.starts_with(t->last_error)) return;
     note_error(*t, ErrorKind::kPython, text);

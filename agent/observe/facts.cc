@@ -24,8 +24,8 @@ FactEntry define(ThreadState& t, const FactSeen& seen, LookAtStack look) {
   d.subject = seen.subject;
   d.stack = seen.stack;
   RawStack raw;
-  if (seen.stack == 0 && g_process.has_python) {
-    PythonStack::capture(g_process.python, t.python_thread, raw);
+  if (seen.stack == 0 && (g_process.has_python || script::in_use())) {
+    capture_stack(t, raw);
     d.stack = r.definitions.stack(raw);
   }
   if (look != nullptr && !look(r.definitions, raw, d)) return {};

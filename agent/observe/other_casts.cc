@@ -1,10 +1,7 @@
 // Conversions between floating dtypes that do not go through cached_cast. All of them end in at::_ops::_to_copy::call,
 // which is only called when a copy is really made; the at::_ops::to_*::call above it are hooked for their return
 // address, which tells who asked. In-kernel conversions of a GPU kernel, and copy_ between dtypes, are not seen here.
-#include <ATen/core/ivalue.h>
-
 #include <exception>
-#include <vector>
 
 #include "agent/observe/backward_node.h"
 #include "agent/observe/call_frame.h"
@@ -43,13 +40,14 @@ at::Tensor counted_to_copy(ThreadState& t, const void* caller, const at::Tensor&
                            optional<bool> pin, bool non_blocking, Format format) {
   Recording& r = *g_process.recording.load(std::memory_order_relaxed);
   const TensorImpl* source = self.unsafeGetTensorImpl();
-  const auto python = python_summary<PythonMinor>(t);
+  const auto python = stack_summary<PythonMinor>(t);
   const auto dev = static_cast<std::uint8_t>(source->device_type());
   const std::uint32_t region =
       t.open.empty() && t.enabled_by_raw[dev % 32] != 1 ? 0 : region_in_force(t, dev, kNotAutocasts);
   const Standing standing = standing_of(source);
+  const bool folding = t.script != nullptr && t.script->node != nullptr;
   const bool script_weight =
-      t.folding || (!standing.requires_grad && r.script_weights.calls(caller) && r.script_weights.holds(source));
+      folding || (!standing.requires_grad && r.script_weights.calls(caller) && r.script_weights.holds(source));
   const lanes::Phase phase = phase_of(region == 0 ? lanes::Phase::kOther : lanes::Phase::kForward);
   const CallFacts facts{.from = static_cast<std::uint8_t>(dtype_of(source)),
                         .to = static_cast<std::uint8_t>(to),
@@ -66,8 +64,8 @@ at::Tensor counted_to_copy(ThreadState& t, const void* caller, const at::Tensor&
   const std::uint64_t place = phase == lanes::Phase::kBackward ? mix(native, backward_node_kind(), 1) : native;
   const CallKey key{python.hash, place, facts.pack(), python.module, region};
   const Counted counted = find_site(t, key, facts, caller, source);
-  if (t.folding || (standing.requires_grad && standing.leaf && r.script_weights.calls(caller)))
-    remember_script_weight(r, source);
+  const bool script_parameter = standing.requires_grad && standing.leaf && r.script_weights.calls(caller);
+  if (folding || script_parameter) remember_script_weight(r, source);
 
   const std::uint64_t begin = t.lane.now();
   Converting now(t, source, to);
@@ -77,7 +75,8 @@ at::Tensor counted_to_copy(ThreadState& t, const void* caller, const at::Tensor&
   lanes::LaneWriter::add(counted.counter->casts, 1);
   lanes::LaneWriter::add(counted.counter->bytes, bytes);
   lanes::LaneWriter::add(counted.counter->ticks, ticks);
-  publish(t, r, lanes::EventKind::kCast, source, counted.site, begin, ticks, bytes, 0);
+  publish(t, r, lanes::EventKind::kCast, source, counted.site, begin, ticks, bytes,
+          script_weight || script_parameter ? lanes::kFlagData : std::uint8_t{0});
   if (operators::deep()) [[unlikely]]
     operators::cast_made(t, source, static_cast<std::uint8_t>(to), counted.site);
   return result;
@@ -154,22 +153,6 @@ at::Tensor to_other(const at::Tensor& self, const at::Tensor& other, bool non_bl
   return original<ToOther>(CASTSCOPE_HOOK_TO_OTHER)(self, other, non_blocking, copy, format);
 }
 
-// TorchScript runs a node whose inputs are all constants while it optimizes a graph: the weights of a frozen model.
-using Folded = optional<std::vector<c10::IValue>>;
-Folded fold_constant(const void* node, bool ignore_custom_classes, void* aliases) {
-  using F = Folded (*)(const void*, bool, void*);
-  struct Folding {
-    explicit Folding(ThreadState* state) : t(state), before(state != nullptr && state->folding) { set(true); }
-    ~Folding() { set(before); }
-    void set(bool on) {
-      if (t != nullptr) t->folding = on;
-    }
-    ThreadState* const t;
-    const bool before;
-  } folding(thread_slot());
-  return original<F>(CASTSCOPE_HOOK_FOLD_CONSTANT)(node, ignore_custom_classes, aliases);
-}
-
 }  // namespace
 
 void* to_copy_hook(int python_minor) {
@@ -197,8 +180,6 @@ void* conversion_hook(castscope_hook hook) {
       return reinterpret_cast<void*>(&to_device);
     case CASTSCOPE_HOOK_TO_OTHER:
       return reinterpret_cast<void*>(&to_other);
-    case CASTSCOPE_HOOK_FOLD_CONSTANT:
-      return reinterpret_cast<void*>(&fold_constant);
     default:
       return nullptr;
   }

@@ -4,15 +4,16 @@ namespace castscope::observe {
 
 std::atomic<const void*> PythonStack::module_call_code{nullptr};
 
-void PythonStack::capture(const PythonApi& api, const PyThread* lasting, RawStack& out) {
+std::uint32_t PythonStack::capture(const PythonApi& api, const PyThread* lasting, RawStack& out, const void* mark) {
   out.depth = 0;
   out.truncated = false;
   out.beyond.clear();
-  std::uint32_t walked = 0;
+  out.script.clear();
+  std::uint32_t walked = 0, marked = kMaxDepth;
   out.module_frame = out.root_module_frame = nullptr;
   const FrameLayout& f = api.frame;
   const void* module_code = module_call_code.load(std::memory_order_relaxed);
-  std::uint64_t h = 0x243f6a8885a308d3;
+  std::uint64_t h = kNoFrames;
   for (const void* frame = top(api, lasting); frame != nullptr; frame = read_at<const void*>(frame, f.previous)) {
     if (read_at<std::uint8_t>(frame, f.owner) >= f.first_foreign_owner) continue;
     auto bits = read_at<std::uintptr_t>(frame, f.code);
@@ -25,6 +26,7 @@ void PythonStack::capture(const PythonApi& api, const PyThread* lasting, RawStac
     const auto instruction = read_at<std::uintptr_t>(frame, f.instruction);
     if (walked++ < kHashedDepth) h = add_frame(h, bits, instruction);
     const RawFrame raw{code, reinterpret_cast<const void*>(instruction)};
+    if (frame == mark) marked = out.depth;
     if (out.depth < kMaxDepth) {
       out.frames[out.depth++] = raw;
       continue;
@@ -33,6 +35,7 @@ void PythonStack::capture(const PythonApi& api, const PyThread* lasting, RawStac
     if (out.beyond.size() < kMostBeyond) out.beyond.push_back(raw);
   }
   out.hash = h;
+  return marked;
 }
 
 PythonStack::Modules PythonStack::running_modules(const PythonApi& api, const PyThread* lasting) {

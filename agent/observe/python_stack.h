@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "agent/observe/python_api.h"
+#include "agent/script/script.h"
 
 namespace castscope::observe {
 
@@ -33,6 +34,11 @@ struct RawStack {
   const void* root_module_frame = nullptr;  // outermost one
   RawFrame frames[kMaxDepth];               // innermost first
   std::vector<RawFrame> beyond;             // … and further outwards, where it is truncated
+  // What TorchScript's interpreter runs, innermost first: called by frames[script_at], and all of `frames` before that
+  // are called by it.
+  bool in_script = false;
+  std::vector<script::Frame> script;
+  std::uint32_t script_at = 0;
 };
 
 class PythonStack {
@@ -57,8 +63,9 @@ class PythonStack {
     return api.this_thread();
   }
 
+  static constexpr std::uint64_t kNoFrames = 0x243f6a8885a308d3;  // digits of pi: any odd start does
   struct Summary {
-    std::uint64_t hash = 0;
+    std::uint64_t hash = kNoFrames;
     const void* module = nullptr;  // `self` of the innermost Module._wrapped_call_impl
   };
   // The hot walk: one 64-bit hash over all (code, instruction) pairs, and the innermost module.
@@ -71,8 +78,10 @@ class PythonStack {
     bool operator==(const Modules&) const = default;
   };
   static Modules running_modules(const PythonApi& api, const PyThread* lasting);
-  // The slow walk, which keeps the frames.
-  static void capture(const PythonApi& api, const PyThread* lasting, RawStack& out);
+  // The slow walk, which keeps the frames. `mark`: a frame, whose place among them is given back; kMaxDepth when it is
+  // not there.
+  static std::uint32_t capture(const PythonApi& api, const PyThread* lasting, RawStack& out,
+                               const void* mark = nullptr);
 
   static const void* self_of(const PythonApi& api, const void* frame, int local = 0) {
     auto bits = read_at<std::uintptr_t>(frame, api.frame.locals + sizeof(void*) * static_cast<std::size_t>(local));
@@ -122,7 +131,7 @@ PythonStack::Summary PythonStack::summarize(const PythonApi& api, const PyThread
   Summary s;
   const void* module_code = module_call_code.load(std::memory_order_relaxed);
   const void* frame = top(api, lasting);
-  std::uint64_t h = 0x243f6a8885a308d3;  // digits of pi: any odd start does
+  std::uint64_t h = kNoFrames;
   for (std::uint32_t depth = 0; frame != nullptr && depth < kHashedDepth;
        frame = read_at<const void*>(frame, O::previous)) {
     if constexpr (O::foreign)

@@ -7,9 +7,11 @@
 #include "agent/enforce/enforcing.h"
 #include "agent/observe/asked_regions.h"
 #include "agent/observe/autocast_state.h"
+#include "agent/observe/call_stack.h"
 #include "agent/observe/facts.h"
 #include "agent/observe/hooks.h"
 #include "agent/observe/scaling.h"
+#include "agent/observe/script_facts.h"
 #include "agent/observe/sites.h"
 #include "agent/observe/stale_copies.h"
 
@@ -81,7 +83,7 @@ const RegionStack& present_stack(ThreadState& t, std::uint64_t& hash) {
   static const RegionStack* const kNone = new RegionStack;  // never taken down, as all else here
   if (!g_process.has_python) return *kNone;
   RawStack raw;
-  PythonStack::capture(g_process.python, t.python_thread, raw);
+  capture_stack(t, raw);
   hash = raw.hash;
   return name_stack(t, raw);
 }
@@ -248,6 +250,7 @@ void region_entered(ThreadState& t) {
   t.open.push_back(region);
   t.region_serial = region.serial;
   t.region_known = false;
+  if (script::is_tracing()) script::region_entered_in_trace(region.serial);
 }
 
 void regions_inherited(ThreadState& t, const ThreadState& parent) {
@@ -306,6 +309,17 @@ void tell_leak(ThreadState& t, const OpenRegion& region) {
                 .times = region.others.times});
 }
 
+// While torch.jit.trace records, which forgets regions.
+void left_in_trace(ThreadState& t, const OpenRegion& open) {
+  script::Region region{.device = open.device, .dtype = autocast_dtype(open.device), .enabled = open.enabled};
+  const auto known = t.region_stacks.find(open.stack_hash);
+  if (known != t.region_stacks.end()) {
+    const auto& frames = known->second.frames;
+    region.place.push_back(g_process.recording.load()->definitions.user_line(frames.data(), frames.size()));
+  }
+  if (script::region_left_in_trace(open.serial, region)) tell_lost_region(t, region);
+}
+
 }  // namespace
 
 void region_left(ThreadState& t) {
@@ -315,6 +329,7 @@ void region_left(ThreadState& t) {
   OpenRegion& region = t.open[index];
   if (!region.announced) announce(t, region);
   if (by_owner) tell_leak(t, region);
+  if (script::is_tracing()) left_in_trace(t, region);
   mark(t, lanes::EventKind::kRegionExit, region.definition, region.flags);
   if (region.enabled) r.enabled_regions.fetch_sub(1, std::memory_order_relaxed);
   forget_cache_setting(region);

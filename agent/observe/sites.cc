@@ -5,9 +5,12 @@
 
 #include "agent/observe/autocast_state.h"
 #include "agent/observe/backward_node.h"
+#include "agent/observe/call_stack.h"
 #include "agent/observe/native_place.h"
 #include "agent/observe/role.h"
+#include "agent/observe/script_facts.h"
 #include "agent/observe/torch_python.h"
+#include "agent/script/script.h"
 
 namespace castscope::observe {
 namespace {
@@ -46,6 +49,21 @@ void drop_renamed(ThreadState& t, ModuleNames& modules) {
   });
 }
 
+// Of a cast that is not cached_cast's.
+void find_cause(ThreadState& t, const CallFacts& facts, const RawStack& raw, const void* native_caller,
+                lanes::SiteDefinition& d) {
+  Recording& r = *g_process.recording.load();
+  const bool below_autocast = t.enabled_by_raw[facts.device % 32] == 1 && !autocast_enabled(facts.device);
+  const Definitions::Place innermost = r.definitions.innermost(raw);
+  const NativePlace place = native_place(native_caller, innermost, facts.phase, below_autocast);
+  d.cause = place.cause;
+  if (d.cause == lanes::Cause::kUserTo && may_cast_for_fsdp(innermost.file) &&
+      r.definitions.passes_through(raw, [](const Definitions::Place& at) { return is_fsdp(at.file); }))
+    d.cause = lanes::Cause::kFsdp;
+  d.op = r.definitions.op(place.cause == lanes::Cause::kBackward ? backward_node_name() : place.op);
+  if (d.cause == lanes::Cause::kScript) r.script_weights.called_from(native_caller);
+}
+
 Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, const void* native_caller,
                   const void* tensor) {
   Recording& r = *g_process.recording.load();
@@ -53,12 +71,14 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
   RawStack raw;
   ModuleNames::Module module;
   lanes::SiteDefinition d{};
-  if (g_process.has_python) {
-    PythonStack::capture(g_process.python, t.python_thread, raw);
-    const bool knew_modules = PythonStack::module_call_code.load(std::memory_order_relaxed) != nullptr;
+  const bool knew_modules = PythonStack::module_call_code.load(std::memory_order_relaxed) != nullptr;
+  if (g_process.has_python || script::in_use()) {
+    capture_stack(t, raw);
     d.stack = r.definitions.stack(raw);
+  }
+  if (g_process.has_python) {
     // The very first stack teaches which code calls modules: look again with that knowledge.
-    if (!knew_modules) PythonStack::capture(g_process.python, t.python_thread, raw);
+    if (!knew_modules) capture_stack(t, raw);
     module = r.modules.find(raw);
     drop_renamed_modules(t);
   }
@@ -66,34 +86,33 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
   d.module = module.id;
   d.region = key.region;
   d.cause = facts.cause;
-  std::string op, argument;
+  d.phase = facts.phase;
+  const auto node = raw.in_script ? script::present_note() : nullptr;
+  NamedByNode named;
   if (facts.cause == lanes::Cause::kAutocast) {
     const CallSite site = r.call_sites.find(key.call_site, native_caller, tensor);
     d.call_site = site.id;
-    op = site.op;
-    argument = site.argument;
+    named = {site.op, site.argument};
   } else {
-    const bool below_autocast = t.enabled_by_raw[facts.device % 32] == 1 && !autocast_enabled(facts.device);
-    const Definitions::Place innermost = r.definitions.innermost(raw);
-    const NativePlace place = native_place(native_caller, innermost, facts.phase, below_autocast);
-    d.cause = place.cause;
-    if (d.cause == lanes::Cause::kUserTo && may_cast_for_fsdp(innermost.file) &&
-        r.definitions.passes_through(raw, [](const Definitions::Place& at) { return is_fsdp(at.file); }))
-      d.cause = lanes::Cause::kFsdp;
-    if (d.cause == lanes::Cause::kScript) r.script_weights.called_from(native_caller);
-    d.op = r.definitions.op(place.cause == lanes::Cause::kBackward ? backward_node_name() : place.op);
+    find_cause(t, facts, raw, native_caller, d);
+    if (node != nullptr && node->is_cast && node->baked) {
+      d.cause = lanes::Cause::kScript;
+      d.flags = lanes::kSiteBaked;
+    }
+    if (node != nullptr && node->is_cast && d.cause == lanes::Cause::kScript) named = name_by_node(r, *node, d);
   }
   CallFacts known = facts;
   known.parameter = facts.parameter || is_marked_parameter(tensor);
-  d.flags = known.parameter ? lanes::kSiteParameter : 0;
-  d.role = role_of(known, d.cause, op, argument, raw, tensor);
+  if (known.parameter) d.flags |= lanes::kSiteParameter;
+  d.role =
+      named.role != lanes::Role::kUnknown ? named.role : role_of(known, d.cause, named.op, named.argument, raw, tensor);
   d.why = facts.why;
-  d.phase = facts.phase;
   d.from = facts.from;
   d.to = facts.to;
   d.device = facts.device;
   const std::uint32_t site = r.definitions.site(d);
   const Counted counted = counter_of(r, t, site, facts.cause);
+  if (node != nullptr && counted.site != 0) tell_disabled(t, *node, site, d.stack, facts.to);
   const bool is_weight = d.role == lanes::Role::kWeight || d.role == lanes::Role::kBuffer;
   if (is_weight && d.why != lanes::WhyNotCached::kNone && counted.site != 0) counted.counter->version = 1;
   // FSDP casts what its modules are given, whatever it means; a job that leaves casting to it has no region, and so no

@@ -19,6 +19,9 @@
 namespace castscope::enforce {
 class OperatorPlan;
 }
+namespace castscope::script {
+struct Running;
+}
 
 namespace castscope::observe {
 
@@ -152,11 +155,11 @@ struct ThreadState : memory::InOwnMemory {
   lanes::LaneWriter lane;
   const PyThread* python_thread = nullptr;  // lasting_thread of this thread
   const void* autograd = nullptr;           // this thread's c10::AutogradState: grad mode, inference mode
+  const script::Running* script = nullptr;  // TorchScript's interpreter, where it runs in this thread
   // the present call
   bool in_cached_cast = false;
   bool converted = false;  // _to_copy ran inside it
   Conversion conversion;
-  bool folding = false;             // TorchScript works out a constant of a graph
   bool ignoring = false;            // our own calls into PyTorch or Python
   const void* to_caller = nullptr;  // return address of the outermost at::_ops::to_*::call
   // regions

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "agent/memory/own_memory.h"
+#include "agent/observe/call_stack.h"
 #include "agent/observe/role.h"
 #include "agent/observe/scaling.h"
 
@@ -49,10 +50,10 @@ Place make(const ThreadState& t, const PlaceKey& key, const GivenTensor* given, 
   Place p;
   observe::RawStack raw;
   if (observe::g_process.has_python) {
-    observe::PythonStack::capture(observe::g_process.python, t.python_thread, raw);
+    observe::capture_stack(t, raw);
     const bool knew_modules = observe::PythonStack::module_call_code.load(std::memory_order_relaxed) != nullptr;
     p.use.stack = r.definitions.stack(raw);
-    if (!knew_modules) observe::PythonStack::capture(observe::g_process.python, t.python_thread, raw);
+    if (!knew_modules) observe::capture_stack(t, raw);
     const observe::ModuleNames::Module module = r.modules.find(raw);
     p.use.module = module.id;
     if (module.weakref != nullptr)
@@ -123,7 +124,7 @@ void Places::know_stack(ThreadState& t, std::uint64_t hash) {
   if (!observe::g_process.has_python || stacks_.contains(hash)) return;
   if (stacks_.size() >= kMost) stacks_.clear();
   observe::RawStack raw;
-  observe::PythonStack::capture(observe::g_process.python, t.python_thread, raw);
+  observe::capture_stack(t, raw);
   stacks_.emplace(hash, observe::g_process.recording.load()->definitions.stack(raw));
 }
 

@@ -21,6 +21,7 @@ struct OpenUse {
   bool second_call = false;              // the autocast kernel has called the operator again
   std::uint8_t dtype_inside = kNoDtype;  // the dtype argument of that
   bool grad_mode = false, others_open = false;
+  bool script = false;                 // TorchScript's interpreter called it
   std::int64_t most_elements = 0;      // of an argument
   const void* python_frame = nullptr;  // that called it
   c10::DispatchKeySet keys;            // of the first tensor

@@ -132,6 +132,7 @@ std::uint16_t flags_of(const OpenUse& use, const TensorImpl* result, c10::Dispat
     flags |= lanes::kUseConverts;
   if (result != nullptr && elements_of(result) == 1 && use.most_elements > 1) flags |= lanes::kUseReduces;
   if (use.grad_mode) flags |= lanes::kUseGradMode;
+  if (use.script) flags |= lanes::kUseScript;
   if (use.others_open) flags |= lanes::kUseOthersOpen;
   return flags;
 }
@@ -222,6 +223,7 @@ void begin_use(ThreadState& t, ThreadOperators& o, OpenUse& use, const OperatorI
   use.info = &info;
   use.place = nullptr;
   use.n = 0;
+  use.script = t.script != nullptr;
   use.second_call = use.may_be_cast = false;
   use.dtype_inside = kNoDtype;
   use.most_elements = 0;

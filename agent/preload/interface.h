@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define CASTSCOPE_PRELOAD_ABI 5
+#define CASTSCOPE_PRELOAD_ABI 6
 
 /* X(enumerator, mangled name, may it load the agent in a process that never calls initModule?)
  * Every name is exported by libtorch_cpu, or by libc10 below it, and reached through the PLT, from inside too (checked
@@ -35,6 +35,9 @@
   X(AMP_UNSCALE, _ZN2at4_ops42_amp_foreach_non_finite_check_and_unscale_4callEN3c108ArrayRefINS_6TensorEEERS4_RKS4_,                                  \
     0)                                                                                                                                                \
   X(FOLD_CONSTANT, _ZN5torch3jit26runNodeIfInputsAreConstantEPKNS0_4NodeEbPNS0_7AliasDbE, 0)                                                          \
+  X(JIT_AUTOCAST, _ZN5torch3jit8AutocastERKSt10shared_ptrINS0_5GraphEE, 1)                                                                            \
+  X(JIT_INSERT_GRAPH, _ZN5torch3jit11insertGraphERNS0_5GraphES2_N3c108ArrayRefIPNS0_5ValueEEE, 0)                                                     \
+  X(JIT_RUN, _ZN5torch3jit16InterpreterState3runERSt6vectorIN3c106IValueESaIS4_EE, 0)                                                                 \
   X(ERROR_COMPLETE, _ZN3c105ErrorC1ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE, 0)                                      \
   X(ERROR_BASE, _ZN3c105ErrorC2ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE, 0)
 

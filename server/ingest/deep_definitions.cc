@@ -52,7 +52,7 @@ absl::Status Definitions::apply_fact(const std::string& key, const Record& recor
   lanes::FactDefinition fact{};
   if (absl::Status status = read(record.payload, "fact", &fact); !status.ok()) return status;
   using enum lanes::FactKind;
-  const bool listed = is_listed(fact.kind, kClip) &&
+  const bool listed = is_listed(fact.kind, kTraceDropsRegion) &&
                       (fact.kind != kStaleHit || fact.detail <= static_cast<int>(lanes::Staleness::kUnversioned)) &&
                       (fact.kind != kError || fact.detail <= static_cast<int>(lanes::ErrorKind::kPython));
   if (!listed) return nonsense(absl::StrCat("fact ", record.id, " with a kind or detail that is on no list"));
@@ -74,6 +74,8 @@ std::uint32_t Definitions::known_subject(const lanes::FactDefinition& fact) cons
   switch (fact.kind) {
     case kStaleHit:
     case kLostGrad:
+    case kScriptIgnoresDisable:
+    case kTraceDropsDisable:
       return known(Numbered::kSite, fact.subject);
     case kError:
       return known(Numbered::kOperatorUse, fact.subject);
@@ -87,6 +89,9 @@ std::uint32_t Definitions::known_subject(const lanes::FactDefinition& fact) cons
     case kOptimizerStep:
     case kScale:
     case kClip:
+    case kScriptRefused:
+    case kScriptIgnoresDtype:
+    case kTraceDropsRegion:
       break;
   }
   return 0;

@@ -163,7 +163,7 @@ absl::Status Definitions::apply_stack(const std::string& key, const Record& reco
 absl::Status Definitions::apply_region(const std::string& key, const Record& record, store::RunSink& sink) {
   lanes::RegionDefinition region{};
   if (absl::Status status = read(record.payload, "region", &region); !status.ok()) return status;
-  if (!is_listed(region.kind, lanes::RegionKind::kInherited)) return nonsense("a region of an unknown kind");
+  if (!is_listed(region.kind, lanes::RegionKind::kScript)) return nonsense("a region of an unknown kind");
   if (contains(regions_, record.id)) return absl::OkStatus();
   const std::uint32_t parent = known(regions_, region.parent);  // before itself becomes known: no region is its parent
   insert(regions_, record.id);

@@ -248,7 +248,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "on no list"},
         Nonsense{"UnlistedPhase",
                  Batch().site(1, site_with(&lanes::SiteDefinition::phase, static_cast<lanes::Phase>(4))), "on no list"},
-        Nonsense{"UnlistedRegionKind", region_of_kind(4), "unknown kind"},
+        Nonsense{"UnlistedRegionKind", region_of_kind(5), "unknown kind"},
         Nonsense{"EventsOfLaneZero", Batch().casts(0, 0, 1, 1), "lane 0"},
         Nonsense{"EmptyBlock", Batch().casts(1, 0, 0, 1), "a block of 0 events"},
         Nonsense{"WrongCount", wrong_count(), "a block of 5 events called 6"},

@@ -30,6 +30,16 @@
   RULE(dtype_mixed_halves)           \
   RULE(op_banned)                    \
   RULE(op_not_listed)                \
+  RULE(script_dtype_differs)         \
+  RULE(script_ignores_disable)       \
+  RULE(script_ignores_dtype)         \
+  RULE(script_keeps_first_dtype)     \
+  RULE(script_recasts_weights)       \
+  RULE(script_unsupported_autocast)  \
+  RULE(trace_bakes_dtype)            \
+  RULE(trace_caches_weight)          \
+  RULE(trace_drops_disable)          \
+  RULE(trace_drops_region)           \
   RULE(phase_dtype_drift)            \
   RULE(op_fp32_by_policy)            \
   RULE(policy_default_dtype)         \

@@ -85,6 +85,8 @@ absl::Status DeepWriter::find_subject(const FactInfo& info, std::uint32_t* numbe
   switch (info.kind) {
     case lanes::FactKind::kStaleHit:
     case lanes::FactKind::kLostGrad:
+    case lanes::FactKind::kScriptIgnoresDisable:
+    case lanes::FactKind::kTraceDropsDisable:
       return numbers_->find_site(info.subject, number);
     case lanes::FactKind::kError:
       if (at(info.subject).kind == Kind::kOperatorUse) *number = at(info.subject).number;

@@ -66,10 +66,24 @@ constexpr std::array<std::string_view, 4> kPhases = {"unknown", "forward", "back
 constexpr std::array<std::string_view, 10> kWhys = {"none",       "inference_mode",   "cache_disabled", "other_dtype",
                                                     "not_fp32",   "no_requires_grad", "not_leaf",       "view",
                                                     "cuda_graph", "not_autocast"};
-constexpr std::array<std::string_view, 4> kRegionKinds = {"none", "context", "raw", "inherited"};
-constexpr std::array<std::string_view, 12> kFactKinds = {
-    "unknown",  "stale_hit",     "lost_grad",         "error", "unscale", "update", "optimizer_step",
-    "backward", "region_leaked", "region_never_left", "scale", "clip"};
+constexpr std::array<std::string_view, 5> kRegionKinds = {"none", "context", "raw", "inherited", "script"};
+constexpr std::array<std::string_view, 17> kFactKinds = {"unknown",
+                                                         "stale_hit",
+                                                         "lost_grad",
+                                                         "error",
+                                                         "unscale",
+                                                         "update",
+                                                         "optimizer_step",
+                                                         "backward",
+                                                         "region_leaked",
+                                                         "region_never_left",
+                                                         "scale",
+                                                         "clip",
+                                                         "script_refused",
+                                                         "script_ignores_dtype",
+                                                         "script_ignores_disable",
+                                                         "trace_drops_disable",
+                                                         "trace_drops_region"};
 constexpr std::array<std::string_view, 5> kStalenesses = {"none", "same_values", "version", "moved", "unversioned"};
 constexpr std::array<std::string_view, 4> kProcessEnds = {"not_seen", "exited", "replaced", "vanished"};
 

@@ -48,6 +48,8 @@ std::size_t subjects(const Fact& fact, const RunData& data) {
   switch (fact.kind) {
     case lanes::FactKind::kStaleHit:
     case lanes::FactKind::kLostGrad:
+    case lanes::FactKind::kScriptIgnoresDisable:
+    case lanes::FactKind::kTraceDropsDisable:
       return data.sites.size();
     case lanes::FactKind::kError:
       return data.operator_uses.size();

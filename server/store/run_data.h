@@ -76,6 +76,7 @@ struct Site {
   bool pass_through() const { return flags & lanes::kSitePassThrough; }
   bool has_dtypes() const { return (flags & lanes::kSiteNoCast) == 0; }
   bool traced() const { return flags & lanes::kSiteTraced; }
+  bool baked() const { return flags & lanes::kSiteBaked; }
 };
 
 // What the events of one process showed about one site. Lower bounds when events were dropped. "Region" is the

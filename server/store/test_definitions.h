@@ -198,9 +198,12 @@ class TestDefinitions {
   }
   std::uint32_t fact(lanes::FactKind kind, std::int64_t number, FactInfo more = {},
                      const std::string& file = "train.py") {
+    return fact_at(kind, line(file, number), more);
+  }
+  std::uint32_t fact_at(lanes::FactKind kind, std::uint32_t stack, FactInfo more = {}) {
     more.id = ++sites_;
     more.kind = kind;
-    more.stack = line(file, number);
+    more.stack = stack;
     ok(sink_.fact(key_, more));
     return more.id;
   }

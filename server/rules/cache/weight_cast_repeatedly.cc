@@ -52,6 +52,7 @@ bool is_computed(const store::Site& site, const store::SiteEvidence& evidence) {
 
 // Casts beyond the first one of a weight in a region, as far as events showed.
 std::uint64_t repeats_of(const store::Site& site, const store::SiteEvidence& evidence) {
+  if (site.cause == lanes::Cause::kScript) return 0;  // script-recasts-weights tells of it
   if (!is_of_model(site) || site.why == WhyNotCached::kNone || (site.flags & lanes::kSiteNoCast)) return 0;
   // A float16 weight in a bfloat16 region: dtype-double-cast tells of it, however often it is used.
   if (site.cause == lanes::Cause::kAutocast && is_low(site.from) && is_low(site.to)) return 0;

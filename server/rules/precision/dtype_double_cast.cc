@@ -72,14 +72,24 @@ void tell(Inquiry& inquiry, const Group& group) {
   finding.fix = fix_for(group);
 }
 
+// Where TorchScript has cast the value before: script-keeps-first-dtype tells of it.
+std::set<Line> cast_by_script(const store::RunData& data) {
+  std::set<Line> lines;
+  for (const store::Site& site : data.sites)
+    if (site.cause == lanes::Cause::kScript && is_low(site.to)) lines.insert(line_of(data, site.stack));
+  return lines;
+}
+
 void judge_double_casts(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const std::map<Line, std::uint32_t> converted = converted_by_code(data);
+  const std::set<Line> scripts = cast_by_script(data);
   std::map<std::pair<Line, std::uint8_t>, Group> groups;
   for (const store::SiteUse& use : data.site_uses) {
     const store::Site& site = data.site(use.site);
     if (!is_double(site) || use.counts.casts == 0 || fsdp_and_autocast_differ(data, use.process)) continue;
     const Line line = line_of(data, site.stack);
+    if (scripts.contains(line)) continue;
     Group& group = groups[{line, site.to}];
     if (group.stack == 0) group.stack = site.stack, group.from = site.from, group.to = site.to, group.op = site.op;
     group.counts += use.counts;

@@ -1,0 +1,89 @@
+#include "agent/observe/script_facts.h"
+
+#include <c10/core/ScalarType.h>
+
+#include <algorithm>
+#include <exception>
+#include <string>
+
+#include "agent/observe/call_stack.h"
+
+namespace castscope::observe {
+namespace {
+
+std::string place_text(const script::Region& region) {
+  if (region.place.empty()) return {};
+  return region.place.front().file + ":" + std::to_string(region.place.front().line);
+}
+
+std::uint32_t stack_of(ThreadState& t, Definitions& definitions, const std::vector<script::Frame>& place) {
+  RawStack raw;
+  if (g_process.has_python) PythonStack::capture(g_process.python, t.python_thread, raw);
+  if (!definitions.pinned(raw)) raw = {};
+  raw.script = place;
+  for (const script::Frame& frame : place) raw.hash = mix(raw.hash, std::hash<std::string>{}(frame.file), frame.line);
+  return definitions.stack(raw);
+}
+
+// Takes off what the tracer runs, and the tracer.
+void cut_to_tracer(Definitions& definitions, RawStack& raw) {
+  std::uint32_t first = raw.depth;
+  for (std::uint32_t i = 0; i < raw.depth; ++i)
+    if (definitions.place(raw.frames[i].code).file.ends_with("torch/jit/_trace.py")) first = i + 1;
+  raw.hash = mix(raw.hash, first, raw.depth);
+  std::copy(raw.frames + first, raw.frames + raw.depth, raw.frames);
+  raw.depth -= first;
+}
+
+}  // namespace
+
+void note_script_fact(FactSeen seen, const std::vector<script::Frame>& place) noexcept try {
+  if (g_process.stopped.load(std::memory_order_relaxed)) return;
+  ThreadState* t = thread_state();
+  if (t == nullptr) return;
+  seen.stack = stack_of(*t, g_process.recording.load()->definitions, place);
+  if (seen.stack != 0) note_fact(*t, seen);
+} catch (const std::exception&) {  // out of memory: it is not told
+}
+
+NamedByNode name_by_node(Recording& r, const script::NodeNote& node, lanes::SiteDefinition& site) {
+  site.call_site = r.definitions.planned_call_site(node.op, node.argument, node.argument_name);
+  if (node.region != nullptr) {
+    RawStack raw;
+    raw.script = node.region->place;
+    for (const script::Frame& frame : raw.script)
+      raw.hash = mix(raw.hash, std::hash<std::string>{}(frame.file), frame.line);
+    lanes::RegionDefinition region{};
+    region.stack = r.definitions.stack(raw);
+    region.parent = site.region;
+    region.nesting = site.region == 0 ? 1 : 2;
+    region.device = node.region->device;
+    region.dtype = node.region->dtype;
+    region.enabled = node.region->enabled;
+    region.kind = lanes::RegionKind::kScript;
+    site.region = r.definitions.region(region);
+    if (site.phase == lanes::Phase::kOther) site.phase = lanes::Phase::kForward;
+  }
+  return {node.op, node.argument_name, site.phase == lanes::Phase::kBackward ? lanes::Role::kUnknown : node.role};
+}
+
+void tell_lost_region(ThreadState& t, const script::Region& region) {
+  Definitions& definitions = g_process.recording.load()->definitions;
+  RawStack raw;
+  capture_stack(t, raw);
+  definitions.stack(raw);  // pins its code
+  cut_to_tracer(definitions, raw);
+  const std::string place = place_text(region);
+  note_fact(t, {.kind = lanes::FactKind::kTraceDropsRegion, .text = place, .stack = definitions.stack(raw)});
+}
+
+void tell_disabled(ThreadState& t, const script::NodeNote& node, std::uint32_t site, std::uint32_t stack,
+                   std::uint8_t to) {
+  const auto dtype = static_cast<c10::ScalarType>(to);
+  if (node.disabled == nullptr || (dtype != c10::ScalarType::Half && dtype != c10::ScalarType::BFloat16)) return;
+  const auto kind = node.traced ? lanes::FactKind::kTraceDropsDisable : lanes::FactKind::kScriptIgnoresDisable;
+  const std::string place = place_text(*node.disabled);
+  note_fact(t, {.kind = kind, .subject = site, .text = place, .stack = stack});
+}
+
+}  // namespace castscope::observe

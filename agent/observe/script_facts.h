@@ -1,0 +1,31 @@
+// What TorchScript's graphs tell of what is seen.
+#pragma once
+
+#include <vector>
+
+#include "agent/observe/facts.h"
+#include "agent/observe/sites.h"
+#include "agent/script/script.h"
+
+namespace castscope::observe {
+
+// A fact whose place is in scripted code. May be called under a lock of PyTorch: its callers in Python are told only
+// where their code is known.
+void note_script_fact(FactSeen seen, const std::vector<script::Frame>& place) noexcept;
+
+// The cast that is to be a site is made for a node of a graph: whose argument it serves, in which region of the graph.
+// `op` and `argument` as the node has them.
+struct NamedByNode {
+  std::string op, argument;
+  lanes::Role role{};  // kUnknown: not told
+};
+NamedByNode name_by_node(Recording& r, const script::NodeNote& node, lanes::SiteDefinition& site);
+
+// A cast to lower precision where the code has autocast off.
+void tell_disabled(ThreadState& t, const script::NodeNote& node, std::uint32_t site, std::uint32_t stack,
+                   std::uint8_t to);
+
+// Code in this region is being traced, and called scripted code: told at the call that traces.
+void tell_lost_region(ThreadState& t, const script::Region& region);
+
+}  // namespace castscope::observe

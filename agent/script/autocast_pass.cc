@@ -1,0 +1,153 @@
+// TorchScript casts by a pass over a graph, before its first run. What the pass adds is compared with what was there;
+// each new cast gets the source range of the operator that it serves, since the pass gives it none. That is data for
+// debugging only: nothing is compiled or run another way.
+#include <torch/csrc/jit/frontend/source_range.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <atomic>
+#include <exception>
+#include <unordered_set>
+
+#include "agent/observe/errors.h"
+#include "agent/observe/hooks.h"
+#include "agent/observe/script_facts.h"
+#include "agent/script/graph_hooks.h"
+#include "agent/script/graph_regions.h"
+#include "agent/script/known_ranges.h"
+#include "agent/script/ranges.h"
+
+namespace castscope::script {
+namespace {
+
+using torch::jit::Graph;
+using torch::jit::Node;
+using torch::jit::Value;
+using Pass = void (*)(const std::shared_ptr<Graph>&);
+
+std::atomic<bool> g_in_use{false};
+
+bool is_cast(const Node& node) {
+  static const auto kReduced = c10::Symbol::fromQualString("aten::_autocast_to_reduced_precision");
+  static const auto kFull = c10::Symbol::fromQualString("aten::_autocast_to_full_precision");
+  return node.kind() == kReduced || node.kind() == kFull;
+}
+
+// What gives back its first argument, looked at in another way.
+bool is_view(const Node& node) {
+  static const std::unordered_set<c10::Symbol> kViews = [] {
+    std::unordered_set<c10::Symbol> kinds;
+    for (const char* name : {"t", "transpose", "permute", "view", "reshape", "expand", "squeeze", "unsqueeze", "select",
+                             "slice", "flatten", "detach", "contiguous", "numpy_T"})
+      kinds.insert(c10::Symbol::fromQualString(std::string("aten::") + name));
+    return kinds;
+  }();
+  return kViews.contains(node.kind());
+}
+
+// What the graph says of a value: an attribute of a module, a constant of a frozen one, a result of an operator. What
+// was given to the graph is for the tensor to tell.
+lanes::Role role_in_graph(const Value* value) {
+  const Node* from = value->node();
+  while (is_view(*from) && !from->inputs().empty()) {
+    value = from->input(0);
+    from = value->node();
+  }
+  if (from->kind() == c10::prim::Constant) return lanes::Role::kWeight;
+  if (from->kind() == c10::prim::GetAttr) {
+    const auto type = from->input()->type()->cast<c10::ClassType>();
+    const auto slot = type == nullptr ? std::nullopt : type->findAttributeSlot(from->s(c10::attr::name));
+    if (slot.has_value() && type->is_parameter(*slot)) return lanes::Role::kWeight;
+    if (slot.has_value() && type->is_buffer(*slot)) return lanes::Role::kBuffer;
+    return lanes::Role::kUnknown;
+  }
+  return from->kind().is_aten() ? lanes::Role::kActivation : lanes::Role::kUnknown;
+}
+
+void give_note(Node& cast, const RegionPointer& region) {
+  if (cast.outputs().size() != 1 || cast.output()->uses().empty()) return;
+  const torch::jit::Use& use = cast.output()->uses().front();
+  Node& consumer = *use.user;
+  NodeNote what{.is_cast = true, .op = consumer.kind().toQualString()};
+  what.argument = static_cast<std::uint32_t>(use.offset);
+  if (const c10::FunctionSchema* schema = consumer.maybeSchema()) {
+    if (!schema->overload_name().empty()) what.op += "." + schema->overload_name();
+    if (use.offset < schema->arguments().size()) what.argument_name = schema->arguments()[use.offset].name();
+  }
+  what.role = role_in_graph(cast.input(0));
+  what.region = region;
+  if (const auto known = note_of(consumer.sourceRange())) {
+    what.disabled = known->disabled;
+    what.traced = known->traced;
+  }
+  cast.setSourceRange(own_range(original_range(consumer.sourceRange()), std::move(what)));
+  if (const auto chain = consumer.callstack()) cast.setCallStack(*chain);
+}
+
+// Planned in the graph of a function that was inlined since: what its argument is, the caller knows.
+void refine_role(Node& cast) {
+  const auto known = note_of(cast.sourceRange());
+  if (known == nullptr || known->role != lanes::Role::kUnknown) return;
+  NodeNote what = *known;
+  what.role = role_in_graph(cast.input(0));
+  if (what.role != lanes::Role::kUnknown) cast.setSourceRange(own_range(cast.sourceRange(), std::move(what)));
+}
+
+// Eager autocast knows nothing of the region: it casts what runs in it, if it is on around the call.
+void note_disabled(Node& node, const RegionPointer& region) {
+  if (!node.kind().is_aten() || note_of(node.sourceRange()) != nullptr) return;
+  node.setSourceRange(own_range(original_range(node.sourceRange()), {.disabled = region}));
+}
+
+void look_at(Graph& graph, const std::unordered_set<const Node*>& casts_before) {
+  each_node(*graph.block(), [&](Node& node, const RegionPointer& region) {
+    if (is_cast(node)) {
+      casts_before.contains(&node) ? refine_role(node) : give_note(node, region);
+    } else if (region != nullptr && !region->enabled) {
+      note_disabled(node, region);
+    }
+  });
+  for (const IgnoredDtype& region : ignored_dtypes(*graph.block()))
+    observe::note_script_fact({lanes::FactKind::kScriptIgnoresDtype, region.taken}, region.place);
+}
+
+void refused(Graph& graph, const char* text) {
+  observe::OwnQuestion own;
+  try {
+    const std::vector<Frame> place = refused_place(*graph.block());
+    if (!place.empty()) observe::note_script_fact({.kind = lanes::FactKind::kScriptRefused, .text = text}, place);
+  } catch (const std::exception&) {  // out of memory: the error itself is told
+  }
+}
+
+void run_pass(Pass pass, const std::shared_ptr<Graph>& graph) try { pass(graph); } catch (const std::exception& e) {
+  refused(*graph, e.what());
+  throw;
+}
+
+void autocast(const std::shared_ptr<Graph>& graph) {
+  const auto pass = observe::original<Pass>(CASTSCOPE_HOOK_JIT_AUTOCAST);
+  if (observe::g_process.stopped.load(std::memory_order_relaxed)) return pass(graph);
+  g_in_use.store(true, std::memory_order_relaxed);
+  std::unordered_set<const Node*> before;
+  try {
+    each_node(*graph->block(), [&](Node& node, const RegionPointer&) {
+      if (is_cast(node)) before.insert(&node);
+    });
+  } catch (const std::exception&) {  // out of memory: its casts have no line
+    return pass(graph);
+  }
+  run_pass(pass, graph);
+  observe::OwnQuestion own;
+  try {
+    look_at(*graph, before);
+  } catch (const std::exception&) {
+  }
+}
+
+}  // namespace
+
+bool in_use() { return g_in_use.load(std::memory_order_relaxed); }
+
+void* autocast_hook() { return reinterpret_cast<void*>(&autocast); }
+
+}  // namespace castscope::script

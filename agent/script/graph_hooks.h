@@ -1,0 +1,9 @@
+// What stands in the place of the passes over graphs.
+#pragma once
+
+namespace castscope::script {
+
+void* autocast_hook();
+void* insert_graph_hook();
+
+}  // namespace castscope::script

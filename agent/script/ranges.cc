@@ -1,0 +1,51 @@
+#include "agent/script/ranges.h"
+
+#include <torch/csrc/jit/frontend/source_range.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <algorithm>
+
+#include "agent/script/known_ranges.h"
+#include "agent/script/source_lines.h"
+
+namespace castscope::script {
+
+torch::jit::SourceRange original_range(const torch::jit::SourceRange& range) {
+  const auto original = range.findSourceRangeThatGenerated();
+  return original.has_value() ? *original : range;
+}
+
+void append_frames(const torch::jit::SourceRange& given, std::string_view function, std::vector<Frame>& frames) {
+  const torch::jit::SourceRange range = original_range(given);
+  if (range.source() == nullptr) return;
+  const std::vector<Frame> rows = rows_of_trace(range.source()->text_str().str());
+  if (!rows.empty()) {
+    frames.insert(frames.end(), rows.begin(), rows.end());
+    return;
+  }
+  const auto place = range.file_line_col();
+  if (!place.has_value()) return;
+  frames.push_back({std::get<0>(*place), std::string(function), static_cast<std::uint32_t>(std::get<1>(*place))});
+}
+
+std::vector<torch::jit::StackEntry> chain_of(const torch::jit::Node& node) {
+  std::vector<torch::jit::StackEntry> entries;
+  std::string function;
+  if (const auto calls = node.callstack())
+    for (const auto& [callee, range, module] : (*calls)->vec()) {
+      entries.push_back({function, range});
+      function = callee == nullptr ? "" : callee->name();
+    }
+  entries.push_back({function, node.sourceRange()});
+  std::reverse(entries.begin(), entries.end());
+  return entries;
+}
+
+std::vector<Frame> frames_of(const std::vector<torch::jit::StackEntry>& entries) {
+  std::vector<Frame> frames;
+  for (const torch::jit::StackEntry& entry : entries)
+    if (!is_pytorchs(entry.range)) append_frames(entry.range, entry.filename, frames);
+  return frames;
+}
+
+}  // namespace castscope::script

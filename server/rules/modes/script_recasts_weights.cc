@@ -1,0 +1,66 @@
+// script-recasts-weights: within one stay in a region TorchScript cast the same weight more than once. Its graphs hold
+// a cast at each use, and know nothing of the cache that eager autocast has.
+#include <map>
+#include <set>
+
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
+#include "server/rules/rules.h"
+#include "server/rules/sites.h"
+
+namespace castscope::rules {
+namespace {
+
+struct Recast {
+  std::uint32_t stack = 0;
+  std::uint64_t casts = 0, repeats = 0, cpu_ns = 0;
+  std::set<std::string> what;
+};
+
+void judge_it(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  std::map<Line, Recast> at;
+  for (const store::SiteUse& use : data.site_uses) {
+    const store::Site& site = data.site(use.site);
+    if (site.cause != lanes::Cause::kScript || !is_of_model(site) || use.evidence.same_source == 0) continue;
+    Recast& recast = at[line_of(data, site.stack)];
+    if (recast.stack == 0) recast.stack = site.stack;
+    recast.casts += use.counts.casts;
+    recast.repeats += use.evidence.same_source;
+    recast.cpu_ns += use.counts.cpu_ns;
+    recast.what.insert(argument_text(data, site) + " of " + short_name(site.op));
+  }
+  for (const auto& [line, recast] : at) {
+    Finding& finding = inquiry.add(recast.stack);
+    finding.title = *recast.what.begin() + " is cast again at each use by TorchScript, which has no cache";
+    finding.evidence_number = {
+        {"casts", recast.casts}, {"casts_beyond_the_first_in_a_region", recast.repeats}, {"cpu_ns", recast.cpu_ns}};
+    finding.fix =
+        "Freeze the model for inference (torch.jit.freeze casts constants once), convert the weights once, or use "
+        "torch.compile.";
+  }
+}
+
+}  // namespace
+
+extern const Rule script_recasts_weights;
+const Rule script_recasts_weights = {
+    .name = "script-recasts-weights",
+    .severity = "performance",
+    .summary = "TorchScript casts the same weight again at each use",
+    .thresholds = {},
+    .explanation = {.what = "A scripted or traced model used a weight several times within one autocast region.",
+                    .why = "Eager autocast keeps the copy of a weight until the outermost region ends; a graph of "
+                           "TorchScript casts it each time.",
+                    .example = R"(import torch
+
+layer = torch.jit.script(torch.nn.Linear(8, 8))
+x = torch.randn(2, 8)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    layer(layer(x)))",
+                    .fix = "`torch.jit.freeze` for inference.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html"},
+    .judge = judge_it,
+};
+
+}  // namespace castscope::rules

@@ -1,0 +1,43 @@
+#include "server/rules/rules_test.h"
+
+namespace castscope::rules {
+namespace {
+
+using ScriptRecastsWeightsTest = RulesTest;
+
+std::uint32_t weight(TestRun& run, std::int64_t line, lanes::Cause cause) {
+  return run.site({.stack = run.line("net.py", line),
+                   .call_site = run.call_site("aten::linear", 1, "weight"),
+                   .region = run.region("train.py", 5),
+                   .op = "",
+                   .role = Role::kWeight,
+                   .cause = cause,
+                   .why = WhyNotCached::kNotAutocast,
+                   .phase = lanes::Phase::kForward,
+                   .from = kFloat32,
+                   .to = kBFloat16});
+}
+
+TEST_F(ScriptRecastsWeightsTest, X10_TwiceInARegion) {
+  expect_golden("X-10", judged([](TestRun& run) {
+                  const auto site = weight(run, 8, lanes::Cause::kScript);
+                  run.enter(1).cast_data(site, kWeight).cast_data(site, kWeight).exit();
+                }));
+}
+
+TEST_F(ScriptRecastsWeightsTest, X10_OnceInEachRegion) {
+  expect_none(judged([](TestRun& run) {
+    const auto site = weight(run, 8, lanes::Cause::kScript);
+    for (int i = 0; i < 3; ++i) run.enter(1).cast_data(site, kWeight).exit();
+  }));
+}
+
+TEST_F(ScriptRecastsWeightsTest, X10_TwoWeightsOfALoop) {
+  expect_none(judged([](TestRun& run) {
+    const auto site = weight(run, 8, lanes::Cause::kScript);
+    run.enter(1).cast_data(site, kWeight).cast_data(site, kOther).exit();
+  }));
+}
+
+}  // namespace
+}  // namespace castscope::rules

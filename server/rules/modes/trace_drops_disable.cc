@@ -1,0 +1,56 @@
+// trace-drops-disable: code was traced that switches autocast off for a part of itself. The trace has the operators and
+// not the region, and where it runs with autocast on, called by a script or within a region, they are cast.
+//
+// The graph alone does not show it. The agent remembers what was recorded within such a region, by the source range
+// that each traced node keeps in whatever graph it is copied into.
+#include "server/rules/modes/script_facts.h"
+#include "server/rules/rules.h"
+
+namespace castscope::rules {
+namespace {
+
+void judge_it(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  for (const auto& [line, facts] : script_facts(data, lanes::FactKind::kTraceDropsDisable)) {
+    Finding& finding = inquiry.add(facts.first().stack);
+    const std::string ops = operators_of(data, facts), place = region_place(data, facts.first());
+    finding.title = ops + " was traced with autocast off" + (place.empty() ? "" : " (" + place + ")") +
+                    "; the trace dropped that region, and it is cast here";
+    finding.evidence_number = {{"casts", casts_of(data, facts)}};
+    finding.evidence_text = {{"operators", ops}};
+    if (!place.empty()) finding.evidence_text.emplace_back("region", place);
+    finding.fix =
+        "Script this function instead of tracing it, or call the trace outside of regions: the region is not part of "
+        "what torch.jit.trace records.";
+  }
+}
+
+}  // namespace
+
+extern const Rule trace_drops_disable;
+const Rule trace_drops_disable = {
+    .name = "trace-drops-disable",
+    .severity = "error",
+    .summary = "a trace dropped a region with autocast off, and its operators are cast",
+    .thresholds = {},
+    .explanation = {.what = "A function that uses `with torch.autocast(…, enabled=False)` was traced, and the trace "
+                            "runs where autocast is on: within a region, or called by a script that has one.",
+                    .why = "`torch.jit.trace` records operators, not regions. What the region was there to protect "
+                           "runs in low precision, and the dtype of the result need not show it: an operator behind "
+                           "it may promote.",
+                    .example = R"(import torch
+
+def helper(a, b):
+    with torch.autocast("cpu", enabled=False):
+        return torch.mm(a, b) * 2.0
+
+a = torch.randn(8, 8)
+traced = torch.jit.trace(helper, (a, a))
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    print(helper(a, a).dtype, traced(a, a).dtype)  # float32, bfloat16)",
+                    .fix = "Script the function, or call the trace outside of autocast.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html"},
+    .judge = judge_it,
+};
+
+}  // namespace castscope::rules

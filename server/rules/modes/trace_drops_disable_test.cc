@@ -1,0 +1,45 @@
+#include "server/rules/rules_test.h"
+
+namespace castscope::rules {
+namespace {
+
+using TraceDropsDisableTest = RulesTest;
+
+std::uint32_t cast(TestRun& run, std::int64_t line, std::uint32_t region, std::uint8_t to, std::uint8_t flags = 0) {
+  return run.site({.stack = run.line("net.py", line),
+                   .call_site = run.call_site("aten::mm", 0, "self"),
+                   .region = region,
+                   .op = "",
+                   .role = Role::kInput,
+                   .cause = lanes::Cause::kScript,
+                   .why = WhyNotCached::kNotAutocast,
+                   .phase = lanes::Phase::kForward,
+                   .from = kFloat32,
+                   .to = to,
+                   .flags = flags});
+}
+
+TEST_F(TraceDropsDisableTest, S32_TheOperatorIsCast) {
+  expect_golden("S-32", judged([](TestRun& run) {
+                  const auto site = cast(run, 8, run.region("train.py", 5), kBFloat16);
+                  const auto fact = run.fact(FactKind::kTraceDropsDisable, 8,
+                                             {.subject = site, .text = "/home/user/project/net.py:7"}, "net.py");
+                  run.cast(site, kWeight).cast(site, kOther).seen(fact);
+                }));
+}
+
+TEST_F(TraceDropsDisableTest, S32_NothingWasSeen) {
+  expect_none(judged([](TestRun& run) { run.cast(cast(run, 8, run.region("train.py", 5), kBFloat16), kWeight); }));
+}
+
+TEST_F(TraceDropsDisableTest, ARegionWithoutAPlaceIsLeftOut) {
+  const auto found = judged([](TestRun& run) {
+    const auto site = cast(run, 8, 0, kBFloat16);
+    run.cast(site, kWeight).seen(run.fact(FactKind::kTraceDropsDisable, 8, {.subject = site, .text = ""}, "net.py"));
+  });
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].title.find("()"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace castscope::rules

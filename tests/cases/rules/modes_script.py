@@ -1,0 +1,427 @@
+"""TorchScript and autocast: what users write, one function a case. See apart.py."""
+
+import contextlib
+import warnings
+
+import torch
+import torch.nn.functional as F
+from apart import main, region
+from torch import nn
+
+warnings.simplefilter("ignore")
+
+
+class Normed(nn.Module):
+    """The names of its lines are what the findings stand at: each case has a class of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.norm = nn.Linear(16, 16), nn.LayerNorm(16)
+
+    def forward(self, x):
+        y = self.norm(self.linear(x))  # finds: script-dtype-differs
+        return y + y
+
+
+class Traced(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(16, 16)
+
+    def forward(self, x):
+        return F.gelu(self.linear(x))  # finds: script-dtype-differs
+
+
+class Alone(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(16, 16)
+
+    def forward(self, x):
+        return self.linear(x)
+
+
+class Added(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(16, 16)
+
+    def forward(self, x):
+        c = self.linear(x)
+        return c + c  # finds: script-dtype-differs
+
+
+class Twice(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(16, 16)
+
+    def forward(self, x):
+        return self.linear(x)  # finds: script-recasts-weights
+
+
+class Concatenated(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(16, 16)
+
+    def forward(self, x):
+        c = self.linear(x)
+        return torch.cat([c, c])
+
+
+class Once(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(16, 16)
+
+    def forward(self, x):
+        return self.linear(x)
+
+
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(16, 16)
+
+    def forward(self, x):
+        return self.inner(x)  # finds: trace-caches-weight
+
+
+def square(n=16):
+    return torch.randn(n, n)
+
+
+def plain_product(a, b):
+    return torch.mm(a, b)
+
+
+@torch.jit.script
+def scripted_disable(a, b):
+    with torch.autocast("cpu", enabled=False):
+        return torch.mm(a, b)  # finds: script-ignores-disable
+
+
+@torch.jit.script
+def scripted_disable_later(a, b):
+    with torch.autocast("cpu", enabled=False):
+        c = a + b
+        return torch.mm(c, b)  # finds: script-ignores-disable
+
+
+@torch.jit.script
+def disabled_helper(a, b):
+    with torch.autocast("cpu", enabled=False):
+        return torch.mm(a, b)
+
+
+@torch.jit.script
+def both_in_script(a, b):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return disabled_helper(a, b) + torch.mm(a, b)
+
+
+@torch.jit.script
+def keeps_first(a, b):
+    return torch.mm(a, b)  # finds: script-keeps-first-dtype
+
+
+@torch.jit.script
+def keeps_one(a, b):
+    return torch.mm(a, b)
+
+
+@torch.jit.script
+def own_dtype(a, b):
+    with torch.autocast("cpu", dtype=torch.float16):
+        return torch.mm(a, b)
+
+
+@torch.jit.script
+def any_dtype(a, b, dtype: torch.dtype):
+    with torch.autocast("cpu", dtype=dtype):  # finds: script-ignores-dtype
+        return torch.mm(a, b)
+
+
+@torch.jit.script
+def default_dtype(a, b):
+    with torch.autocast("cpu"):
+        return torch.mm(a, b)
+
+
+@torch.jit.script
+def use_amp(a, b, use: bool):
+    with torch.autocast("cpu", enabled=use):  # finds: script-unsupported-autocast
+        return torch.mm(a, b)
+
+
+@torch.jit.script
+def named(a, b):
+    with torch.autocast("cpu") as first:  # finds: script-unsupported-autocast
+        c = torch.mm(a, b)
+        with first:
+            return torch.mm(c, b)
+
+
+@torch.jit.script
+def other_device(a, b):
+    with torch.autocast("xpu", dtype=torch.float16):  # finds: script-unsupported-autocast
+        return torch.mm(a, b)
+
+
+@torch.jit.script
+def loss_in_region(p, y):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return F.binary_cross_entropy(p, y)  # finds: script-unsupported-autocast
+
+
+@torch.jit.script
+def with_form(a, b):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return torch.mm(a, b)
+
+
+def helper_with_disable(a, b):
+    with torch.autocast("cpu", enabled=False):
+        return torch.mm(a, b) * 2.0  # finds: trace-drops-disable
+
+
+def helper_of_script(a, b):
+    with torch.autocast("cpu", enabled=False):
+        return torch.mm(a, b) * 2.0  # finds: trace-drops-disable
+
+
+def control_of_disable(a, b):
+    with torch.autocast("cpu", enabled=False):
+        return torch.mm(a, b) * 2.0
+
+
+def helper_calls_script(a, b):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return disabled_nowhere(a, b)
+
+
+@torch.jit.script
+def disabled_nowhere(a, b):
+    return torch.mm(a, b)
+
+
+def helper_without_region(a, b):
+    return disabled_nowhere(a, b)
+
+
+def baked_product(a, b):
+    return torch.mm(a, b)  # finds: trace-bakes-dtype
+
+
+def baked_product_of_one_kind(a, b):
+    return torch.mm(a, b)
+
+
+def s24():
+    with region():
+        scripted_disable(square(), square())
+
+
+def s24b_first_call_outside_any_region():
+    scripted_disable_later(square(), square())
+    for _ in range(3):
+        with region():
+            scripted_disable_later(square(), square())
+
+
+def s24n_both_regions_in_the_script():
+    both_in_script(square(), square())
+
+
+def s24cn_called_outside():
+    with region():
+        plain_product(square(), square())
+    disabled_helper(square(), square())
+
+
+def x08():
+    for dtype in (torch.bfloat16, torch.float16):
+        with region(dtype):
+            keeps_first(square(), square())
+
+
+def x08n_one_dtype():
+    for _ in range(3):
+        with region():
+            keeps_one(square(), square())
+
+
+def x08bn_own_dtype_in_another_region():
+    own_dtype(square(), square())
+
+
+def x09():
+    any_dtype(square(), square(), torch.float16)
+
+
+def x09n_no_dtype_given():
+    default_dtype(square(), square())
+
+
+def s26():
+    with contextlib.suppress(RuntimeError):
+        use_amp(square(), square(), True)
+
+
+def s27():
+    with contextlib.suppress(RuntimeError):
+        named(square(), square())
+
+
+def s28():
+    with contextlib.suppress(RuntimeError):
+        other_device(square(), square())
+
+
+def s28b_banned_operator():
+    with contextlib.suppress(RuntimeError):
+        loss_in_region(torch.rand(4, 4), torch.rand(4, 4))
+
+
+def s25():
+    @torch.autocast("cpu", dtype=torch.bfloat16)
+    def decorated(a, b):
+        return torch.mm(a, b)
+
+    with contextlib.suppress(RuntimeError):
+        torch.jit.script(decorated)  # finds: script-unsupported-autocast
+
+
+def s29n_with_form():
+    for _ in range(3):
+        with_form(square(), square())
+
+
+def c14():
+    traced = torch.jit.trace(helper_with_disable, (square(), square()))
+    with region():
+        traced(square(), square())
+
+
+def s32():
+    traced = torch.jit.trace(helper_of_script, (square(), square()))
+
+    @torch.jit.script
+    def calls(a, b):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return traced(a, b)
+
+    for _ in range(3):
+        calls(square(), square())
+
+
+def c14n_called_outside_any_region():
+    traced = torch.jit.trace(control_of_disable, (square(), square()))
+    traced(square(), square())
+
+
+def s33():
+    traced = torch.jit.trace(helper_calls_script, (square(), square()), check_trace=False)  # finds: trace-drops-region
+    traced(square(), square())
+
+
+def s33n_region_outside_the_trace():
+    traced = torch.jit.trace(helper_without_region, (square(), square()), check_trace=False)
+    with region():
+        traced(square(), square())
+
+
+def s34():
+    with region(cache_enabled=False):
+        traced = torch.jit.trace(baked_product, (square(), square()))
+    traced(square(), square())
+
+
+def s34n_run_in_the_same_kind_of_region():
+    with region(cache_enabled=False):
+        traced = torch.jit.trace(baked_product_of_one_kind, (square(), square()))
+    with region():
+        traced(square(), square())
+
+
+def s34bn_traced_outside():
+    traced = torch.jit.trace(plain_product, (square(), square()))
+    traced(square(), square())
+    with region():
+        traced(square(), square())
+
+
+def c16():
+    net, x = Normed(), square()
+    scripted = torch.jit.script(net)
+    for _ in range(3):
+        with region():
+            net(x)
+            scripted(x)
+
+
+def c16b_traced():
+    net, x = Traced(), square()
+    traced = torch.jit.trace(net, x)
+    for _ in range(3):
+        with region():
+            net(x)
+            traced(x)
+
+
+def c16n_linear_alone():
+    net, x = Alone(), square()
+    scripted = torch.jit.script(net)
+    for _ in range(3):
+        with region():
+            net(x)
+            scripted(x)
+
+
+def s30():
+    net, x = Added(), square()
+    scripted = torch.jit.script(net)
+    for _ in range(3):
+        with region():
+            net(x)
+            scripted(x)
+
+
+def s30n_cat():
+    net, x = Concatenated(), square()
+    scripted = torch.jit.script(net)
+    for _ in range(3):
+        with region():
+            net(x)
+            scripted(x)
+
+
+def x10():
+    scripted, x = torch.jit.script(Twice()), square()
+    with region():
+        scripted(scripted(x))
+
+
+def x10n_once_a_region():
+    scripted, x = torch.jit.script(Once()), square()
+    for _ in range(4):
+        with region():
+            scripted(x)
+
+
+def c13():
+    layer, x = Layer(), square()
+    with region(), contextlib.suppress(RuntimeError):
+        layer(x)
+        torch.jit.trace(layer, x)
+
+
+def c13n_cache_off():
+    layer, x = nn.Linear(16, 16), square()
+    with region(cache_enabled=False):
+        torch.jit.trace(layer, x, check_trace=False)
+
+
+if __name__ == "__main__":
+    main(globals())
