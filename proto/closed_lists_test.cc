@@ -25,7 +25,8 @@ TEST(ClosedListsTest, Causes) {
   expect_same(kScript, v1::CAUSE_SCRIPT);
   expect_same(kOperator, v1::CAUSE_OPERATOR);
   expect_same(kFsdp, v1::CAUSE_FSDP);
-  expect_same(kFsdp, v1::Cause_MAX);
+  expect_same(kCompiled, v1::CAUSE_COMPILED);
+  expect_same(kCompiled, v1::Cause_MAX);
 }
 
 TEST(ClosedListsTest, Roles) {
@@ -92,7 +93,14 @@ TEST(ClosedListsTest, FactKinds) {
   expect_same(kScriptIgnoresDisable, v1::FACT_KIND_SCRIPT_IGNORES_DISABLE);
   expect_same(kTraceDropsDisable, v1::FACT_KIND_TRACE_DROPS_DISABLE);
   expect_same(kTraceDropsRegion, v1::FACT_KIND_TRACE_DROPS_REGION);
-  expect_same(kTraceDropsRegion, v1::FactKind_MAX);
+  expect_same(kCompiled, v1::FACT_KIND_COMPILED);
+  expect_same(kRecompiled, v1::FACT_KIND_RECOMPILED);
+  expect_same(kCompileCastsBackward, v1::FACT_KIND_COMPILE_CASTS_BACKWARD);
+  expect_same(kCompileStateUnguarded, v1::FACT_KIND_COMPILE_STATE_UNGUARDED);
+  expect_same(kCompileBypassesCache, v1::FACT_KIND_COMPILE_BYPASSES_CACHE);
+  expect_same(kCompileSkipsRounding, v1::FACT_KIND_COMPILE_SKIPS_ROUNDING);
+  expect_same(kExportDropsRegion, v1::FACT_KIND_EXPORT_DROPS_REGION);
+  expect_same(kExportDropsRegion, v1::FactKind_MAX);
 }
 
 TEST(ClosedListsTest, Stalenesses) {

@@ -16,9 +16,10 @@ MAY_INCLUDE = {
     "agent/memory": [],
     "agent/lanes": [],
     "agent/preload": ["agent/lanes/descriptor.h"],
-    "agent/observe": ["agent/memory", "agent/lanes", "agent/preload/interface.h", "agent/operators/deep.h", "agent/script/script.h", "agent/enforce/enforcing.h",
+    "agent/observe": ["agent/memory", "agent/lanes", "agent/preload/interface.h", "agent/operators/deep.h", "agent/script/script.h", "agent/compile/compile.h", "agent/enforce/enforcing.h",
                       "agent/enforce/casting.h", "agent/enforce/kernels.h"],
-    "agent/script": ["agent/memory", "agent/lanes", "agent/observe"],
+    "agent/script": ["agent/memory", "agent/lanes", "agent/observe", "agent/preload/interface.h"],
+    "agent/compile": ["agent/memory", "agent/lanes", "agent/observe", "agent/script/script.h", "agent/preload/interface.h"],
     "agent/operators": ["agent/memory", "agent/lanes", "agent/observe"],
     "agent/enforce": ["agent/memory", "agent/lanes", "agent/observe", "agent/preload/interface.h"],
     "agent/gpu": ["agent/lanes", "agent/preload/interface.h"],
@@ -37,7 +38,7 @@ MAY_INCLUDE = {
 }
 # What must not enter the training process, by the include's first words.
 NOT_IN_JOB = ("absl/", "grpc", "google/", "spdlog/", "fmt/", "nlohmann/", "sqlite3", "zstd", "Python.h")
-IN_JOB = ("agent/memory", "agent/lanes", "agent/preload", "agent/observe", "agent/operators", "agent/script", "agent/enforce", "agent/gpu")
+IN_JOB = ("agent/memory", "agent/lanes", "agent/preload", "agent/observe", "agent/operators", "agent/script", "agent/compile", "agent/enforce", "agent/gpu")
 MOST_LINES = 400
 
 

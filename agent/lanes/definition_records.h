@@ -20,6 +20,7 @@ enum class Cause : std::uint8_t {
   kScript = 7,         // TorchScript's _autocast_to_{reduced,full}_precision
   kOperator = 8,       // an operator converts inside its own implementation
   kFsdp = 9,           // FSDP's mixed-precision policy
+  kCompiled = 10,      // autocast's, in a graph of torch.compile
 };
 
 enum class Role : std::uint8_t {
@@ -78,6 +79,17 @@ enum class FactKind : std::uint16_t {
   kScriptIgnoresDisable = 14,  // subject = site, a cast in a script's region with autocast off; text = that region
   kTraceDropsDisable = 15,     // … of what was traced in a region with autocast off; text = that region
   kTraceDropsRegion = 16,      // stack = the call that traces: scripted code was called in a region; text = that region
+  // Of torch.compile and torch.export.
+  kCompiled = 17,    // stack = the call that compiles; text = "0/1 forward (train.py:12)", the compile id and the code
+  kRecompiled = 18,  // … for this guard: text = "0/1 forward (train.py:12): GUARD"
+  // Autocast casts in a compiled backward pass; stack = the operator in it, text = its name, detail = c10::ScalarType
+  kCompileCastsBackward = 19,
+  // Compiled code runs whose region has no dtype of its own, and the default is another by now; stack = that region,
+  // detail = c10::ScalarType that it was compiled with
+  kCompileStateUnguarded = 20,
+  kCompileBypassesCache = 21,  // stack = the call that compiles; text = PyTorch's reason
+  kCompileSkipsRounding = 22,  // stack = the line whose results a fused kernel keeps in float32; counted by values
+  kExportDropsRegion = 23,     // subject = region; stack = the call that exports within it; counted by casts
 };
 enum class Staleness : std::uint16_t {
   kNone = 0,
@@ -188,6 +200,7 @@ inline constexpr std::uint8_t kSitePassThrough = 1;  // counts passes by (call s
 inline constexpr std::uint8_t kSiteTraced = 2;       // counts calls on FakeTensors by (call site, region) only
 inline constexpr std::uint8_t kSiteNoCast = kSitePassThrough | kSiteTraced;
 inline constexpr std::uint8_t kSiteBaked = 8;      // eager autocast's, repeated by a graph that was traced in a region
+inline constexpr std::uint8_t kSiteCompiled = 16;  // of a graph of torch.compile: counted when that is run
 inline constexpr std::uint8_t kSiteParameter = 4;  // the source is a torch.nn.Parameter, or a view of one
 // An operator as a line of code, or a backward node, called it in a deep step.
 struct OperatorUseDefinition {
@@ -224,6 +237,7 @@ inline constexpr std::uint16_t kUseReduces = 32;         // its result has one e
 inline constexpr std::uint16_t kUseGradMode = 64;        // grad mode was on
 inline constexpr std::uint16_t kUseOthersOpen = 128;     // no region here, but an enabled one is open in another thread
 inline constexpr std::uint16_t kUseScript = 512;         // TorchScript's interpreter called it
+inline constexpr std::uint16_t kUseCompiled = 1024;      // a graph of torch.compile has it
 inline constexpr std::uint16_t kUseElsewhere = 256;  // it has no Autocast kernel for its device, for another one it has
 // Of a thread's deep step: what `from` gave back was an argument of `to`.
 struct FlowDefinition {

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <utility>
 
+#include "agent/compile/compile.h"
 #include "agent/enforce/enforcing.h"
 #include "agent/memory/own_memory.h"
 #include "agent/observe/autocast_state.h"
@@ -64,6 +65,7 @@ std::atomic<std::uint64_t> g_cache_entries{0}, g_cache_bytes{0};
 void fork_begins() {
   enforce::fork_begins();
   script::fork_begins();
+  compile::fork_begins();
   memory::hold_own_memory();
   Recording* r = g_process.recording.load();
   if (r == nullptr) return;
@@ -81,6 +83,7 @@ thread_local const ThreadState* t_before_fork = nullptr;
 
 void fork_ends() {
   memory::release_own_memory();
+  compile::fork_ends();
   script::fork_ends();
   enforce::fork_ends();
 }
@@ -88,6 +91,7 @@ void fork_ends() {
 // The thread that forked goes on in the child, where the parent's segment is none of its business.
 void child_begins() {
   memory::release_own_memory();
+  compile::fork_ends();
   script::fork_ends();
   if (ThreadState* t = thread_slot()) {
     thread_slot() = nullptr;
@@ -303,6 +307,7 @@ void put_hooks() {
     if (function == nullptr) function = scaling_hook(hook);
     if (function == nullptr) function = error_hook(hook);
     if (function == nullptr) function = script::hook(hook);
+    if (function == nullptr) function = compile::hook(hook);
     if (function != nullptr) g_process.preload->slots[i] = function;
   }
 }

@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <exception>
 
+#include "agent/compile/compile.h"
 #include "agent/enforce/casting.h"
 #include "agent/enforce/enforcing.h"
+#include "agent/observe/autocast_state.h"
 #include "agent/observe/call_frame.h"
 #include "agent/observe/cast_argument.h"
 #include "agent/observe/hooks.h"
@@ -65,9 +67,31 @@ void note_in_cache(lanes::SegmentHeader& h, const enforce::Held& kept, const enf
   const auto dev = static_cast<std::uint8_t>(device);
   lanes::Counter* counter = find_pass(t, call_site, region_in_force(t, dev, static_cast<std::uint8_t>(to)), true, dev,
                                       caller, arg.unsafeGetTensorImpl());
-  InsideCachedCast inside(t);
-  at::Tensor result = original<CachedCast>(CASTSCOPE_HOOK_CACHED_CAST)(to, arg, device);
+  const TensorImpl* source = arg.unsafeGetTensorImpl();
+  const ScalarType from = dtype_of(source);
+  bool converted = false;
+  at::Tensor result;
+  {
+    InsideCachedCast inside(t);
+    result = original<CachedCast>(CASTSCOPE_HOOK_CACHED_CAST)(to, arg, device);
+    converted = inside.converted();
+  }
   lanes::LaneWriter::add(counter->traced, 1);
+  if (converted) {
+    const Standing standing = standing_of(source);
+    compile::cast_traced(t, {.from = static_cast<std::uint8_t>(from),
+                             .to = static_cast<std::uint8_t>(to),
+                             .device = dev,
+                             .region = region_in_force(t, dev, static_cast<std::uint8_t>(to)),
+                             .call_site = call_site,
+                             .caller = caller,
+                             .tensor = source,
+                             .requires_grad = standing.requires_grad,
+                             .leaf = standing.leaf,
+                             .view = standing.view,
+                             .parameter = is_parameter(source, standing),
+                             .grad_mode = grad_mode()});
+  }
   return result;
 }
 

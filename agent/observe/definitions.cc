@@ -121,6 +121,14 @@ void Definitions::pin(const RawStack& raw) {
   }
 }
 
+std::uint32_t Definitions::stack(const std::vector<script::Frame>& lines) {
+  RawStack raw;
+  raw.script = lines;
+  raw.hash = PythonStack::kNoFrames;
+  for (const script::Frame& frame : lines) raw.hash = mix(raw.hash, std::hash<std::string>{}(frame.file), frame.line);
+  return stack(raw);
+}
+
 bool Definitions::pinned(const RawStack& raw) {
   std::lock_guard lock(mutex_);
   for (std::uint32_t i = 0; i < raw.depth; ++i)

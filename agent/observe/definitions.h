@@ -38,6 +38,8 @@ class Definitions {
   // The number of this stack. Code objects met for the first time are pinned, which takes the GIL: call it before
   // anything that holds a lock of PyTorch. 0 when there are no frames or too many stacks.
   std::uint32_t stack(const RawStack& raw);
+  // Of lines that no interpreter of Python runs at the moment; innermost first.
+  std::uint32_t stack(const std::vector<script::Frame>& lines);
   // Whether all code objects of the stack are pinned.
   bool pinned(const RawStack& raw);
   std::uint32_t module(std::string_view path, std::string_view type, std::string_view root_type,

@@ -3,6 +3,7 @@
 // address, which tells who asked. In-kernel conversions of a GPU kernel, and copy_ between dtypes, are not seen here.
 #include <exception>
 
+#include "agent/compile/compile.h"
 #include "agent/observe/backward_node.h"
 #include "agent/observe/call_frame.h"
 #include "agent/observe/conversion.h"
@@ -82,6 +83,28 @@ at::Tensor counted_to_copy(ThreadState& t, const void* caller, const at::Tensor&
   return result;
 }
 
+// Of a tensor without values: what carries it out, on the meta device, belongs to tracing too.
+at::Tensor traced_to_copy(ThreadState& t, const at::Tensor& self, ScalarType to, optional<ScalarType> dtype,
+                          optional<c10::Layout> layout, optional<c10::Device> device, optional<bool> pin,
+                          bool non_blocking, Format format) {
+  const TensorImpl* source = self.unsafeGetTensorImpl();
+  if (is_traced(source) && !t.in_cached_cast) {
+    const Standing standing = standing_of(source);
+    const auto dev = static_cast<std::uint8_t>(source->device_type());
+    compile::cast_traced(t, {.users = true,
+                             .from = static_cast<std::uint8_t>(dtype_of(source)),
+                             .to = static_cast<std::uint8_t>(to),
+                             .device = dev,
+                             .tensor = source,
+                             .requires_grad = standing.requires_grad,
+                             .leaf = standing.leaf,
+                             .view = standing.view,
+                             .parameter = is_parameter(source, standing)});
+  }
+  Converting now(t, source, to);
+  return original<ToCopy>(CASTSCOPE_HOOK_TO_COPY)(self, dtype, layout, device, pin, non_blocking, format);
+}
+
 template <int PythonMinor>
 at::Tensor to_copy(const at::Tensor& self, optional<ScalarType> dtype, optional<c10::Layout> layout,
                    optional<c10::Device> device, optional<bool> pin, bool non_blocking, Format format) {
@@ -99,8 +122,7 @@ at::Tensor to_copy(const at::Tensor& self, optional<ScalarType> dtype, optional<
       const void* caller = t->to_caller != nullptr ? t->to_caller : __builtin_return_address(0);
       if (!is_traced(source) && !is_traced_on_meta(source))
         return counted_to_copy<PythonMinor>(*t, caller, self, *dtype, dtype, layout, device, pin, non_blocking, format);
-      Converting now(*t, source, *dtype);  // what carries it out, on the meta device, belongs to tracing too
-      return original<ToCopy>(CASTSCOPE_HOOK_TO_COPY)(self, dtype, layout, device, pin, non_blocking, format);
+      return traced_to_copy(*t, self, *dtype, dtype, layout, device, pin, non_blocking, format);
     }
   return original<ToCopy>(CASTSCOPE_HOOK_TO_COPY)(self, dtype, layout, device, pin, non_blocking, format);
 }

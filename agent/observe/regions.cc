@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "agent/compile/compile.h"
 #include "agent/enforce/enforcing.h"
 #include "agent/observe/asked_regions.h"
 #include "agent/observe/autocast_state.h"
@@ -14,6 +15,7 @@
 #include "agent/observe/script_facts.h"
 #include "agent/observe/sites.h"
 #include "agent/observe/stale_copies.h"
+#include "agent/observe/torch_python.h"
 
 namespace castscope::observe {
 namespace {
@@ -65,8 +67,9 @@ const RegionStack& name_stack(ThreadState& t, const RawStack& raw, const RegionO
   auto found = t.region_stacks.find(raw.hash);
   if (found != t.region_stacks.end()) return found->second;
   Definitions& definitions = g_process.recording.load()->definitions;
-  RegionStack place{definitions.stack(raw), raw.truncated, {}, {}};
+  RegionStack place{definitions.stack(raw), raw.truncated, {}, {}, false};
   const bool pinned = definitions.pinned(raw);
+  place.in_trace = definitions.passes_through(raw, [](const Definitions::Place& at) { return follows_code(at.file); });
   if (opener != nullptr)
     place.opener = *opener;
   else if (pinned)
@@ -182,6 +185,11 @@ std::uint32_t name_region(ThreadState& t, std::uint8_t device) {
 void look_at_entry(ThreadState& t, OpenRegion& region) {
   const RegionStack& place = present_stack(t, region.stack_hash);
   region.stack = place.definition;
+  region.in_trace = place.in_trace;
+  if (place.in_trace) {
+    const std::uint32_t followed = compile::followed_stack();
+    if (followed != 0) region.stack = followed;
+  }
   if (!g_process.has_python) return;
   const PythonApi& api = g_process.python;
   region.opener = frame_at(api, t.python_thread, place.opener.opener);

@@ -49,12 +49,8 @@ void note_script_fact(FactSeen seen, const std::vector<script::Frame>& place) no
 NamedByNode name_by_node(Recording& r, const script::NodeNote& node, lanes::SiteDefinition& site) {
   site.call_site = r.definitions.planned_call_site(node.op, node.argument, node.argument_name);
   if (node.region != nullptr) {
-    RawStack raw;
-    raw.script = node.region->place;
-    for (const script::Frame& frame : raw.script)
-      raw.hash = mix(raw.hash, std::hash<std::string>{}(frame.file), frame.line);
     lanes::RegionDefinition region{};
-    region.stack = r.definitions.stack(raw);
+    region.stack = r.definitions.stack(node.region->place);
     region.parent = site.region;
     region.nesting = site.region == 0 ? 1 : 2;
     region.device = node.region->device;

@@ -157,6 +157,10 @@ lanes::Counter* name_pass(ThreadState& t, std::uint64_t call_site, std::uint32_t
 
 }  // namespace
 
+lanes::Counter* counter_for(ThreadState& t, std::uint32_t site, lanes::Cause cause) {
+  return counter_of(*g_process.recording.load(), t, site, cause).counter;
+}
+
 void drop_renamed_modules(ThreadState& t) {
   Recording& r = *g_process.recording.load();
   if (t.renames_seen != r.modules.renames()) drop_renamed(t, r.modules);

@@ -50,6 +50,9 @@ Counted resolve_site(ThreadState& t, const CallKey& key, const CallFacts& facts,
 lanes::Counter* resolve_pass(ThreadState& t, std::uint64_t call_site, std::uint32_t region, bool traced,
                              std::uint8_t device, const void* native_caller, const void* tensor);
 
+// Of a site that is defined, or where there is no room, where such calls are counted together.
+lanes::Counter* counter_for(ThreadState& t, std::uint32_t site, lanes::Cause cause);
+
 // Forgets the rows of modules that were given another name since this was last asked.
 void drop_renamed_modules(ThreadState& t);
 

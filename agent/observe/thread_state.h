@@ -59,6 +59,7 @@ struct RegionStack {
   bool truncated = false;
   RegionOpener opener;
   memory::OwnVector<RawFrame> frames;
+  bool in_trace = false;  // Dynamo follows the code that enters it
 };
 // So many frames are kept in one thread. A region entered elsewhere has no place in a forked child.
 inline constexpr std::size_t kMostRegionFrames = 1u << 14;
@@ -73,6 +74,7 @@ struct OpenRegion {
   std::uint8_t flags = 0;             // of its events: kFlagInherited
   std::uint64_t stack_hash = 0;       // in region_stacks
   lanes::RegionDefinition as_told{};  // when it has a definition
+  bool in_trace = false;              // Dynamo follows the code that entered it
   std::uint8_t asked = 0;             // lanes::kRegion… that its definition gets
   bool cache_off = false;             // it is one of Recording::cache_off_regions
   // Frames, only good for comparing with those that run.

@@ -50,6 +50,10 @@ bool runs_without_values(std::string_view file) {
   return false;
 }
 
+bool follows_code(std::string_view file) {
+  return file.ends_with("/torch/_dynamo/symbolic_convert.py") || file.ends_with("/torch/export/_trace.py");
+}
+
 bool is_torch_imported(const PythonApi& api) {
   KeepError keep(api);
   PyObject* torch = api.dict_item(api.import_modules(), "torch");

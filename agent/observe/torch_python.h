@@ -26,6 +26,9 @@ bool may_cast_for_fsdp(std::string_view file);
 // A file of PyTorch's that runs the job's code, or operators, on tensors without values.
 bool runs_without_values(std::string_view file);
 
+// A file from which Dynamo follows the job's code, instruction by instruction, or torch.export runs it.
+bool follows_code(std::string_view file);
+
 // Whether `import torch` has come to its end. GIL held.
 bool is_torch_imported(const PythonApi& api);
 

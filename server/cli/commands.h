@@ -20,6 +20,7 @@ void add_run(CommandLine& line);
 void add_report(CommandLine& line);
 void add_convert(CommandLine& line);
 void add_check(CommandLine& line);
+void add_compare(CommandLine& line);
 void add_diff(CommandLine& line);
 void add_explain(CommandLine& line);
 void add_policy(CommandLine& line);

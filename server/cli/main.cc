@@ -30,7 +30,8 @@ namespace {
 // take no job it means what it means everywhere: no options from here on.
 std::vector<std::string> split_off_job(int argc, char** argv, CommandLine& line) {
   std::vector<std::string> words(argv + 1, argv + argc);
-  const bool takes_job = !words.empty() && (words[0] == "run" || words[0] == "env" || words[0] == "doctor");
+  const bool takes_job =
+      !words.empty() && (words[0] == "run" || words[0] == "env" || words[0] == "doctor" || words[0] == "compare");
   if (!takes_job) return words;
   auto mark = std::find(words.begin(), words.end(), "--");
   if (mark == words.end()) return words;
@@ -62,7 +63,8 @@ int when_written(int status) {
 // A wrong word in a command that answers a question: 1 would be an answer, 125 would be none that CI expects.
 int usage_status(int argc, char** argv) {
   const std::string first = argc > 1 ? argv[1] : "";
-  for (const char* const question : {"check", "convert", "diff", "explain", "policy", "report", "rules", "view"}) {
+  for (const char* const question :
+       {"check", "compare", "convert", "diff", "explain", "policy", "report", "rules", "view"}) {
     if (first == question) return kUsage;
   }
   return kOwnFailure;
@@ -79,6 +81,7 @@ int castscope_main(int argc, char** argv) {
   add_report(line);
   add_convert(line);
   add_check(line);
+  add_compare(line);
   add_diff(line);
   add_explain(line);
   add_policy(line);

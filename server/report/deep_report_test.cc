@@ -180,5 +180,27 @@ TEST_F(DeepReportTest, EventsOfScalingBecomeLines) {
                                    nlohmann::json{{"event", "optimizer"}}));
 }
 
+TEST_F(DeepReportTest, ALineThatRanInSeveralModesHasARow) {
+  TestRun run(*store_);
+  const auto use = [&](std::string op, std::int64_t line, std::uint8_t dtype, std::uint16_t flags = 0) {
+    return run.use({.op = std::move(op), .line = line, .operands = {operand(dtype)}, .flags = flags});
+  };
+  run.enter(run.region("train.py", 5)).deep();
+  run.called(use("aten::linear", 8, kBFloat16)).called(use("aten::addmm", 8, kFloat32, lanes::kUseCompiled));
+  run.called(use("aten::layer_norm", 9, kBFloat16))
+      .called(use("aten::native_layer_norm", 9, kBFloat16, lanes::kUseScript));
+  run.called(use("aten::gelu", 10, kBFloat16));  // in one mode only
+  run.shallow().exit().end();
+  const auto modes = report()["modes"];
+  ASSERT_EQ(modes.size(), 2u);
+  EXPECT_EQ(modes[0]["operator"], "linear");
+  EXPECT_EQ(modes[0]["computed_in"],
+            nlohmann::ordered_json::parse(R"({"eager": ["bfloat16"], "compiled": ["float32"]})"));
+  EXPECT_EQ(modes[0]["differs"], true);
+  EXPECT_EQ(modes[1]["computed_in"],
+            nlohmann::ordered_json::parse(R"({"eager": ["bfloat16"], "torchscript": ["bfloat16"]})"));
+  EXPECT_EQ(modes[1]["differs"], false);
+}
+
 }  // namespace
 }  // namespace castscope::report

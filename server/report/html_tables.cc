@@ -3,6 +3,7 @@
 #include "server/report/costliest.h"
 #include "server/report/html_charts.h"
 #include "server/report/html_parts.h"
+#include "server/report/modes.h"
 #include "server/report/words.h"
 #include "server/rules/finding.h"
 #include "server/store/names.h"
@@ -10,7 +11,7 @@
 namespace castscope::report {
 namespace {
 
-constexpr std::size_t kCosts = 12, kSites = 300, kRegions = 200, kProcesses = 256;
+constexpr std::size_t kCosts = 12, kSites = 300, kRegions = 200, kModeRows = 300, kProcesses = 256;
 
 // A table whose rows become blocks with labels where the page is narrow.
 class Table {
@@ -118,6 +119,24 @@ void write_sites(Html& html, const Model& model) {
     }
   }
   write_rest(html, model.sites.size(), kSites, "CSV");
+}
+
+// Only lines that ran in more than one mode have a row.
+void write_modes(Html& html, const Model& model) {
+  const std::vector<ModeRow> rows = mode_rows(model.run);
+  if (rows.empty()) return;
+  html.leaf("h2", "Modes");
+  {
+    Table table(html, {{"where"}, {"operator"}, {"eager"}, {"TorchScript"}, {"compiled"}, {""}});
+    for (std::size_t i = 0; i < std::min(rows.size(), kModeRows); ++i) {
+      const ModeRow& row = rows[i];
+      std::vector<std::string> cells = {place(model.run, row.location), row.work};
+      for (const auto& dtypes : row.computed) cells.push_back(dtypes.empty() ? "–" : dtype_list(dtypes));
+      cells.emplace_back(row.differs() ? "differs" : "");
+      table.row(cells);
+    }
+  }
+  write_rest(html, rows.size(), kModeRows, "JSON");
 }
 
 void write_regions(Html& html, const Model& model) {

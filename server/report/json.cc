@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "server/report/modes.h"
 #include "server/report/precision.h"
 #include "server/report/words.h"
 #include "server/rules/policy/enforcing.h"
@@ -168,6 +169,7 @@ Json site_json(const RunData& data, const SiteTotal& total) {
                {"device", store::device_name(site.device)},
                {"cause", store::name(site.cause)},
                {"phase", store::name(site.phase)},
+               {"compiled", site.compiled()},
                {"region", number_or_null(site.region)},
                {"casts", total.counts.casts},
                {"cache_hits", total.counts.hits},
@@ -332,6 +334,7 @@ Json to_json(const Model& model) {
   report["sites"] = std::move(sites);
   report["pass_through"] = pass_through_json(data);
   report["precision"] = precision_json(data);
+  report["modes"] = modes_json(data);
   report["steps"] = steps_json(model);
   Json processes = Json::array();
   for (const store::Process& process : data.processes) processes.push_back(process_json(model, process));

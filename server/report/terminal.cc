@@ -92,7 +92,7 @@ class Page {
     if (const std::string failure = failure_text(model_); !failure.empty()) wrapped("  ", "  ", failure + ".");
     for (const std::string& sentence : changed_sources(data_)) wrapped("  ", "  ", sentence + ".");
     for (const std::string& hint : model_.hints) wrapped("  ", "  ", on_one_line(hint) + ".");
-    if (model_.totals.autocast.traced > 0) wrapped("  ", "  ", std::string(kTracedNotice) + ".");
+    if (traced_without_graph(data_)) wrapped("  ", "  ", std::string(kTracedNotice) + ".");
     if (data_.damage) wrapped("  ", "  ", data_.damage->sentence + ".");
     if (data_.end && !model_.complete && !data_.damage) {
       std::vector<std::string> ends = unseen_ends(data_);

@@ -128,6 +128,13 @@ std::vector<std::string> changed_sources(const store::RunData& data) {
   return all;
 }
 
+bool traced_without_graph(const store::RunData& data) {
+  const bool any_graph = std::ranges::any_of(data.site_uses, [&](const store::SiteUse& use) {
+    return data.site(use.site).compiled() && use.counts.casts > 0;
+  });
+  return !any_graph && totals_of(data).autocast.traced > 0;
+}
+
 std::vector<std::string> notices(const store::RunData& data) {
   std::vector<std::string> all = data.notices;
   if (data.damage) all.insert(all.begin(), data.damage->sentence);
@@ -138,7 +145,7 @@ std::vector<std::string> notices(const store::RunData& data) {
   }
   for (std::string& sentence : unseen_ends(data)) all.push_back(std::move(sentence));
   for (std::string& sentence : changed_sources(data)) all.push_back(std::move(sentence));
-  if (totals_of(data).autocast.traced > 0) all.emplace_back(kTracedNotice);
+  if (traced_without_graph(data)) all.emplace_back(kTracedNotice);
   return all;
 }
 

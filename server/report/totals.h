@@ -12,11 +12,12 @@
 namespace castscope::report {
 
 struct Totals {
-  store::Counts autocast;                    // every return of cached_cast, wherever it was counted
-  store::Counts beyond_sites;                // the part of it that belongs to no site
-  store::Counts others;                      // of sites that autocast's own function did not cast at
-  std::array<std::uint64_t, 10> by_cause{};  // casts, index = lanes::Cause
-  std::uint64_t dropped_events = 0;          // made by the processes and not in the run's evidence
+  store::Counts autocast;      // every return of cached_cast, wherever it was counted
+  store::Counts beyond_sites;  // the part of it that belongs to no site
+  store::Counts others;        // of sites that autocast's own function did not cast at
+  std::array<std::uint64_t, static_cast<std::size_t>(lanes::Cause::kCompiled) + 1>
+      by_cause{};                                                 // casts, index = lanes::Cause
+  std::uint64_t dropped_events = 0;                               // made by the processes and not in the run's evidence
   std::uint64_t deep_steps = 0, deep_operators = 0, deep_ns = 0;  // of all processes together
   store::Gauges cache;  // clears: of all processes; peaks: of the process that had the most; at the end: together
 };
@@ -39,11 +40,13 @@ std::uint64_t step_count(const store::RunData&);
 bool is_complete(const store::RunData&);
 // A sentence for each process that did not end by itself before the record was closed: which one, and what is known.
 std::vector<std::string> unseen_ends(const store::RunData&);
-// Of a job with traced calls: what a compiler made of them is not seen when it runs. Whether one did cannot be told: a
-// graph may also run operator by operator (backend="eager", make_fx), and then its casts are counted like any other.
+// Calls were traced, and no graph of torch.compile was seen for them. Whether a compiler made something of them cannot
+// be told: a graph may also run operator by operator (backend="eager", make_fx), and then its casts are counted like
+// any other.
+bool traced_without_graph(const store::RunData&);
 inline constexpr const char* kTracedNotice =
-    "calls of autocast were traced, as torch.compile does: where a backend such as inductor then generated code, that "
-    "code casts by itself, and those casts are not counted";
+    "calls of autocast were traced, as torch.compile does, and no compiled graph was seen: where a backend generated "
+    "code, that code casts by itself, and those casts are not counted";
 // What was said during the run, what its processes noted, and unseen_ends(); each sentence once.
 // Of source files that were written to after the run began; also among the notices.
 std::vector<std::string> changed_sources(const store::RunData&);

@@ -30,6 +30,11 @@
   RULE(dtype_mixed_halves)           \
   RULE(op_banned)                    \
   RULE(op_not_listed)                \
+  RULE(compile_backward_autocast)    \
+  RULE(compile_cache_bypassed)       \
+  RULE(compile_dtype_differs)        \
+  RULE(compile_skips_rounding)       \
+  RULE(compile_state_unguarded)      \
   RULE(script_dtype_differs)         \
   RULE(script_ignores_disable)       \
   RULE(script_ignores_dtype)         \

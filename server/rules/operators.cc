@@ -58,6 +58,13 @@ bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
 
 bool is_made_of_products(std::string_view op) { return is_one_of(short_name(op), kMadeOfProducts); }
 
+std::string work_of(std::string_view op) {
+  std::string name = short_name(op);
+  for (const std::string_view prefix : {"native_", "_"})
+    if (name.starts_with(prefix)) name.erase(0, prefix.size());
+  return name;
+}
+
 bool is_product(std::string_view op) { return is_one_of(short_name(op), kProducts); }
 
 bool is_matrix_work(std::string_view op) {

@@ -11,6 +11,8 @@ namespace castscope::rules {
 std::string_view base_name(std::string_view op);
 std::string short_name(std::string_view op);
 bool is_one_of(std::string_view name, std::span<const std::string_view> names);
+// "layer_norm" of "aten::native_layer_norm": a name that PyTorch has for the same work at another level.
+std::string work_of(std::string_view op);
 
 // A product of matrices or a convolution, by the names that a job calls: what autocast was made to speed up, on every
 // device.

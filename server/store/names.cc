@@ -58,16 +58,16 @@ constexpr std::array<std::string_view, 21> kDevices = {
     "cpu",   "cuda", "mkldnn", "opengl", "opencl", "ideep", "hip",  "fpga", "maia", "xla",          "vulkan",
     "metal", "xpu",  "mps",    "meta",   "hpu",    "ve",    "lazy", "ipu",  "mtia", "privateuseone"};
 // The closed lists: the values of proto/castscope/v1/castscope.proto in small letters.
-constexpr std::array<std::string_view, 10> kCauses = {"unknown",     "autocast",  "user_to",  "dtype_argument",
+constexpr std::array<std::string_view, 11> kCauses = {"unknown",     "autocast",  "user_to",  "dtype_argument",
                                                       "custom_cast", "promotion", "backward", "script",
-                                                      "operator",    "fsdp"};
+                                                      "operator",    "fsdp",      "compiled"};
 constexpr std::array<std::string_view, 6> kRoles = {"unknown", "input", "weight", "buffer", "activation", "gradient"};
 constexpr std::array<std::string_view, 4> kPhases = {"unknown", "forward", "backward", "other"};
 constexpr std::array<std::string_view, 10> kWhys = {"none",       "inference_mode",   "cache_disabled", "other_dtype",
                                                     "not_fp32",   "no_requires_grad", "not_leaf",       "view",
                                                     "cuda_graph", "not_autocast"};
 constexpr std::array<std::string_view, 5> kRegionKinds = {"none", "context", "raw", "inherited", "script"};
-constexpr std::array<std::string_view, 17> kFactKinds = {"unknown",
+constexpr std::array<std::string_view, 24> kFactKinds = {"unknown",
                                                          "stale_hit",
                                                          "lost_grad",
                                                          "error",
@@ -83,7 +83,14 @@ constexpr std::array<std::string_view, 17> kFactKinds = {"unknown",
                                                          "script_ignores_dtype",
                                                          "script_ignores_disable",
                                                          "trace_drops_disable",
-                                                         "trace_drops_region"};
+                                                         "trace_drops_region",
+                                                         "compiled",
+                                                         "recompiled",
+                                                         "compile_casts_backward",
+                                                         "compile_state_unguarded",
+                                                         "compile_bypasses_cache",
+                                                         "compile_skips_rounding",
+                                                         "export_drops_region"};
 constexpr std::array<std::string_view, 5> kStalenesses = {"none", "same_values", "version", "moved", "unversioned"};
 constexpr std::array<std::string_view, 4> kProcessEnds = {"not_seen", "exited", "replaced", "vanished"};
 

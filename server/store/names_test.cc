@@ -31,7 +31,8 @@ TEST(NamesTest, DtypesAndDevicesAreThoseOfPyTorch) {
 
 TEST(NamesTest, EveryValueOfAClosedListHasItsWord) {
   EXPECT_EQ(name(lanes::Cause::kFsdp), "fsdp");
-  EXPECT_EQ(cause_names().size(), static_cast<std::size_t>(lanes::Cause::kFsdp) + 1);
+  EXPECT_EQ(name(lanes::Cause::kCompiled), "compiled");
+  EXPECT_EQ(cause_names().size(), static_cast<std::size_t>(lanes::Cause::kCompiled) + 1);
   EXPECT_EQ(name(lanes::Role::kGradient), "gradient");
   EXPECT_EQ(role_names().size(), static_cast<std::size_t>(lanes::Role::kGradient) + 1);
   EXPECT_EQ(name(lanes::Phase::kOther), "other");
@@ -45,7 +46,7 @@ TEST(NamesTest, EveryValueOfAClosedListHasItsWord) {
   EXPECT_EQ(name(lanes::FactKind::kRegionNeverLeft), "region_never_left");
   EXPECT_EQ(name(lanes::FactKind::kClip), "clip");
   EXPECT_EQ(name(lanes::FactKind::kTraceDropsRegion), "trace_drops_region");
-  EXPECT_EQ(fact_kind_names().size(), static_cast<std::size_t>(lanes::FactKind::kTraceDropsRegion) + 1);
+  EXPECT_EQ(fact_kind_names().size(), static_cast<std::size_t>(lanes::FactKind::kExportDropsRegion) + 1);
   EXPECT_EQ(name(lanes::Staleness::kUnversioned), "unversioned");
   EXPECT_EQ(staleness_names().size(), static_cast<std::size_t>(lanes::Staleness::kUnversioned) + 1);
   EXPECT_EQ(name(ProcessEnd::kVanished), "vanished");

@@ -77,6 +77,7 @@ struct Site {
   bool has_dtypes() const { return (flags & lanes::kSiteNoCast) == 0; }
   bool traced() const { return flags & lanes::kSiteTraced; }
   bool baked() const { return flags & lanes::kSiteBaked; }
+  bool compiled() const { return flags & lanes::kSiteCompiled; }
 };
 
 // What the events of one process showed about one site. Lower bounds when events were dropped. "Region" is the

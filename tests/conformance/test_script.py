@@ -40,8 +40,8 @@ def test_each_cast_has_its_operator_and_line(ran):
         assert not site["operator"].startswith("aten::_autocast_to"), site
         assert site["argument"], site
         place = pathlib.Path(site["location"]["file"])
-        assert place.name in ("script_modes.py", "modeling_bert.py", "activations.py"), site
-        if place.name == "script_modes.py":
+        assert place.name in ("plain_models.py", "modeling_bert.py", "activations.py"), site
+        if place.name == "plain_models.py":
             # A constant that is folded is worked out before its graph is a function with a name.
             assert site["location"]["function"] in ("forward", ""), site
 

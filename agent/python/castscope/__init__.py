@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from castscope import amp as amp
     from castscope.annotations import (float_function, force_fp32, half_function, never_cast, promote_function,
                                        register_float_function, register_half_function, register_promote_function)
+    from castscope.modes import Comparison, compare, entry
 
 _ANNOTATIONS = ("half_function", "float_function", "promote_function", "register_half_function",
                 "register_float_function", "register_promote_function", "never_cast", "force_fp32")
+_MODES = ("compare", "entry", "Comparison")
 
 __all__ = ["attached", "step", "half_function", "float_function", "promote_function", "register_half_function",
            "register_float_function", "register_promote_function", "never_cast", "force_fp32"]
@@ -66,10 +68,12 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module("castscope.annotations"), name)
         globals()[name] = value
         return value
+    if name in _MODES:
+        return getattr(importlib.import_module("castscope.modes"), name)
     if name == "amp":
         return importlib.import_module("castscope.amp")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> List[str]:
-    return sorted({*globals(), *_ANNOTATIONS, "amp"})
+    return sorted({*globals(), *_ANNOTATIONS, *_MODES, "amp"})

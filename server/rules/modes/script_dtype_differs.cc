@@ -36,14 +36,6 @@ struct Seen {
   std::vector<const OperatorUse*> eager, script;
 };
 
-// "layer_norm" of "aten::native_layer_norm": a name that PyTorch has for the same work at another level.
-std::string work_of(std::string_view op) {
-  std::string name = short_name(op);
-  for (const std::string_view prefix : {"native_", "_"})
-    if (name.starts_with(prefix)) name.erase(0, prefix.size());
-  return name;
-}
-
 bool is_compared(const RunData& data, const OperatorUse& use) {
   if (use.phase == lanes::Phase::kBackward || !is_floating(use.computed)) return false;
   if (use.is(lanes::kUseView | lanes::kUseConverts) || is_within_torch(data, use.stack, "jit/_trace.py")) return false;

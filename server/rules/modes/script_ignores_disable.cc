@@ -1,6 +1,6 @@
 // script-ignores-disable: scripted code switches autocast off for a part of itself, and runs where eager autocast is
 // on. The graph leaves these operators alone; eager autocast, which knows nothing of the graph's regions, casts them.
-#include "server/rules/modes/script_facts.h"
+#include "server/rules/modes/mode_facts.h"
 #include "server/rules/rules.h"
 
 namespace castscope::rules {
@@ -8,7 +8,7 @@ namespace {
 
 void judge_it(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
-  for (const auto& [line, facts] : script_facts(data, lanes::FactKind::kScriptIgnoresDisable)) {
+  for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kScriptIgnoresDisable)) {
     Finding& finding = inquiry.add(facts.first().stack);
     const std::string ops = operators_of(data, facts), place = region_place(data, facts.first());
     finding.title =

@@ -1,6 +1,6 @@
 // script-ignores-dtype: a region of scripted code takes its dtype from a value that is known at run time only. The pass
 // that applies autocast to the graph takes the device's default instead, and says nothing.
-#include "server/rules/modes/script_facts.h"
+#include "server/rules/modes/mode_facts.h"
 #include "server/rules/rules.h"
 #include "server/store/names.h"
 
@@ -9,7 +9,7 @@ namespace {
 
 void judge_it(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
-  for (const auto& [line, facts] : script_facts(data, lanes::FactKind::kScriptIgnoresDtype)) {
+  for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kScriptIgnoresDtype)) {
     Finding& finding = inquiry.add(facts.first().stack);
     const std::string taken(store::dtype_name(static_cast<std::uint8_t>(facts.first().detail)));
     finding.title = "the dtype of this scripted region is ignored: it casts to " + taken + " whatever is passed";

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "server/rules/errors/error_facts.h"
-#include "server/rules/modes/script_facts.h"
+#include "server/rules/modes/mode_facts.h"
 #include "server/rules/rules.h"
 
 namespace castscope::rules {
@@ -26,7 +26,7 @@ std::string fix_for(std::string_view text) {
 
 void judge_it(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
-  for (const auto& [line, facts] : script_facts(data, lanes::FactKind::kScriptRefused)) {
+  for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kScriptRefused)) {
     Finding& finding = inquiry.add(facts.first().stack);
     finding.title = "TorchScript refuses this use of autocast, without a place in its message";
     finding.evidence_number = {{"errors", facts.times}};

@@ -3,7 +3,7 @@
 //
 // The graph alone does not show it. The agent remembers what was recorded within such a region, by the source range
 // that each traced node keeps in whatever graph it is copied into.
-#include "server/rules/modes/script_facts.h"
+#include "server/rules/modes/mode_facts.h"
 #include "server/rules/rules.h"
 
 namespace castscope::rules {
@@ -11,7 +11,7 @@ namespace {
 
 void judge_it(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
-  for (const auto& [line, facts] : script_facts(data, lanes::FactKind::kTraceDropsDisable)) {
+  for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kTraceDropsDisable)) {
     Finding& finding = inquiry.add(facts.first().stack);
     const std::string ops = operators_of(data, facts), place = region_place(data, facts.first());
     finding.title = ops + " was traced with autocast off" + (place.empty() ? "" : " (" + place + ")") +

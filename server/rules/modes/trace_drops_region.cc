@@ -1,6 +1,6 @@
 // trace-drops-region: a function was traced that calls scripted code within a region of its own. Eager operators in
 // such a region are cast while they are traced, and the casts stay in the trace; scripted code is put into it as it is.
-#include "server/rules/modes/script_facts.h"
+#include "server/rules/modes/mode_facts.h"
 #include "server/rules/rules.h"
 
 namespace castscope::rules {
@@ -8,7 +8,7 @@ namespace {
 
 void judge_it(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
-  for (const auto& [line, facts] : script_facts(data, lanes::FactKind::kTraceDropsRegion)) {
+  for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kTraceDropsRegion)) {
     Finding& finding = inquiry.add(facts.first().stack);
     const std::string place = region_place(data, facts.first());
     finding.title = "the function traced here calls scripted code in an autocast region" +

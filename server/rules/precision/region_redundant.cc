@@ -23,7 +23,8 @@ struct Stay {  // all stays in one outermost region, what is nested in it includ
 // Autocast's, or of who does its work instead and has a rule of its own (fsdp-autocast-conflict).
 bool is_autocasts(lanes::Cause cause) {
   return cause == lanes::Cause::kAutocast || cause == lanes::Cause::kDtypeArgument ||
-         cause == lanes::Cause::kCustomCast || cause == lanes::Cause::kScript || cause == lanes::Cause::kFsdp;
+         cause == lanes::Cause::kCustomCast || cause == lanes::Cause::kScript || cause == lanes::Cause::kFsdp ||
+         cause == lanes::Cause::kCompiled;
 }
 
 // An operator that autocast would run in the region's dtype, of a weight, and all it is given is in that dtype.

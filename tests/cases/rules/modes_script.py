@@ -79,15 +79,6 @@ class Once(nn.Module):
         return self.linear(x)
 
 
-class Layer(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.inner = nn.Linear(16, 16)
-
-    def forward(self, x):
-        return self.inner(x)  # finds: trace-caches-weight
-
-
 def square(n=16):
     return torch.randn(n, n)
 
@@ -181,43 +172,6 @@ def with_form(a, b):
         return torch.mm(a, b)
 
 
-def helper_with_disable(a, b):
-    with torch.autocast("cpu", enabled=False):
-        return torch.mm(a, b) * 2.0  # finds: trace-drops-disable
-
-
-def helper_of_script(a, b):
-    with torch.autocast("cpu", enabled=False):
-        return torch.mm(a, b) * 2.0  # finds: trace-drops-disable
-
-
-def control_of_disable(a, b):
-    with torch.autocast("cpu", enabled=False):
-        return torch.mm(a, b) * 2.0
-
-
-def helper_calls_script(a, b):
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        return disabled_nowhere(a, b)
-
-
-@torch.jit.script
-def disabled_nowhere(a, b):
-    return torch.mm(a, b)
-
-
-def helper_without_region(a, b):
-    return disabled_nowhere(a, b)
-
-
-def baked_product(a, b):
-    return torch.mm(a, b)  # finds: trace-bakes-dtype
-
-
-def baked_product_of_one_kind(a, b):
-    return torch.mm(a, b)
-
-
 def s24():
     with region():
         scripted_disable(square(), square())
@@ -298,60 +252,6 @@ def s29n_with_form():
         with_form(square(), square())
 
 
-def c14():
-    traced = torch.jit.trace(helper_with_disable, (square(), square()))
-    with region():
-        traced(square(), square())
-
-
-def s32():
-    traced = torch.jit.trace(helper_of_script, (square(), square()))
-
-    @torch.jit.script
-    def calls(a, b):
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            return traced(a, b)
-
-    for _ in range(3):
-        calls(square(), square())
-
-
-def c14n_called_outside_any_region():
-    traced = torch.jit.trace(control_of_disable, (square(), square()))
-    traced(square(), square())
-
-
-def s33():
-    traced = torch.jit.trace(helper_calls_script, (square(), square()), check_trace=False)  # finds: trace-drops-region
-    traced(square(), square())
-
-
-def s33n_region_outside_the_trace():
-    traced = torch.jit.trace(helper_without_region, (square(), square()), check_trace=False)
-    with region():
-        traced(square(), square())
-
-
-def s34():
-    with region(cache_enabled=False):
-        traced = torch.jit.trace(baked_product, (square(), square()))
-    traced(square(), square())
-
-
-def s34n_run_in_the_same_kind_of_region():
-    with region(cache_enabled=False):
-        traced = torch.jit.trace(baked_product_of_one_kind, (square(), square()))
-    with region():
-        traced(square(), square())
-
-
-def s34bn_traced_outside():
-    traced = torch.jit.trace(plain_product, (square(), square()))
-    traced(square(), square())
-    with region():
-        traced(square(), square())
-
-
 def c16():
     net, x = Normed(), square()
     scripted = torch.jit.script(net)
@@ -408,19 +308,6 @@ def x10n_once_a_region():
     for _ in range(4):
         with region():
             scripted(x)
-
-
-def c13():
-    layer, x = Layer(), square()
-    with region(), contextlib.suppress(RuntimeError):
-        layer(x)
-        torch.jit.trace(layer, x)
-
-
-def c13n_cache_off():
-    layer, x = nn.Linear(16, 16), square()
-    with region(cache_enabled=False):
-        torch.jit.trace(layer, x, check_trace=False)
 
 
 if __name__ == "__main__":

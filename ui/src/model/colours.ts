@@ -65,6 +65,7 @@ const kByCause: Record<string, Pair> = {
   script: green,
   operator: slate,
   fsdp: purple,
+  compiled: purple,
   unknown: pale,
 };
 
@@ -74,6 +75,7 @@ const kCauses: Record<string, string> = {
   custom_cast: 'custom_fwd',
   script: 'TorchScript',
   fsdp: 'FSDP',
+  compiled: 'torch.compile',
   unknown: 'cause not known',
 };
 

@@ -1,4 +1,4 @@
-#include "server/rules/modes/script_facts.h"
+#include "server/rules/modes/mode_facts.h"
 
 #include <set>
 
@@ -7,13 +7,14 @@
 
 namespace castscope::rules {
 
-std::map<Line, ScriptFacts> script_facts(const store::RunData& data, lanes::FactKind kind) {
-  std::map<Line, ScriptFacts> at;
+std::map<Line, ModeFacts> mode_facts(const store::RunData& data, lanes::FactKind kind) {
+  std::map<Line, ModeFacts> at;
   for (const store::FactCount& count : data.fact_counts) {
     const store::Fact& fact = data.fact(count.fact);
     if (fact.kind != kind || count.times == 0) continue;
-    ScriptFacts& here = at[line_of(data, fact.stack)];
+    ModeFacts& here = at[line_of(data, fact.stack)];
     here.facts.push_back(&fact);
+    here.processes.insert(count.process);
     here.times += count.times;
   }
   return at;
@@ -23,7 +24,7 @@ std::string region_place(const store::RunData& data, const store::Fact& fact) {
   return fact.text.empty() ? "" : portable_path(fact.text, data.start.project());
 }
 
-std::uint64_t casts_of(const store::RunData& data, const ScriptFacts& of) {
+std::uint64_t casts_of(const store::RunData& data, const ModeFacts& of) {
   std::set<std::uint32_t> sites;
   for (const store::Fact* fact : of.facts) sites.insert(fact->subject);
   std::uint64_t casts = 0;
@@ -32,7 +33,7 @@ std::uint64_t casts_of(const store::RunData& data, const ScriptFacts& of) {
   return casts;
 }
 
-std::string operators_of(const store::RunData& data, const ScriptFacts& of) {
+std::string operators_of(const store::RunData& data, const ModeFacts& of) {
   std::set<std::string> names;
   for (const store::Fact* fact : of.facts)
     if (fact->subject != 0) names.insert(short_name(data.site(fact->subject).op));

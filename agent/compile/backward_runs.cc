@@ -1,0 +1,113 @@
+#include "agent/compile/backward_runs.h"
+
+#include <ATen/SequenceNumber.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/record_function.h>
+#include <torch/csrc/autograd/function.h>
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "agent/compile/graphs.h"
+#include "agent/observe/hooks.h"
+#include "agent/observe/process.h"
+
+namespace castscope::compile {
+namespace {
+
+using observe::ThreadState;
+
+// Of one thread; the oldest are forgotten, so that a job that never calls backward costs no more.
+constexpr std::size_t kMostForwards = 1u << 16;
+
+struct Forward {
+  std::uint64_t sequence;  // of the first node that it may have made
+  std::string id;
+};
+
+struct Forwards {
+  std::mutex mutex;
+  std::unordered_map<std::uint64_t, std::deque<Forward>> by_thread;
+};
+Forwards& forwards() {
+  static auto* const it = new Forwards;
+  return *it;
+}
+
+using StepCallbacks = std::optional<at::StepCallbacks>;
+using GetStepCallbacks = StepCallbacks (*)(at::RecordScope);
+
+std::optional<std::string> region_of(const torch::autograd::Node& node) {
+  std::lock_guard lock(forwards().mutex);
+  const auto thread = forwards().by_thread.find(node.thread_id());
+  if (thread == forwards().by_thread.end()) return std::nullopt;
+  const auto& calls = thread->second;
+  auto after = std::ranges::upper_bound(calls, node.sequence_nr(), {}, &Forward::sequence);
+  if (after == calls.begin()) return std::nullopt;
+  return std::prev(after)->id;
+}
+
+// Only a node that Python defined can be one, and only of those the name is asked for: it takes the GIL, as the node
+// itself is about to.
+bool is_of_compiled(const torch::autograd::Node& node) {
+  static std::atomic<const void*> python_nodes{nullptr}, other{nullptr};
+  const void* kind = *reinterpret_cast<const void* const*>(&node);
+  if (kind != python_nodes.load(std::memory_order_relaxed)) {
+    if (kind == other.load(std::memory_order_relaxed)) return false;
+    const bool python = std::string_view(typeid(node).name()).find("PyNode") != std::string_view::npos;
+    (python ? python_nodes : other).store(kind, std::memory_order_relaxed);
+    if (!python) return false;
+  }
+  return node.name() == "CompiledFunctionBackward";
+}
+
+void node_runs() noexcept try {
+  const auto node = torch::autograd::get_current_node();
+  if (node == nullptr || !is_of_compiled(*node)) return;
+  ThreadState* t = observe::g_process.stopped.load(std::memory_order_relaxed) ? nullptr : observe::thread_state();
+  if (t == nullptr) return;
+  if (const auto id = region_of(*node)) graph_runs(*t, *id, Part::kBackward);
+} catch (const std::exception&) {  // out of memory: this run is not counted
+}
+
+// Every evaluation of a node begins with it (torch/csrc/autograd/function.h, Node::operator()); every call of an
+// operator too, for which it is one comparison.
+StepCallbacks step_callbacks(at::RecordScope scope) {
+  if (scope == at::RecordScope::BACKWARD_FUNCTION) [[unlikely]]
+    node_runs();
+  return observe::original<GetStepCallbacks>(CASTSCOPE_HOOK_STEP_CALLBACKS)(scope);
+}
+
+// From the first call of a region on that may have a backward pass.
+void watch_nodes() {
+  static std::atomic<bool> watched{false};
+  if (watched.load(std::memory_order_relaxed) || observe::g_originals[CASTSCOPE_HOOK_STEP_CALLBACKS] == nullptr ||
+      watched.exchange(true))
+    return;
+  observe::g_process.preload->slots[CASTSCOPE_HOOK_STEP_CALLBACKS] = reinterpret_cast<void*>(&step_callbacks);
+}
+
+}  // namespace
+
+void expect_backward_of(std::string_view id) try {
+  if (!has_backward(id)) return;
+  watch_nodes();
+  const std::uint64_t sequence = at::sequence_number::peek();
+  std::lock_guard lock(forwards().mutex);
+  auto& calls = forwards().by_thread[at::RecordFunction::currentThreadId()];
+  if (!calls.empty() && calls.back().sequence == sequence) calls.pop_back();  // that one made no node
+  calls.push_back({sequence, std::string(id)});
+  if (calls.size() > kMostForwards) calls.pop_front();
+} catch (const std::exception&) {  // out of memory
+}
+
+void hold_backward_runs() { forwards().mutex.lock(); }
+void release_backward_runs() { forwards().mutex.unlock(); }
+
+}  // namespace castscope::compile

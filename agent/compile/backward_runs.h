@@ -1,0 +1,15 @@
+// Which compiled region a backward node belongs to: the forward pass made it, in this thread, after the region began
+// (its sequence number tells) and before the next one did.
+#pragma once
+
+#include <string_view>
+
+namespace castscope::compile {
+
+// In the thread that calls the region, before it runs.
+void expect_backward_of(std::string_view id);
+
+void hold_backward_runs();
+void release_backward_runs();
+
+}  // namespace castscope::compile

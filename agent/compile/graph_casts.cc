@@ -1,0 +1,104 @@
+#include "agent/compile/graph_casts.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace castscope::compile {
+namespace {
+
+using Users = std::vector<std::vector<std::uint32_t>>;  // of each node
+
+Users users_of(const std::vector<Node>& graph) {
+  Users users(graph.size());
+  for (std::uint32_t i = 0; i < graph.size(); ++i)
+    for (const std::uint32_t input : graph[i].inputs) users[input].push_back(i);
+  return users;
+}
+
+bool multiplies(std::string_view op) {
+  constexpr std::array kProducts = {"mm", "bmm", "addmm", "baddbmm", "addbmm", "convolution", "mv", "addmv", "dot"};
+  if (!op.starts_with("aten::")) return false;
+  const std::string_view name = op.substr(6);
+  return std::ranges::find(kProducts, name) != kProducts.end() || name.find("scaled_dot_product") != name.npos ||
+         name.find("lstm") != name.npos || name.find("gru") != name.npos;
+}
+
+bool rearranges(std::string_view op) {
+  constexpr std::array kViews = {"permute", "t",      "transpose", "view",  "reshape", "_unsafe_view", "expand",
+                                 "squeeze", "select", "unsqueeze", "clone", "slice",   "as_strided",   "alias"};
+  return op.starts_with("aten::") && std::ranges::find(kViews, op.substr(6)) != kViews.end();
+}
+
+// Of the same line.
+bool feeds_product(const std::vector<Node>& graph, const Users& users, std::uint32_t node, int most = 8) {
+  return std::ranges::any_of(users[node], [&](std::uint32_t user) {
+    const Node& next = graph[user];
+    if (multiplies(next.op)) return next.place == graph[node].place;
+    return most > 0 && rearranges(next.op) && feeds_product(graph, users, user, most - 1);
+  });
+}
+
+// Of autocast's: an operator that ends in a product, by its name or by what its casts feed.
+bool ends_in_product(std::string_view op) {
+  constexpr std::array kWords = {"mm",         "conv", "linear", "matmul", "mv", "einsum",
+                                 "scaled_dot", "dot",  "lstm",   "gru",    "rnn"};
+  return std::ranges::any_of(kWords, [&](std::string_view word) { return op.find(word) != op.npos; });
+}
+
+bool has_place(const TracedCast& cast, const Place& place) {
+  return place.line != 0 && std::ranges::find(cast.places, place) != cast.places.end();
+}
+
+class Assignment {
+ public:
+  Assignment(const std::vector<Node>& graph, std::span<const TracedCast> traced)
+      : graph_(graph), users_(users_of(graph)), traced_(traced), taken_(traced.size()) {}
+
+  std::vector<GraphCast> make() {
+    std::vector<GraphCast> casts;
+    for (std::uint32_t i = 0; i < graph_.size(); ++i)
+      if (const std::uint8_t from = converts_from(graph_, graph_[i]); from != kNoFloat)
+        casts.push_back({i, from, graph_[i].dtype});
+    // First those that are told by what they feed: a decomposition's conversion of the same line does not take theirs.
+    for (const bool sure : {true, false})
+      for (GraphCast& cast : casts)
+        if (cast.whose == Whose::kGraph) give(cast, sure);
+    return casts;
+  }
+
+ private:
+  void give(GraphCast& cast, bool sure) {
+    for (std::uint32_t i = 0; i < traced_.size(); ++i) {
+      const TracedCast& traced = traced_[i];
+      if (taken_[i] || traced.from != cast.from || traced.to != cast.to || !has_place(traced, graph_[cast.node].place))
+        continue;
+      if (sure && (traced.users || !ends_in_product(traced.op) || !feeds_product(graph_, users_, cast.node))) continue;
+      // Its like was told by what it feeds, so that this one would be too: the graph makes it but once.
+      if (!sure && told_.contains({traced.op, graph_[cast.node].place.line})) continue;
+      taken_[i] = true;
+      if (sure) told_.emplace(traced.op, graph_[cast.node].place.line);
+      cast.whose = traced.users ? Whose::kUser : Whose::kAutocast;
+      cast.traced = i;
+      return;
+    }
+  }
+
+  const std::vector<Node>& graph_;
+  const Users users_;
+  const std::span<const TracedCast> traced_;
+  std::vector<bool> taken_;
+  std::set<std::pair<std::string, std::uint32_t>> told_;  // operator and line
+};
+
+}  // namespace
+
+bool is_product(const Node& node) { return multiplies(node.op) && node.dtype != kNoFloat; }
+
+std::vector<GraphCast> casts_of(const std::vector<Node>& graph, std::span<const TracedCast> traced) {
+  return Assignment(graph, traced).make();
+}
+
+}  // namespace castscope::compile

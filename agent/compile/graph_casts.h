@@ -1,0 +1,40 @@
+// Which conversions of a compiled graph are autocast's, which the user's, and which came in by decompositions
+// (aten.gelu becomes a dozen operators in float32 with conversions around them): the text of a graph does not tell.
+// What autocast did while the code was traced does.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "agent/compile/graph_text.h"
+
+namespace castscope::compile {
+
+// An operator that stays one of its own in every graph, and that autocast runs in lower precision: a matrix product, a
+// convolution, attention.
+bool is_product(const Node& node);
+
+enum class Whose : std::uint8_t { kAutocast, kUser, kGraph };
+
+// A conversion that was seen while code was traced, on a tensor without values.
+struct TracedCast {
+  bool users = false;  // .to() and its like; else autocast's
+  std::uint8_t from = kNoFloat, to = kNoFloat;
+  std::string op;             // of autocast's: "aten::linear"
+  std::vector<Place> places;  // its stack, innermost first
+};
+
+struct GraphCast {
+  std::uint32_t node;
+  std::uint8_t from, to;
+  Whose whose = Whose::kGraph;
+  std::uint32_t traced = 0;  // which of `traced`; of autocast's and the user's
+};
+
+// One for each conversion of the graph between floating dtypes. A traced cast is given to one of them at most: of equal
+// ones the graph may have fewer (common subexpressions), and of a place more (decompositions).
+std::vector<GraphCast> casts_of(const std::vector<Node>& graph, std::span<const TracedCast> traced);
+
+}  // namespace castscope::compile

@@ -1,0 +1,53 @@
+// The graphs that were compiled, with what each casts; counted when they run.
+//
+// Thread-safety: all functions may be called by any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/compile/graph_casts.h"
+#include "agent/compile/trace_log.h"
+#include "agent/lanes/definition_records.h"
+#include "agent/observe/process.h"
+
+namespace castscope::compile {
+
+// A cast that was seen while code was traced, with what a site needs.
+struct TracedSite {
+  TracedCast cast;
+  std::vector<script::Frame> stack;
+  std::string op, argument_name;
+  std::uint32_t argument = lanes::kUnknownArgument;
+  std::uint32_t region = 0;
+  lanes::Role role{};
+  std::uint8_t device = 0;
+  bool parameter = false;
+  // It serves a region of the code that is compiled, which has no dtype of its own; 0: it does not.
+  std::uint32_t default_dtype_stack = 0;
+};
+
+enum class Part : std::uint8_t { kForward, kBackward };
+
+void begin(const Compilation& of);
+
+// kBackward: autocast ran within backward, while the graph of both was traced.
+void add_traced(const Compilation& of, Part part, TracedSite site);
+
+// The region of this name ("0/0") was compiled with a backward pass.
+bool has_backward(std::string_view id);
+void add_graph(const Compilation& of, Part part, std::string_view text);
+// Where Inductor lowers `of`, the stack of a line of it: as it was traced.
+std::vector<script::Frame> stack_at(const Compilation& of, const Place& place);
+
+// Any graph is known, so that calls of regions are of interest.
+bool any_graph();
+// The region is called, or its backward is evaluated.
+void graph_runs(observe::ThreadState& t, std::string_view id, Part part) noexcept;
+
+void hold_graphs();
+void release_graphs();
+
+}  // namespace castscope::compile

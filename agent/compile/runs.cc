@@ -1,0 +1,63 @@
+// Calls of compiled regions. Dynamo calls each within a RecordFunction named "Torch-Compiled Region: 0/0"
+// (torch/csrc/dynamo/eval_frame.c, dynamo_eval_custom_code), which is made whether or not anybody listens: one listener
+// is added to those, and nothing to the events of operators.
+#include <ATen/core/Tensor.h>
+#include <ATen/record_function.h>
+
+#include <atomic>
+#include <exception>
+#include <new>
+#include <string_view>
+
+#include "agent/compile/backward_runs.h"
+#include "agent/compile/compile.h"
+#include "agent/compile/graphs.h"
+#include "agent/observe/hooks.h"
+#include "agent/observe/process.h"
+
+namespace castscope::compile {
+namespace {
+
+using observe::ThreadState;
+
+std::unique_ptr<at::ObserverContext> region_begins(const at::RecordFunction& function) {
+  constexpr std::string_view kRegion = "Torch-Compiled Region: ";
+  std::string_view name = function.name();
+  if (!name.starts_with(kRegion)) return nullptr;
+  name.remove_prefix(kRegion.size());
+  ThreadState* t = observe::g_process.stopped.load(std::memory_order_relaxed) ? nullptr : observe::thread_state();
+  if (t == nullptr) return nullptr;
+  graph_runs(*t, name, Part::kForward);
+  expect_backward_of(name);
+  return nullptr;
+}
+
+using RecordFunction = void (*)(at::RecordFunction* self, at::RecordScope scope);
+
+void record_function(at::RecordFunction* self, at::RecordScope scope) {
+  if (scope != at::RecordScope::FUNCTION || !any_graph()) {
+    observe::original<RecordFunction>(CASTSCOPE_HOOK_RECORD_FUNCTION)(self, scope);
+    return;
+  }
+  at::StepCallbacks callbacks = at::getStepCallbacks(scope);
+  callbacks.callbacks_.push_back({&region_begins, nullptr});
+  new (self) at::RecordFunction(std::move(callbacks));
+}
+
+}  // namespace
+
+void* hook(castscope_hook hook) {
+  return hook == CASTSCOPE_HOOK_RECORD_FUNCTION ? reinterpret_cast<void*>(&record_function) : nullptr;
+}
+
+void fork_begins() {
+  hold_graphs();
+  hold_backward_runs();
+}
+
+void fork_ends() {
+  release_backward_runs();
+  release_graphs();
+}
+
+}  // namespace castscope::compile

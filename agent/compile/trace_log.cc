@@ -1,0 +1,246 @@
+#include "agent/compile/trace_log.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <exception>
+
+#include "agent/observe/process.h"
+
+namespace castscope::compile {
+namespace {
+
+using observe::KeepError;
+using observe::PyObject;
+using observe::PythonApi;
+using observe::text_of;
+
+// Asked at each conversion of a tensor without values, which costs PyTorch itself a millisecond.
+constexpr const char* kSource = R"py(
+import json
+import logging
+import os
+import sys
+import torch
+
+KINDS = {"aot_forward_graph": 0, "aot_inference_graph": 0, "aot_backward_graph": 1, "dynamo_start": 2,
+         "compilation_metrics": 3, "aotautograd_cache_bypass": 4, "inductor_post_grad_graph": 5}
+TORCH = os.path.dirname(torch.__file__) + "/"
+OPERATORS = tuple(TORCH + part for part in ("_decomp/", "_refs/", "_prims/", "_prims_common/", "_meta_registrations.py"))
+
+
+class Handler(logging.Handler):
+    # Not `emit`: nothing is formatted, and no lock is needed.
+    def handle(self, record):
+        try:
+            # What is new is an artifact with a name; what comes from a cache, or has been known for long, has a key.
+            names = record.metadata.keys() | {record.metadata.get("artifact", {}).get("name")}
+            for name in KINDS.keys() & names:
+                self.give(name, record.metadata, record.payload or "")
+        except Exception:
+            pass
+
+    def give(self, name, metadata, text):
+        if metadata.get("compiled_autograd_id") is not None:
+            return
+        if name == "inductor_post_grad_graph" and sys.modules["torch._inductor.config"].emulate_precision_casts:
+            return
+        if name == "compilation_metrics":
+            text = metrics(metadata[name])
+        if name == "aotautograd_cache_bypass":
+            text = str(json.loads(text).get("cache_bypass_reason"))
+        compilation = f"{metadata.get('frame_id')}/{metadata.get('frame_compile_id')}"
+        stack = walk()[2] if name in ("compilation_metrics", "aotautograd_cache_bypass") else []
+        take(compilation, int(metadata.get("attempt", 0)), KINDS[name], text, stack)
+
+
+def metrics(of):
+    file, reason = os.path.basename(of.get("co_filename") or ""), of.get("recompile_reason")
+    code = f"{of.get('co_name')} ({file}:{of.get('co_firstlineno')})"
+    return f"{of.get('compile_id')} {code}" + (f": {' '.join(reason.split())}" if reason else "")
+
+
+handler = Handler()
+
+
+def watch():
+    log = logging.getLogger("torch.__trace")
+    if handler not in log.handlers:
+        log.addHandler(handler)
+
+
+def traceback_frames(text):
+    frames = []
+    for line in text.splitlines():
+        line = line.strip()
+        if line.startswith('File "') and '", line ' in line:
+            file, _, rest = line[6:].rpartition('", line ')
+            number, _, function = rest.partition(", in ")
+            frames[:0] = [file, int(number), function]
+    return frames
+
+
+def walk():
+    """What is being traced, if anything, and the frames outside."""
+    phase, decomposed, outer, exporting = 0, False, None, False
+    frame = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file.startswith(TORCH):
+            part = file[len(TORCH):]
+            if phase == 0:
+                phase = 2 if part.startswith("_functorch/") else 1 if part == "_dynamo/symbolic_convert.py" else 0
+                decomposed = decomposed or file.startswith(OPERATORS)
+            if part.startswith(("_dynamo/", "export/")):
+                outer = []
+            exporting = exporting or part == "export/_trace.py"
+        if outer is not None and not file.startswith((TORCH + "_dynamo/", TORCH + "export/", "<")):
+            outer += (file, frame.f_lineno, frame.f_code.co_qualname)
+        frame = frame.f_back
+    return 3 if exporting else phase, decomposed, outer or []
+
+
+def present(backward):
+    phase, decomposed, outer = walk()
+    if phase == 3:
+        return (3, int(decomposed), "", 0, outer)
+    guards = sys.modules.get("torch._guards")
+    trace = guards.CompileContext.current_trace_id() if guards is not None and phase else None
+    if trace is None:
+        return (0, 0, "", 0, [])
+    watch()
+    stack = []
+    if phase == 1:
+        for at in reversed(guards.TracingContext.extract_stack()):
+            stack += (at.filename, at.lineno, at.name)
+    elif backward:
+        meta = sys.modules["torch.fx.traceback"]
+        if meta.has_preserved_node_meta():
+            stack = traceback_frames("".join(meta.format_stack()))
+    return (phase, int(decomposed), str(trace.compile_id), trace.attempt, stack + outer)
+)py";
+
+// PyMethodDef.
+struct Method {
+  const char* name;
+  PyObject* (*function)(PyObject*, PyObject*);
+  int flags;
+  const char* documentation;
+};
+constexpr int kVarArgs = 1;      // METH_VARARGS
+constexpr int kFileInput = 257;  // Py_file_input
+
+struct Api {
+  PyObject* (*compile)(const char*, const char*, int);
+  PyObject* (*evaluate)(PyObject*, PyObject*, PyObject*);
+  PyObject* (*new_dict)();
+  int (*set_item)(PyObject*, const char*, PyObject*);
+  PyObject* (*builtins)();
+  PyObject* (*new_function)(Method*, PyObject*, PyObject*);
+  PyObject* (*call)(PyObject*, const char*, ...);
+  long (*as_long)(PyObject*);
+};
+
+Take g_take = nullptr;
+PyObject* g_present = nullptr;
+bool g_failed = false;
+
+const PythonApi& python() { return observe::g_process.python; }
+
+long number(const Api& api, PyObject* tuple, std::ptrdiff_t i) { return api.as_long(python().tuple_item(tuple, i)); }
+
+const Api* api_of_process() {
+  static const Api* const found = []() -> const Api* {
+    auto* api = new Api;
+    const auto resolve = [](auto& to, const char* name) {
+      to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(dlsym(RTLD_DEFAULT, name));
+      return to != nullptr;
+    };
+    const bool whole = resolve(api->compile, "Py_CompileString") && resolve(api->evaluate, "PyEval_EvalCode") &&
+                       resolve(api->new_dict, "PyDict_New") && resolve(api->set_item, "PyDict_SetItemString") &&
+                       resolve(api->builtins, "PyEval_GetBuiltins") &&
+                       resolve(api->new_function, "PyCFunction_NewEx") && resolve(api->call, "PyObject_CallFunction") &&
+                       resolve(api->as_long, "PyLong_AsLong");
+    return whole ? api : nullptr;
+  }();
+  return found;
+}
+
+std::vector<script::Frame> frames_of(const PythonApi& py, const Api& api, PyObject* list) {
+  std::vector<script::Frame> frames;
+  const std::ptrdiff_t n = py.list_size(list);
+  for (std::ptrdiff_t i = 0; i + 2 < n; i += 3)
+    frames.push_back({text_of(py, py.list_item(list, i)), text_of(py, py.list_item(list, i + 2)),
+                      static_cast<std::uint32_t>(api.as_long(py.list_item(list, i + 1)))});
+  return frames;
+}
+
+// take(compile id, attempt, kind, text, frames), called by the handler.
+PyObject* take_record(PyObject*, PyObject* arguments) {
+  const PythonApi& py = python();
+  auto* none = static_cast<PyObject*>(py.none);
+  py.inc_ref(none);
+  const Api* api = api_of_process();
+  if (api == nullptr || py.tuple_size(arguments) != 5) return none;
+  try {
+    std::ptrdiff_t size = 0;
+    const char* text = py.utf8(py.tuple_item(arguments, 3), &size);
+    const Compilation of{text_of(py, py.tuple_item(arguments, 0)), number(*api, arguments, 1)};
+    if (text != nullptr)
+      g_take(of, static_cast<Logged>(number(*api, arguments, 2)), {text, static_cast<std::size_t>(size)},
+             frames_of(py, *api, py.tuple_item(arguments, 4)));
+  } catch (const std::exception&) {  // out of memory: this graph is not known
+  }
+  py.clear_error();
+  return none;
+}
+
+Method g_take_method{"take", &take_record, kVarArgs, nullptr};
+
+bool start(const PythonApi& py, const Api& api) {
+  PyObject* globals = api.new_dict();
+  if (globals == nullptr) return false;
+  PyObject* function = api.new_function(&g_take_method, nullptr, nullptr);
+  PyObject* code = api.compile(kSource, "<castscope>", kFileInput);
+  if (function != nullptr && code != nullptr) {
+    api.set_item(globals, "__builtins__", api.builtins());
+    api.set_item(globals, "take", function);
+    if (PyObject* done = api.evaluate(code, globals, globals)) {
+      py.dec_ref(done);
+      g_present = py.dict_item(globals, "present");
+    }
+  }
+  py.clear_error();
+  return g_present != nullptr;  // `globals` lives as long as the process
+}
+
+}  // namespace
+
+bool ask(const PythonApi& py, bool backward, Take take, Present& out) {
+  KeepError keep(py);
+  const Api* api = api_of_process();
+  if (api == nullptr || g_failed) return false;
+  g_take = take;
+  if (g_present == nullptr && !start(py, *api)) {
+    g_failed = true;
+    return false;
+  }
+  PyObject* answer = api->call(g_present, "i", backward ? 1 : 0);
+  if (answer == nullptr) {
+    py.clear_error();
+    return false;
+  }
+  try {
+    out.phase = static_cast<Phase>(number(*api, answer, 0));
+    out.decomposed = number(*api, answer, 1) != 0;
+    out.of = {text_of(py, py.tuple_item(answer, 2)), number(*api, answer, 3)};
+    out.stack = frames_of(py, *api, py.tuple_item(answer, 4));
+  } catch (const std::exception&) {
+    out = {};
+  }
+  py.dec_ref(answer);
+  py.clear_error();
+  return true;
+}
+
+}  // namespace castscope::compile

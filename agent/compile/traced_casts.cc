@@ -1,0 +1,111 @@
+// Casts of tensors without values: what autocast, and the code, does while it is traced.
+#include <exception>
+
+#include "agent/compile/compile.h"
+#include "agent/compile/graphs.h"
+#include "agent/compile/log_records.h"
+#include "agent/compile/trace_log.h"
+#include "agent/observe/autocast_state.h"
+#include "agent/observe/facts.h"
+#include "agent/observe/process.h"
+#include "agent/observe/role.h"
+
+namespace castscope::compile {
+namespace {
+
+using observe::g_process;
+using observe::Recording;
+
+// The innermost enabled region, where it was entered while code was traced and no dtype was asked for: where that was.
+std::uint32_t default_dtype_stack(const observe::ThreadState& t, std::uint8_t device) {
+  if (t.open.empty()) return 0;
+  const observe::OpenRegion& region = t.open.back();
+  const bool by_default = region.device == device && region.enabled && (region.asked & lanes::kRegionDefaultDtype) != 0;
+  return by_default && region.in_trace ? region.stack : 0;
+}
+
+TracedSite site_of(const observe::ThreadState& t, const SeenInTrace& seen, Present&& present) {
+  Recording& r = *g_process.recording.load();
+  TracedSite site;
+  site.cast.users = seen.users;
+  site.cast.from = seen.from;
+  site.cast.to = seen.to;
+  for (const script::Frame& frame : present.stack) site.cast.places.push_back({frame.file, frame.line});
+  site.stack = std::move(present.stack);
+  site.region = seen.region;
+  site.device = seen.device;
+  site.parameter = seen.parameter;
+  lanes::Cause cause = lanes::Cause::kUserTo;
+  if (!seen.users) {
+    const observe::CallSite called = r.call_sites.find(seen.call_site, seen.caller, seen.tensor);
+    site.cast.op = site.op = called.op;
+    site.argument = called.position;
+    site.argument_name = called.argument;
+    cause = lanes::Cause::kAutocast;
+  }
+  observe::CallFacts facts;
+  facts.from = seen.from;
+  facts.to = seen.to;
+  facts.cause = cause;
+  facts.phase = lanes::Phase::kForward;
+  facts.requires_grad = seen.requires_grad;
+  facts.leaf = seen.leaf;
+  facts.view = seen.view;
+  facts.parameter = seen.parameter;
+  facts.grad_mode = seen.grad_mode;
+  site.default_dtype_stack = default_dtype_stack(t, seen.device);
+  site.role = role_of(facts, cause, site.op, site.argument_name, observe::RawStack(), seen.tensor);
+  return site;
+}
+
+void note_backward(observe::ThreadState& t, const SeenInTrace& seen, const Present& present) {
+  Recording& r = *g_process.recording.load();
+  const std::string op = r.call_sites.find(seen.call_site, seen.caller, seen.tensor).op;
+  note_fact(t, {.kind = lanes::FactKind::kCompileCastsBackward,
+                .detail = seen.to,
+                .text = op,
+                .stack = r.definitions.stack(present.stack)});
+}
+
+// A region of the code itself is a part of what is exported; one around the call is not.
+void note_export(observe::ThreadState& t, const SeenInTrace& seen, const Present& present) {
+  if (seen.users || seen.region == 0 || (!t.open.empty() && t.open.back().in_trace)) return;
+  note_fact(t, {.kind = lanes::FactKind::kExportDropsRegion,
+                .subject = seen.region,
+                .stack = g_process.recording.load()->definitions.stack(present.stack)});
+}
+
+}  // namespace
+
+std::uint32_t followed_stack() noexcept try {
+  Present present;
+  {
+    observe::Gil gil(g_process.python);
+    if (!gil.held() || !ask(g_process.python, false, &take_logged, present)) return 0;
+  }
+  return present.phase == Phase::kDynamo ? g_process.recording.load()->definitions.stack(present.stack) : 0;
+} catch (const std::exception&) {
+  return 0;
+}
+
+void cast_traced(observe::ThreadState& t, const SeenInTrace& seen) noexcept try {
+  if (!g_process.has_python) return;
+  const bool backward = observe::in_backward();
+  Present present;
+  {
+    observe::Gil gil(g_process.python);
+    if (!gil.held() || !ask(g_process.python, backward, &take_logged, present)) return;
+  }
+  if (present.phase == Phase::kExport) return note_export(t, seen, present);
+  // Of the forward pass Dynamo's own look is what every compilation has; of the backward pass there is only the
+  // graph's.
+  const bool counts = backward ? present.phase == Phase::kGraph : present.phase == Phase::kDynamo;
+  if (!counts || present.decomposed) return;
+  const Compilation of = present.of;
+  const bool ambient = t.open.empty() || !t.open.back().in_trace;  // custom_bwd opens one of its own
+  if (backward && ambient && !seen.users) note_backward(t, seen, present);
+  add_traced(of, backward ? Part::kBackward : Part::kForward, site_of(t, seen, std::move(present)));
+} catch (const std::exception&) {  // out of memory: it is taken for the graph's own
+}
+
+}  // namespace castscope::compile

@@ -1,0 +1,159 @@
+"""Runs a function in one mode and writes down what it computed, operator by operator."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from typing import Any, Callable, Dict, List, Optional
+
+import torch
+from torch.utils import _pytree as pytree
+
+from castscope.modes.arguments import Arguments, Inputs, tensors_in
+from castscope.modes.errors import ModeError, mode_error
+from castscope.modes.names import MODES
+from castscope.modes.recorder import Recorder
+from castscope.modes.stacks import ModuleNames, calls_the_user
+from castscope.modes.state import ModuleState, RandomStates
+from castscope.modes.surroundings import plain_inference, quiet
+from castscope.modes.units import Unit
+
+# Who makes a mode's program: `prepare(function, arguments, options, notes) -> Program`.
+_MAKERS = {"eager": "castscope.modes.eager", "script": "castscope.modes.scripted", "trace": "castscope.modes.traced",
+           "compile": "castscope.modes.compiled", "export": "castscope.modes.exported"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """How modes are made, where PyTorch leaves a choice; as torch.compile and torch.export.export have them."""
+    backend: Any = "inductor"
+    fullgraph: bool = False
+    strict: Optional[bool] = None
+    backward: bool = False
+    modules: Optional[ModuleNames] = None
+
+
+@dataclasses.dataclass
+class Program:
+    """A function in a mode: `run(recorder, arguments)`; `close` undoes what making it left in PyTorch."""
+    run: Callable[[Recorder, Arguments], Any]
+    recorder: Recorder
+    close: Optional[Callable[[], None]] = None
+
+
+@dataclasses.dataclass
+class Recording:
+    """`outputs` are copies of the tensors that came out, by their path in the result; `values` all else in it.
+    `draws` are the random generators that moved on, `changes` the parameters, buffers and inputs that were changed.
+    """
+    mode: str
+    units: List[Unit] = dataclasses.field(default_factory=list)
+    outputs: Dict[str, torch.Tensor] = dataclasses.field(default_factory=dict)
+    values: Dict[str, Any] = dataclasses.field(default_factory=dict)
+    error: Optional[ModeError] = None
+    notes: List[str] = dataclasses.field(default_factory=list)
+    draws: List[str] = dataclasses.field(default_factory=list)
+    changes: List[str] = dataclasses.field(default_factory=list)
+
+
+def record(mode: str, function: Callable[..., Any], inputs: Any, options: Optional[Options] = None) -> Recording:
+    """Runs `function` in `mode`, in the autocast region, grad mode and default dtype of the caller.
+
+    What the function leaves behind is undone. An error that the mode raises is in the recording.
+    """
+    if mode not in MODES:
+        raise ValueError(f"{mode!r} is no mode: {', '.join(MODES)}")
+    function = uncompiled(function)
+    inputs = inputs if isinstance(inputs, Inputs) else Inputs(inputs)
+    options = dataclasses.replace(options or Options(), modules=ModuleNames(function))
+    recording = Recording(mode)
+    random, state = RandomStates(), ModuleState(function)
+    torch.clear_autocast_cache()
+    try:
+        with plain_inference(recording.notes):
+            _record(recording, function, inputs, options, random, state)
+    finally:
+        state.restore()
+        random.restore()
+        torch.clear_autocast_cache()
+    return recording
+
+
+def uncompiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What torch.compile was given, of a module or function that is compiled already: each mode makes its own of it."""
+    if getattr(function, "_torchdynamo_disable", False):  # what is kept from it has the same mark
+        return function
+    return getattr(function, "_orig_mod", None) or getattr(function, "_torchdynamo_orig_callable", None) or function
+
+
+def _record(recording: Recording, function: Callable[..., Any], inputs: Inputs, options: Options,
+            random: RandomStates, state: ModuleState) -> None:
+    maker = importlib.import_module(_MAKERS[recording.mode])
+    program = None
+    try:
+        random.restore()
+        with quiet(recording.notes):
+            program = maker.prepare(function, inputs.fresh(), options, recording.notes)
+        state.restore()
+        state.without_gradients()
+        random.restore()
+        torch.clear_autocast_cache()
+        _run(recording, program, inputs.fresh(), options, random, state)
+    except Exception as error:
+        recording.error = mode_error(recording.mode, error, function)
+    finally:
+        if program is not None:
+            recording.units = program.recorder.units
+            if program.close is not None:
+                program.close()
+
+
+def _run(recording: Recording, program: Program, arguments: Arguments, options: Options, random: RandomStates,
+         state: ModuleState) -> None:
+    before = [tensor.detach().clone() for tensor in tensors_in(arguments)]
+    with quiet(recording.notes):
+        result = program.run(program.recorder, arguments)
+        recording.outputs, recording.values = _flat(result)
+        if options.backward:
+            _backward(recording, arguments, state)
+        recording.outputs = {name: tensor.detach().clone() for name, tensor in recording.outputs.items()}
+    recording.draws = random.drawn_since()
+    recording.changes = state.changes() + [
+        f"input {at}" for at, (tensor, value) in enumerate(zip(tensors_in(arguments), before))
+        if tensor.shape != value.shape or not torch.equal(tensor.detach(), value)]
+    for name in dict.fromkeys(program.recorder.higher_order):
+        recording.notes.append(f"what is inside {name} is not compared")
+
+
+def _flat(result: Any) -> Any:
+    """Tensors by their path in the result, and what else is there."""
+    tensors, values = {}, {}
+    leaves, _ = pytree.tree_flatten_with_path(result)
+    for path, leaf in leaves:
+        name = "".join(str(key) for key in path) or "the result"
+        if isinstance(leaf, torch.Tensor):
+            tensors[name] = leaf
+        else:
+            values[name] = leaf
+    return tensors, values
+
+
+def _backward(recording: Recording, arguments: Arguments, state: ModuleState) -> None:
+    """Gradients of the sum of all outputs become outputs: `gradient of weight`."""
+    summands = [tensor.float().sum() for tensor in recording.outputs.values()
+                if tensor.requires_grad and tensor.is_floating_point()]
+    if not summands:
+        recording.notes.append("no output needs gradients: there is no backward to run")
+        return
+    torch.stack(summands).sum().backward()
+    leaves = {f"gradient of input {at}": tensor for at, tensor in enumerate(tensors_in(arguments))}
+    leaves.update({f"gradient of {name}": tensor for name, tensor, _, _ in state.tensors.values()})
+    for name, tensor in leaves.items():
+        if tensor.is_leaf and tensor.grad is not None:
+            recording.outputs[name] = tensor.grad
+
+
+@calls_the_user
+def call(function: Callable[..., Any], arguments: Arguments) -> Any:
+    """The user's code runs above this frame: a stack ends here."""
+    return function(*arguments.args, **arguments.kwargs)

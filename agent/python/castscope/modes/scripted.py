@@ -1,0 +1,69 @@
+"""torch.jit.script: compiled anew, whatever of the function has been scripted before in this process."""
+
+from __future__ import annotations
+
+import contextlib
+import types
+from typing import Any, Callable, Iterator, List
+
+import torch
+
+from castscope.modes.arguments import Arguments
+from castscope.modes.recorder import Recorder
+from castscope.modes.recording import Options, Program, call
+from castscope.modes.stacks import caller, python_stack, script_frames, users
+
+# torch.jit.script, trace and their modules: what is given as one of these is one already.
+SCRIPTED = (torch.jit.ScriptModule, torch.jit.ScriptFunction)
+
+
+def prepare(function: Callable[..., Any], arguments: Arguments, options: Options, notes: List[str]) -> Program:
+    if isinstance(function, SCRIPTED):
+        notes.append("it came as TorchScript and was run as it is")
+        program: Any = function
+    else:
+        with _nothing_known():
+            program = torch.jit.script(_fresh(function))
+    return script_program(program, lambda func, frames: (users(frames), ""))
+
+
+def script_program(program: Any, where_of: Callable[[Any, tuple], tuple]) -> Program:
+    """A program for TorchScript's interpreter. Python code that a script calls stands inside it."""
+    def where(func: Any) -> tuple:
+        frames = script_frames()
+        inner, _ = python_stack(caller())
+        stack, module = where_of(func, frames)
+        # Casts of the autocast pass have no place of their own (torch/csrc/jit/passes/autocast.cpp).
+        caster = "script" if frames and frames[0].file == "??" and not inner else ""
+        return inner + stack, module, caster
+
+    def run(recorder: Recorder, given: Arguments) -> Any:
+        with recorder:
+            return call(program, given)
+    return Program(run, Recorder(where))
+
+
+def _fresh(function: Callable[..., Any]) -> Callable[..., Any]:
+    """PyTorch keeps the compiled form of a function object, and in that the dtypes of the first region that it was
+    called in (PyTorch 2.13): another object with the same code is compiled again."""
+    if not isinstance(function, types.FunctionType):
+        return function
+    twin = types.FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__,
+                              function.__closure__)
+    twin.__dict__.update(function.__dict__)
+    twin.__annotations__ = function.__annotations__
+    twin.__kwdefaults__ = function.__kwdefaults__
+    twin.__module__, twin.__qualname__, twin.__doc__ = function.__module__, function.__qualname__, function.__doc__
+    return twin
+
+
+@contextlib.contextmanager
+def _nothing_known() -> Iterator[None]:
+    """The same for modules: methods are compiled once for all modules of a class with attributes of the same types."""
+    from torch.jit import _recursive
+    known = _recursive.concrete_type_store
+    _recursive.concrete_type_store = type(known)()
+    try:
+        yield
+    finally:
+        _recursive.concrete_type_store = known

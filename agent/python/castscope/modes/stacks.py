@@ -1,0 +1,123 @@
+"""Where in the user's code an operator stands, from each thing that knows it.
+
+Python frames know it in eager; TorchScript's interpreter in a script; a traced node has the text of the Python stack at
+trace time; a node of an FX graph (compile, export) has a `stack_trace`. Frames of PyTorch, of Python's own library and
+of this package are left out, and the stack ends where this package called the user's code.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import sys
+import sysconfig
+from types import CodeType, FrameType
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
+
+import torch
+
+from castscope.modes.units import Line
+
+Stack = Tuple[Line, ...]
+
+_PYTHON = tuple({os.path.join(path, "") for path in (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))})
+_HERE = os.path.join(os.path.dirname(__file__), "")
+_NOT_USERS = (os.path.join(os.path.dirname(torch.__file__), ""), os.path.join(os.path.dirname(_HERE[:-1]), ""))
+_PACKAGES = ("site-packages", "dist-packages")
+
+_callers: List[CodeType] = []  # functions of this package that call the user's code: a stack ends there
+
+
+def calls_the_user(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Marks a function of this package: its callers are not part of any stack."""
+    _callers.append(function.__code__)
+    return function
+
+
+@functools.lru_cache(maxsize=None)
+def is_users(file: str) -> bool:
+    """Libraries on top of PyTorch are the user's as well: their lines say which layer it is."""
+    if not file or file.startswith(("<", "??")) or file.startswith(_NOT_USERS):
+        return False
+    in_python = file.startswith(_PYTHON) and not any(f"{os.sep}{name}{os.sep}" in file for name in _PACKAGES)
+    return not in_python
+
+
+def users(lines: Iterable[Line]) -> Stack:
+    return tuple(line for line in lines if is_users(line.file))
+
+
+class ModuleNames:
+    """The path of each module in a model, by the object."""
+
+    def __init__(self, root: Any):
+        named = root.named_modules() if isinstance(root, torch.nn.Module) else ()
+        self.names: Dict[int, str] = {id(module): name for name, module in named}
+
+    def of(self, frame: FrameType) -> Optional[str]:
+        """Of the module that this frame calls."""
+        return self.names.get(id(frame.f_locals.get("self")))
+
+
+_CALLS_MODULE = torch.nn.Module._call_impl.__code__
+
+
+def python_stack(frame: Optional[FrameType], modules: Optional[ModuleNames] = None) -> Tuple[Stack, str]:
+    """The user's lines from this frame outwards, and the innermost module that is being called."""
+    lines: List[Line] = []
+    module: Optional[str] = None
+    while frame is not None and frame.f_code not in _callers:
+        code = frame.f_code
+        if is_users(code.co_filename):
+            lines.append(Line(code.co_filename, frame.f_lineno or 0, code.co_name))
+        elif module is None and modules is not None and code is _CALLS_MODULE:
+            module = modules.of(frame)
+        frame = frame.f_back
+    return tuple(lines), module or ""
+
+
+def script_frames() -> Tuple[Line, ...]:
+    """What TorchScript's interpreter is at, innermost first; `??` where a node has no place (a cast of its autocast
+    pass, the call of a traced module). Python frames are not among them."""
+    from torch._C._profiler import gather_traceback, symbolize_tracebacks
+    frames = symbolize_tracebacks([gather_traceback(python=False, script=True, cpp=False)])[0]
+    return tuple(Line(frame["filename"], frame["line"], frame["name"]) for frame in frames)
+
+
+_FX_ROW = re.compile(r'File "([^"]+)", line (\d+)(?:, in (\S+))?')
+_TRACE_ROW = re.compile(r"^(.+)\((\d+)\): (.+)$", re.MULTILINE)
+
+
+def fx_stack(text: Optional[str]) -> Stack:
+    """Of a node's `stack_trace`, which is like a traceback: outermost first."""
+    rows = [Line(file, int(line), name or "") for file, line, name in _FX_ROW.findall(text or "")]
+    return users(reversed(rows))
+
+
+def fx_module(nn_module_stack: Any) -> str:
+    """Of a node's `nn_module_stack`: the last path in it. Dynamo writes `L['self'].encoder.layer[0]`, export
+    `encoder.layer.0`."""
+    if not nn_module_stack:
+        return ""
+    path = list(nn_module_stack.values())[-1][0]
+    path = re.sub(r"^L\['\w+'\]\.?", "", path)
+    path = re.sub(r"\[['\"]?(\w+)['\"]?\]", r".\1", path)
+    return re.sub(r"\b_modules\.|getattr\(|L__\w+?__", "", path).strip(".")
+
+
+def traced_stack(text: str) -> Stack:
+    """Of a traced node's source range: rows `file(line): function`, innermost first, down to whoever called trace."""
+    rows = [Line(file, int(line), name) for file, line, name in _TRACE_ROW.findall(text)]
+    end = next((at for at, row in enumerate(rows) if row.file.startswith(_HERE)), len(rows))
+    return users(rows[:end])
+
+
+def traced_place(text: str) -> Tuple[str, int]:
+    """The place that the interpreter tells of a node with this range: its innermost row, PyTorch's own or not."""
+    row = _TRACE_ROW.search(text) or _FX_ROW.search(text)
+    return (row.group(1), int(row.group(2))) if row else ("", 0)
+
+
+def caller(depth: int = 1) -> FrameType:
+    return sys._getframe(depth + 1)

@@ -1,0 +1,189 @@
+"""Everything that one mode could leave to the next: random states, parameters, buffers, attributes, gradients.
+
+Each mode begins with what compare() found, and finds it again at the end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import random
+import sys
+import types
+from typing import Any, Callable, Dict, Iterator, List, Tuple
+
+import torch
+
+_DEVICES = ("cpu", "cuda", "xpu", "mps", "hpu", "mtia", "maia", "privateuseone")
+
+
+class RandomStates:
+    """Of Python, NumPy if it is there, and PyTorch on the CPU and on each CUDA device that is in use."""
+
+    def __init__(self) -> None:
+        self.python = random.getstate()
+        numpy = sys.modules.get("numpy.random")
+        self.numpy = numpy.get_state() if numpy else None
+        self.cpu = torch.get_rng_state()
+        self.cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+
+    def restore(self) -> None:
+        random.setstate(self.python)
+        if self.numpy is not None:
+            sys.modules["numpy.random"].set_state(self.numpy)
+        torch.set_rng_state(self.cpu)
+        if self.cuda:
+            torch.cuda.set_rng_state_all(self.cuda)
+
+    def drawn_since(self) -> List[str]:
+        """The generators that have moved on."""
+        found = []
+        if random.getstate() != self.python:
+            found.append("Python's random")
+        if self.numpy is not None and not _same_numpy(self.numpy, sys.modules["numpy.random"].get_state()):
+            found.append("numpy.random")
+        if not torch.equal(torch.get_rng_state(), self.cpu):
+            found.append("torch's generator")
+        if self.cuda and not all(map(torch.equal, torch.cuda.get_rng_state_all(), self.cuda)):
+            found.append("CUDA's generator")
+        return found
+
+
+def _same_numpy(left: Any, right: Any) -> bool:
+    return left[0] == right[0] and (left[1] == right[1]).all() and left[2:] == right[2:]
+
+
+class ModuleState:
+    """The values of all modules and tensors that a function reaches; `changes()` names what is not as it was."""
+
+    def __init__(self, function: Callable[..., Any]):
+        self.modules: List[Tuple[str, torch.nn.Module, Dict[str, Any]]] = []
+        self.tensors: Dict[int, Tuple[str, torch.Tensor, torch.Tensor, Any]] = {}
+        for name, root in reached(function):
+            if isinstance(root, torch.Tensor):
+                self._keep(name, root)
+                continue
+            for path, module in root.named_modules():
+                label = ".".join(part for part in (name, path) if part)
+                self.modules.append((label, module, {key: _shallow(value) for key, value in vars(module).items()}))
+                for key, tensor in _tensors_of(module):
+                    self._keep(f"{label}.{key}" if label else key, tensor)
+
+    def _keep(self, name: str, tensor: torch.Tensor) -> None:
+        if id(tensor) not in self.tensors:
+            self.tensors[id(tensor)] = (name, tensor, tensor.detach().clone(), tensor.grad if tensor.is_leaf else None)
+
+    def changes(self) -> List[str]:
+        found = [name for name, tensor, value, _ in self.tensors.values() if not _same(tensor, value)]
+        for label, module, before in self.modules:
+            for key, value in before.items():
+                now = vars(module).get(key)
+                if isinstance(value, (bool, int, float, str, type(None))) and type(now) is type(value) and now != value:
+                    found.append(f"{label}.{key}" if label else key)
+                elif key == "_buffers":
+                    found += [f"{label}.{name}" if label else name for name, buffer in value.items()
+                              if now.get(name) is not buffer]
+        return list(dict.fromkeys(found))
+
+    def restore(self) -> None:
+        for _, module, before in self.modules:
+            for key in [key for key in vars(module) if key not in before]:
+                del vars(module)[key]
+            for key, value in before.items():
+                _put_back(vars(module), key, value)
+        with torch.no_grad():
+            for _, tensor, value, gradient in self.tensors.values():
+                if not _same(tensor, value):
+                    tensor.detach().copy_(value)
+                if tensor.is_leaf and tensor.grad is not gradient:
+                    tensor.grad = gradient
+
+    def without_gradients(self) -> None:
+        for _, tensor, _, _ in self.tensors.values():
+            if tensor.is_leaf and tensor.grad is not None:
+                tensor.grad = None
+
+
+def reached(function: Any) -> Iterator[Tuple[str, Any]]:
+    """The modules and tensors that a function can get at: itself, its object, its closure, its defaults, and the
+    globals that it names."""
+    if isinstance(function, torch.nn.Module):
+        yield "", function
+        return
+    while isinstance(function, functools.partial):
+        yield from (("argument", value) for value in (*function.args, *function.keywords.values()) if _keeps(value))
+        function = function.func
+    if isinstance(function, types.MethodType):
+        if _keeps(function.__self__):
+            yield "self", function.__self__
+        function = function.__func__
+    if not isinstance(function, types.FunctionType):
+        return
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        with contextlib.suppress(ValueError):  # not filled yet
+            if _keeps(cell.cell_contents):
+                yield name, cell.cell_contents
+    for name in function.__code__.co_names:
+        if _keeps(function.__globals__.get(name)):
+            yield name, function.__globals__[name]
+    yield from (("default", value) for value in function.__defaults__ or () if _keeps(value))
+
+
+def _keeps(value: Any) -> bool:
+    return isinstance(value, (torch.nn.Module, torch.Tensor)) and not isinstance(value, torch.jit.ScriptModule)
+
+
+def _tensors_of(module: torch.nn.Module) -> Iterator[Tuple[str, torch.Tensor]]:
+    yield from module.named_parameters(recurse=False)
+    yield from module.named_buffers(recurse=False)
+    yield from ((key, value) for key, value in vars(module).items() if isinstance(value, torch.Tensor))
+
+
+def _shallow(value: Any) -> Any:
+    return value.copy() if type(value) in (dict, list, set) else value
+
+
+def _put_back(attributes: Dict[str, Any], key: str, value: Any) -> None:
+    """The user's own dict stays the object that it was."""
+    now = attributes.get(key)
+    if type(value) in (dict, list, set) and type(now) is type(value):
+        if not _same_items(now, value):
+            now.clear()
+            now.extend(value) if isinstance(now, list) else now.update(value)
+    elif now is not value:
+        attributes[key] = value
+
+
+def _same_items(left: Any, right: Any) -> bool:
+    """By identity: their comparison is the user's, and that of tensors gives tensors."""
+    if isinstance(left, set):
+        return {id(item) for item in left} == {id(item) for item in right}
+    left, right = (list(side.items()) if isinstance(side, dict) else list(enumerate(side)) for side in (left, right))
+    return len(left) == len(right) and all(a[0] == b[0] and a[1] is b[1] for a, b in zip(left, right))
+
+
+def _same(tensor: torch.Tensor, value: torch.Tensor) -> bool:
+    """Bit for bit: NaN is as it was, too."""
+    if tensor.shape != value.shape or tensor.dtype != value.dtype:
+        return False
+    tensor = tensor.detach()
+    return torch.equal(tensor, value) or bool(((tensor == value) | ((tensor != tensor) & (value != value))).all())
+
+
+def ambient_autocast() -> Dict[str, str]:
+    """The device types whose autocast is on here, each with its dtype."""
+    found = {}
+    for device in _DEVICES:
+        with contextlib.suppress(RuntimeError, TypeError):
+            if torch.is_autocast_enabled(device):
+                found[device] = str(torch.get_autocast_dtype(device))[6:]
+    return found
+
+
+@contextlib.contextmanager
+def outside_autocast() -> Iterator[None]:
+    """As if no region were around."""
+    with contextlib.ExitStack() as regions:
+        for device in ambient_autocast():
+            regions.enter_context(torch.autocast(device, enabled=False))
+        yield

@@ -1,0 +1,107 @@
+"""torch.jit.trace: made outside of the caller's autocast region, run in it.
+
+A trace that is made in a region keeps the casts of eager autocast as operators, and cannot be made there at all of a
+module whose weights need gradients, unless the cache is off: "Cannot insert a Tensor that requires grad as a constant"
+(PyTorch 2.13). Regions inside of the function are traced as they are, and lost by the trace where they switch
+autocast off: to show that is what the comparison is for.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+
+import torch
+
+from castscope.modes import arguments as inputs
+from castscope.modes.arguments import Arguments
+from castscope.modes.recorder import is_unit
+from castscope.modes.recording import Options, Program
+from castscope.modes.scripted import SCRIPTED, script_program
+from castscope.modes.stacks import Stack, calls_the_user, traced_place, traced_stack, users
+from castscope.modes.state import outside_autocast
+from castscope.modes.units import Line
+
+# Nodes at one place are in a row if there is no more than this between them: views, which may have been dropped.
+_IN_A_ROW = 4
+
+
+def prepare(function: Callable[..., Any], arguments: Arguments, options: Options, notes: List[str]) -> Program:
+    if isinstance(function, SCRIPTED):
+        raise TypeError("it is TorchScript already: give the Python function or module to have it traced")
+    positional = inputs.positional(function, arguments)
+    with outside_autocast():
+        traced = _traced(function, positional, notes)
+    nodes = TracedNodes(traced)
+    program = script_program(traced, nodes.where)
+    inner = program.run
+    program.run = lambda recorder, given: inner(recorder, Arguments(inputs.positional(function, given)))
+    return program
+
+
+@calls_the_user
+def _traced(function: Callable[..., Any], positional: Tuple[Any, ...], notes: List[str]) -> Any:
+    """Without PyTorch's own check, which runs the function twice more and compares outputs: that is done here."""
+    try:
+        return torch.jit.trace(function, positional, check_trace=False)
+    except RuntimeError as error:
+        if "strict=False" not in str(error):
+            raise
+    notes.append("traced with strict=False: torch.jit.trace asks for it where a dict or list comes out")
+    return torch.jit.trace(function, positional, check_trace=False, strict=False)
+
+
+class TracedNodes:
+    """Leads from what the interpreter tells, the innermost place alone, to the node that is run.
+
+    A trace is a straight line: its nodes run in their order, less those that were found dead or common. So the node
+    is the next one at this place. Of several in a row at one place (each `linear` is at the same line of PyTorch) the
+    next one begins where the operator comes again that the one before began with.
+    """
+
+    def __init__(self, traced: Any):
+        nodes = list(_operators(traced.inlined_graph))
+        ranges = [str(node.sourceRange()) for node in nodes]
+        self.stacks = [traced_stack(text) for text in ranges]
+        self.modules = [_module(node.scopeName()) for node in nodes]
+        self.places = [traced_place(text) for text in ranges]
+        self.positions: Dict[Tuple[str, int], List[int]] = {}
+        for at, place in enumerate(self.places):
+            self.positions.setdefault(place, []).append(at)
+        self.at = -1
+        self.first = ""  # the operator that the present node began with
+
+    def where(self, func: Any, frames: Tuple[Line, ...]) -> Tuple[Stack, str]:
+        if not frames or frames[0].file == "??":  # a cast of the autocast pass: before its node
+            return (), ""
+        name = func._schema.name if is_unit(func) else ""
+        at = self._next((frames[0].file, frames[0].line), name)
+        if at is None:
+            return users(frames), ""  # TorchScript that the trace calls
+        if at != self.at:
+            self.at, self.first = at, name
+        self.first = self.first or name
+        return self.stacks[at], self.modules[at]
+
+    def _next(self, place: Tuple[str, int], name: str) -> Optional[int]:
+        known = self.positions.get(place, [])
+        after = bisect.bisect_right(known, self.at)
+        following = known[after] if after < len(known) else None
+        if self.at < 0 or self.places[self.at] != place:
+            return following
+        again = bool(name) and name == self.first
+        return following if again and following is not None and following - self.at <= _IN_A_ROW else self.at
+
+
+def _operators(graph: Any) -> Iterator[Any]:
+    for node in graph.nodes():
+        for block in node.blocks():
+            yield from _operators(block)
+        if not node.kind().startswith("prim::"):
+            yield node
+
+
+def _module(scope: str) -> str:
+    """`__module.encoder/__module.encoder.layer.0` → `encoder.layer.0`."""
+    return re.sub(r"^__module\.?", "", scope.split("/")[-1]) if "__module" in scope else ""

@@ -1,0 +1,97 @@
+"""How far the outputs of a mode are from those of eager."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any, Dict, List, Optional, Tuple
+
+import torch
+
+# What torch.testing.assert_close allows where the caller asks for nothing else: (relative, absolute).
+_TOLERANCES = {"float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7),
+               "complex64": (1.3e-6, 1e-5), "complex128": (1e-7, 1e-7)}
+
+
+@dataclasses.dataclass(frozen=True)
+class OutputError:
+    """One output of a mode beside eager's. The errors are the greatest of any element that is finite in both;
+    `not_finite` counts the elements that are infinite or NaN in one and not so, or otherwise, in the other."""
+    name: str
+    dtype: str
+    eager_dtype: str
+    close: bool
+    max_abs: Optional[float] = None
+    max_rel: Optional[float] = None
+    not_finite: int = 0
+    problem: str = ""
+
+    @property
+    def same_dtype(self) -> bool:
+        return self.dtype == self.eager_dtype
+
+
+def compare_outputs(eager: Any, other: Any, rtol: Optional[float] = None, atol: Optional[float] = None
+                    ) -> Tuple[List[OutputError], List[str]]:
+    """Of two recordings: an entry for each tensor, and what is different about the results as a whole."""
+    notes = []
+    pairs = _paired(eager.outputs, other.outputs, notes)
+    if eager.values.keys() == other.values.keys():
+        notes += [f"{name} is {other.values[name]!r}, in eager {value!r}" for name, value in eager.values.items()
+                  if not _equal(value, other.values[name])]
+    return [_error(name, left, right, rtol, atol) for name, left, right in pairs], notes
+
+
+def _paired(eager: Dict[str, torch.Tensor], other: Dict[str, torch.Tensor], notes: List[str]) -> List[tuple]:
+    """By name; in order where a mode gives the same number of tensors in another structure (a trace makes dicts and
+    tuples of an output class)."""
+    if list(eager) == list(other):
+        return [(name, eager[name], other[name]) for name in eager]
+    if len(eager) == len(other):
+        notes.append(f"the result has another structure, its tensors are compared in order: {_names(other)}; "
+                     f"eager has {_names(eager)}")
+        return list(zip(eager, eager.values(), other.values()))
+    notes.append(f"the result has another structure: {_names(other)}; eager has {_names(eager)}")
+    return [(name, tensor, other[name]) for name, tensor in eager.items() if name in other]
+
+
+def _names(tensors: Dict[str, torch.Tensor]) -> str:
+    names = list(tensors)
+    return (", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")) or "no tensors"
+
+
+def _error(name: str, eager: torch.Tensor, other: torch.Tensor, rtol: Optional[float], atol: Optional[float]
+           ) -> OutputError:
+    dtypes = str(other.dtype)[6:], str(eager.dtype)[6:]
+    if eager.shape != other.shape:
+        return OutputError(name, *dtypes, close=False,
+                           problem=f"shape {list(other.shape)}, in eager {list(eager.shape)}")
+    if eager.layout != torch.strided or other.layout != torch.strided:
+        return OutputError(name, *dtypes, close=False, problem="sparse: not compared")
+    if not (eager.is_floating_point() or eager.is_complex()):
+        differing = int((eager.cpu() != other.cpu()).sum())
+        return OutputError(name, *dtypes, close=not differing,
+                           problem=f"{differing} of {eager.numel()} elements differ" if differing else "")
+    kind = torch.complex128 if eager.is_complex() or other.is_complex() else torch.float64
+    left, right = eager.detach().to("cpu", kind), other.detach().to("cpu", kind)
+    finite = torch.isfinite(left) & torch.isfinite(right)
+    alike = (left == right) | (torch.isnan(left) & torch.isnan(right))
+    error = (left - right).abs()[finite]
+    relative = (error / left.abs()[finite].clamp_min(torch.finfo(torch.float32).tiny))[error > 0]
+    bounds = [_TOLERANCES.get(dtype, (0.0, 0.0)) for dtype in dtypes]
+    rtol = max(bound[0] for bound in bounds) if rtol is None else rtol
+    atol = max(bound[1] for bound in bounds) if atol is None else atol
+    not_finite = int((~finite & ~alike).sum())
+    close = not not_finite and bool((error <= atol + rtol * left.abs()[finite]).all())
+    return OutputError(name, *dtypes, close, _greatest(error), _greatest(relative), not_finite)
+
+
+def _greatest(values: torch.Tensor) -> float:
+    return float(values.max()) if values.numel() else 0.0
+
+
+def _equal(left: Any, right: Any) -> bool:
+    try:
+        return bool(left == right) or (isinstance(left, float) and math.isnan(left) and right != right)
+    except Exception:  # comparison of the user's own types, or of arrays
+        return left is right

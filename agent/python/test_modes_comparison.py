@@ -1,0 +1,231 @@
+"""Comparison: causes, followers and reasons on programs whose truth is known, and what is made of the result.
+
+The truths are PyTorch's documented and measured limits of autocast in each mode (PyTorch 2.13).
+"""
+
+import json
+
+import pytest
+import torch
+from castscope import compare
+from castscope.modes.comparison import Comparison
+from torch.nn import functional as F
+
+X = torch.ones(4, 4)
+
+
+def bf16():
+    return torch.autocast("cpu", dtype=torch.bfloat16)
+
+
+def compared(function, *modes, inputs=None):
+    with bf16():
+        found = compare(function, inputs or (X, X), modes)
+    assert not found.errors, found
+    return found
+
+
+def verdicts(found, mode):
+    return [(row.unit.operator, row.cells[mode].verdict) for row in found.rows if mode in row.cells]
+
+
+def reasons(found, mode):
+    return [row.cells[mode].reason for row in found.differences(mode)]
+
+
+def gelu_then_more(x, y):
+    z = F.gelu(x @ y)
+    return (z.relu() @ y).tanh()
+
+
+GELU = gelu_then_more.__code__.co_firstlineno + 1
+
+
+@pytest.mark.parametrize("mode", ["script", "trace"])
+def test_a_difference_begins_where_the_inputs_agree_and_others_follow(mode):
+    found = compared(gelu_then_more, mode)
+    assert verdicts(found, mode) == [("mm", "same"), ("gelu", "cause"), ("relu", "follower"), ("mm", "same"),
+                                     ("tanh", "same")]
+    assert "TorchScript's autocast pass has lists of its own: it casts gelu to float32" in reasons(found, mode)[0]
+    (cause,) = found.differences(mode)
+    assert [row.unit.operator for row in found.followers(mode, cause)] == ["relu"]
+
+
+def test_a_follower_belongs_to_its_own_cause():
+    def function(x, y):
+        a = F.gelu(x @ y).sin()
+        b = F.gelu(y @ x).cos()
+        return a, b
+    found = compared(function, "script")
+    assert [[row.unit.operator for row in found.followers("script", cause)]
+            for cause in found.differences("script")] == [["sin"], ["cos"]]
+
+
+@pytest.mark.parametrize("mode", ["script", "trace"])
+def test_conservative_promotion_has_its_reason(mode):
+    found = compared(lambda x, y: x @ y + x @ y, "trace") if mode == "trace" else compared(adds, mode)
+    assert reasons(found, mode) == [
+        "TorchScript's autocast pass promotes add to float32 where it cannot rule out that an argument is float32"]
+
+
+def adds(x, y):
+    return x @ y + y @ x
+
+
+def off_inside(x, y):
+    with torch.autocast("cpu", enabled=False):
+        z = x @ y
+    return z
+
+
+OFF = off_inside.__code__.co_firstlineno + 1
+
+
+@pytest.mark.parametrize("mode, why", [("trace", "a trace does not keep it"),
+                                       ("script", "the region around the script stays on inside of it")])
+def test_autocast_that_is_off_inside_is_lost_in_torchscript(mode, why):
+    found = compared(off_inside, mode)
+    (row,) = found.differences(mode)
+    assert (row.eager.computed, row.cells[mode].unit.computed) == ("float32", "bfloat16")
+    assert reasons(found, mode) == [f"autocast is off here, by {__file__}:{OFF}: {why}"]
+
+
+def test_export_loses_the_region_around_it():
+    found = compared(adds, "export")
+    assert verdicts(found, "export") == [("mm", "cause"), ("mm", "cause"), ("add", "follower")]
+    assert "is no part of an exported program" in reasons(found, "export")[0]
+
+
+def test_export_keeps_a_region_inside():
+    def function(x, y):
+        with bf16():
+            return x @ y + 1
+    found = compare(function, (X, X), ("export",))
+    assert found.same_precision and found.agreeing("export") == 2
+
+
+def test_without_autocast_all_is_the_same():
+    found = compare(gelu_then_more, (X, X), ("script", "trace", "export"))
+    assert found.same_precision and found.same_values
+    found.assert_same_precision()
+    assert "same dtypes in 5 of 5 operators" in repr(found)
+
+
+def test_operators_without_partner_are_not_comparable_and_no_agreement():
+    def function(x, y):
+        if torch.compiler.is_exporting():
+            return x.exp()
+        return x.sin()
+    found = compare(function, (X, X), ("export",))
+    assert verdicts(found, "export") == [("sin", "alone"), ("exp", "alone")]
+    assert not found.same_precision
+    assert len(found.not_comparable("export")) == 2
+    with pytest.raises(AssertionError, match="no operator could be compared"):
+        found.assert_same_precision()
+
+
+def test_a_path_that_only_one_mode_takes_is_said():
+    def function(x, y):
+        z = x @ y
+        return z.sin() if torch.jit.is_tracing() else z
+    found = compared(function, "trace")
+    assert verdicts(found, "trace") == [("mm", "same"), ("sin", "alone")]
+    assert found.same_precision
+    assert "1 not comparable" in repr(found)
+
+
+def test_common_expressions_that_script_merges_leave_one_without_partner():
+    def function(x, y):
+        return torch.relu(x @ y) * 2, torch.sigmoid(x @ y)
+    found = compare(function, (X, X), ("script",))
+    kinds = verdicts(found, "script")
+    assert sorted(kinds) in ([("mm", "alone"), ("mm", "same"), ("mul", "same"), ("relu", "same"), ("sigmoid", "same")],
+                             [("mm", "same"), ("mm", "same"), ("mul", "same"), ("relu", "same"), ("sigmoid", "same")])
+    assert not found.differences("script")
+
+
+def test_an_output_of_another_dtype_is_a_difference():
+    def function(x, y):
+        return x.double() if torch.jit.is_tracing() else x
+    found = compare(function, (X, X), ("trace",))
+    assert not found.same_precision
+
+
+def test_assert_names_operator_line_and_dtypes_of_each_mode():
+    found = compared(gelu_then_more, "script", "export")
+    with pytest.raises(AssertionError) as error:
+        found.assert_same_precision()
+    text = str(error.value)
+    assert f"script: gelu at {__file__}:{GELU} computes in float32, in eager bfloat16" in text
+    assert f"export: mm at {__file__}:{GELU} computes in float32, in eager bfloat16" in text
+
+
+def test_assert_of_one_mode_alone():
+    found = compared(off_inside, "script", "export")
+    found.assert_same_precision(modes=["export"])
+    with pytest.raises(AssertionError):
+        found.assert_same_precision(modes=["script"])
+    with pytest.raises(ValueError, match="not compared: compile"):
+        found.assert_same_precision(modes=["compile"])
+
+
+@pytest.mark.parametrize("ignore", ["gelu", f"test_modes_comparison.py:{GELU}"])
+def test_assert_ignores_operators_and_lines(ignore):
+    compared(gelu_then_more, "script").assert_same_precision(ignore=[ignore])
+
+
+def test_a_mode_that_refuses_is_in_the_assertion():
+    def function(x, y, *more):
+        return x
+    with bf16():
+        found = compare(function, (X, X), ("script",))
+    with pytest.raises(AssertionError, match="script: Compiled functions can't take variable number of arguments"):
+        found.assert_same_precision()
+
+
+def test_json_is_versioned_and_complete():
+    found = compared(gelu_then_more, "script")
+    document = json.loads(json.dumps(found.to_json()))
+    assert document["format"] == "castscope-comparison/1"
+    assert document["autocast"] == {"cpu": "bfloat16"}
+    assert [mode["mode"] for mode in document["modes"]] == ["eager", "script"]
+    gelu = document["operators"][1]
+    assert (gelu["operator"], gelu["line"]) == (
+        "gelu", {"file": __file__, "line": GELU, "function": "gelu_then_more"})
+    assert gelu["modes"]["eager"]["inputs"] == ["bfloat16"]
+    assert gelu["modes"]["script"]["inputs"] == ["float32"] and gelu["modes"]["script"]["arrived"] == ["bfloat16"]
+    (difference,) = document["modes"][1]["differences"]
+    assert (difference["operator"], difference["followers"]) == (1, [2])
+    assert document["same_precision"] is False
+
+
+def test_the_text_has_no_colour_unless_it_is_asked_for():
+    found = compared(gelu_then_more, "script")
+    assert "\x1b" not in repr(found) and "\x1b[31m" in found.text(colour=True)
+
+
+def test_the_text_shows_what_differs_first():
+    text = repr(compared(gelu_then_more, "script"))
+    assert f"test_modes_comparison.py:{GELU}: eager bf16, script f32" in text
+    assert "1 operator after it differs only because of its output" in text
+    assert "gelu" in text and "f32 !" in text and "f32 ~" in text
+
+
+def test_eager_that_fails_is_said_and_nothing_is_compared():
+    def function(x, y):
+        raise KeyError("nothing")
+    found = compare(function, (X, X), ("trace",))
+    assert isinstance(found, Comparison) and not found.same_precision
+    assert found.errors["eager"].line.line == function.__code__.co_firstlineno + 1
+    assert "eager   failed" in repr(found)
+
+
+def test_progress_is_told_mode_by_mode():
+    seen = []
+    compare(torch.nn.ReLU(), (X,), ("export", "trace"), progress=seen.append)
+    assert seen == ["eager", "trace", "export"]
+
+
+def test_unknown_modes_are_refused():
+    with pytest.raises(ValueError, match="'jit' is no mode"):
+        compare(torch.nn.ReLU(), (X,), ("jit",))

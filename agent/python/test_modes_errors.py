@@ -1,0 +1,131 @@
+"""A mode that refuses a function: why, in its own words, and at which line."""
+
+import inspect
+import pathlib
+
+import pytest
+import torch
+from castscope import compare
+from castscope.modes import record
+
+X = torch.ones(3)
+
+
+def refused(mode, function, *inputs):
+    found = record(mode, function, inputs or (X,))
+    assert found.error is not None and not found.outputs
+    return found.error
+
+
+def offset(error, function):
+    assert error.line.file == __file__
+    return error.line.line - inspect.unwrap(function).__code__.co_firstlineno
+
+
+def test_script_marks_the_line():
+    def function(x):
+        y = x + 1
+        return y.nothing()
+    error = refused("script", function)
+    assert (offset(error, function), error.code) == (2, "return y.nothing()")
+    assert error.summary == "'Tensor' object has no attribute or method 'nothing'"
+
+
+def test_script_names_the_helper_that_it_cannot_compile():
+    error = refused("script", calls_helper)
+    assert offset(error, helper) == 1
+    assert "try blocks aren't supported" in error.summary
+
+
+def helper(x):
+    try:
+        return x
+    finally:
+        pass
+
+
+def calls_helper(x):
+    return helper(x)
+
+
+@torch.autocast("cpu")
+def decorated(x):
+    return x
+
+
+def test_an_error_without_a_place_has_the_functions():
+    error = refused("script", decorated)
+    assert "decorator is not supported in script mode" in error.summary
+    assert error.line.file == __file__ and 0 <= offset(error, decorated) <= 1
+
+
+def test_export_has_the_line_of_a_branch_on_data():
+    def function(x):
+        if x.sum() > 0:
+            return x
+        return -x
+    error = refused("export", function)
+    assert offset(error, function) == 1
+    assert "data-dependent" in error.summary and "\n" in error.text
+
+
+def test_trace_that_meets_an_error_of_the_users():
+    def function(x):
+        if torch.jit.is_tracing():
+            raise RuntimeError("no tracing here")
+        return x
+    error = refused("trace", function)
+    assert (offset(error, function), error.summary) == (2, "no tracing here")
+
+
+def test_the_summary_is_short_and_the_text_whole():
+    def function(x):
+        raise ValueError("very " * 500)
+    error = refused("eager", function)
+    assert len(error.summary) < 260 and error.text.count("very") == 500
+
+
+def test_the_others_go_on():
+    def function(x):
+        try:
+            return x * 2
+        finally:
+            pass
+    found = compare(function, (X,), ("script", "trace", "export"))
+    assert list(found.errors) == ["script"] and found.compared == ("trace", "export")
+    text = repr(found)
+    assert "script  cannot be had: try blocks aren't supported" in text
+    assert f"test_modes_errors.py:{function.__code__.co_firstlineno + 1}   try:" in text
+    assert found.to_json()["modes"][1]["error"]["text"] == found.errors["script"].text
+
+
+def test_what_keeps_a_hugging_face_bert_from_being_scripted():
+    transformers = pytest.importorskip("transformers")
+    config = transformers.BertConfig(vocab_size=50, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+                                     intermediate_size=16)
+    model = transformers.BertModel(config).eval()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = compare(model, {"input_ids": torch.randint(0, 50, (2, 6))}, ("script", "trace", "export"))
+    error = found.errors["script"]
+    assert error.summary.startswith("the attribute 'config' of BertModel, which is of class BertConfig")
+    assert pathlib.Path(error.line.file).name == "modeling_bert.py" and "config" in error.code
+    assert found.compared == ("trace", "export")
+    assert not found.not_comparable("trace") and found.differences("export")
+
+
+class ConvolutionWithBias(torch.nn.Module):
+    """TorchScript's autocast pass does not cast the bias."""
+
+    def __init__(self):
+        super().__init__()
+        self.convolution = torch.nn.Conv2d(1, 1, 1)
+
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return self.convolution(x)
+
+
+def test_what_its_interpreter_raises_is_told_with_the_users_line():
+    error = refused("script", ConvolutionWithBias(), torch.ones(1, 1, 2, 2))
+    assert error.code == "return self.convolution(x)"
+    assert error.summary == "RuntimeError: Input type (c10::BFloat16) and bias type (float) should be the same"

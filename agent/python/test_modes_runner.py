@@ -1,0 +1,180 @@
+"""`python -m castscope.modes` in a process of its own."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+@pytest.fixture
+def run(tmp_path):
+    def run(*arguments, **files):
+        for name, source in files.items():
+            (tmp_path / f"{name}.py").write_text(source)
+        return subprocess.run([sys.executable, "-m", "castscope.modes", *arguments], cwd=tmp_path, check=False,
+                              env={**os.environ, "PYTHONPATH": str(HERE)}, capture_output=True, text=True)
+    return run
+
+
+SAME = """\
+import sys, torch, castscope
+assert __name__ == "__main__" and sys.argv[1:] == ["--epochs", "1"], sys.argv
+assert sys.modules["__main__"].__dict__ is globals()
+
+@castscope.entry(inputs=lambda: (torch.ones(4, 4),), modes=["script", "trace", "export"])
+def step(x):
+    return x @ x
+sys.exit(0)
+"""
+
+DIFFERENT = """\
+import torch, castscope
+from torch.nn import functional as F
+
+@castscope.entry(inputs=lambda: (torch.ones(4, 4),), modes=("export",))
+def kept(x):
+    return x
+
+def region(x):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return F.gelu(x @ x)
+
+castscope.entry(inputs=lambda: (torch.ones(4, 4),), name="second")(region)
+"""
+
+
+def test_a_script_whose_entries_agree(run):
+    done = run("train.py", "--epochs", "1", train=SAME)
+    assert done.returncode == 0, done.stderr
+    assert "step: eager, script, trace, export" in done.stdout
+    assert "script  same dtypes in 1 of 1 operator\n" in done.stdout
+    assert [line for line in done.stderr.splitlines() if "…" in line] == [
+        f"castscope: step: {mode} …" for mode in ("eager", "script", "trace", "export")]
+
+
+def test_a_module_by_its_name(run):
+    done = run("-m", "train", "--epochs", "1", train=SAME)
+    assert done.returncode == 0, done.stderr
+
+
+def test_differences_and_json(run, tmp_path):
+    done = run("--modes", "script", "--json", "out.json", "--format", "json", "train.py", train=DIFFERENT)
+    assert done.returncode == 1, done.stderr
+    document = json.loads(done.stdout)
+    assert document == json.loads((tmp_path / "out.json").read_text())
+    assert document["format"] == "castscope-comparisons/1"
+    assert [one["name"] for one in document["comparisons"]] == ["kept", "second"]
+    assert document["comparisons"][1]["modes"][1]["differences"]
+
+
+def test_what_the_script_prints_goes_to_standard_error(run):
+    source = SAME.replace("    return x @ x", "    print('in step')\n    return x @ x").replace("import sys,", """\
+import os
+os.write(1, b"from below\\n")
+print("from Python")
+import sys,""", 1)
+    done = run("--format", "json", "train.py", "--epochs", "1", train=source)
+    assert json.loads(done.stdout)["comparisons"][0]["name"] == "step"
+    assert all(text in done.stderr for text in ("from below", "from Python", "in step"))
+
+
+def test_color_only_where_it_is_asked_for(run):
+    assert "\x1b" not in run("--modes", "script", "train.py", train=DIFFERENT).stdout
+    assert "\x1b[1m" in run("--color", "always", "--modes", "script", "train.py", train=DIFFERENT).stdout
+
+
+def test_functions_by_name(run):
+    source = "import torch\ndef step(x): return x * 2\ndef make(): return (torch.ones(3),)\n"
+    done = run("--modes", "script,export", "--entry", "net:step", "--inputs", "net:make", net=source)
+    assert done.returncode == 0, done.stderr
+    assert "net:step: eager, script, export" in done.stdout
+
+
+def test_classes_of_the_script_can_be_scripted(run):
+    source = """\
+import torch, castscope
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+    def forward(self, x):
+        return double(self.linear(x))
+
+def double(x):
+    return x * 2
+
+castscope.entry(inputs=lambda: (torch.ones(4, 4),), modes="script")(Net())
+"""
+    done = run("train.py", train=source)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_no_entries_says_what_to_write(run):
+    done = run("train.py", train="print('hello')\n")
+    assert done.returncode == 2
+    assert "@castscope.entry(inputs=" in done.stderr
+
+
+def test_a_script_that_fails_looks_as_with_python(run, tmp_path):
+    source = "def f():\n    raise ValueError('broken')\n\nf()\n"
+    done = run("train.py", train=source)
+    plain = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (3, plain.stderr)
+
+
+@pytest.mark.parametrize("source, status, said", [("import sys\nsys.exit(4)\n", 3, ""),
+                                                  ("import sys\nsys.exit('no data')\n", 3, "no data\n"),
+                                                  ("import nothing_there\n", 3, None),
+                                                  ("def f(:\n", 3, None)])
+def test_other_ends_of_a_script(run, source, status, said):
+    done = run("train.py", train=source)
+    assert done.returncode == status
+    assert said is None or done.stderr == said
+
+
+@pytest.mark.parametrize("arguments, said", [
+    ([], "nothing to run"),
+    (["--modes", "onnx", "train.py"], "'onnx' is no mode: eager, script, trace, compile, export"),
+    (["nowhere.py"], "cannot run nowhere.py"),
+    (["-m", "nowhere"], "cannot run nowhere"),
+    (["--entry", "net:f"], "1 --entry but 0 --inputs"),
+    (["--entry", "net", "--inputs", "net"], "package.module:function"),
+    (["--entry", "nowhere:f", "--inputs", "nowhere:g"], "nowhere:f: No module named 'nowhere'"),
+    (["--wrong"], "unrecognized arguments"),
+])
+def test_wrong_usage(run, arguments, said):
+    done = run(*arguments)
+    assert done.returncode == 2 and said in done.stderr, done.stderr
+    assert done.stdout == ""
+
+
+def test_help_has_examples(run):
+    done = run("--help")
+    assert done.returncode == 0 and "python -m castscope.modes train.py" in done.stdout
+
+
+def python(code):
+    return subprocess.run([sys.executable, "-c", code], cwd=HERE, capture_output=True, text=True, check=False)
+
+
+def test_import_of_castscope_brings_in_none_of_it():
+    done = python("import sys, castscope\nprint([name for name in sys.modules if 'castscope.modes' in name])")
+    assert done.stdout == "[]\n"
+
+
+def test_an_entry_is_inert_and_needs_no_pytorch():
+    done = python("import sys, castscope\n"
+                  "@castscope.entry(inputs=lambda: 1 / 0)\ndef f(x): return x\n"
+                  "print(f(3), f.__name__, 'torch' in sys.modules)")
+    assert (done.stdout, done.stderr) == ("3 f False\n", "")
+
+
+def test_an_entry_of_something_else_is_refused():
+    done = python("import castscope\ncastscope.entry(inputs=())(3)")
+    assert "TypeError: castscope.entry is for functions and modules, not int" in done.stderr

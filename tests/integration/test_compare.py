@@ -1,0 +1,73 @@
+"""castscope compare: the command, on scripts as users have them."""
+
+import json
+import sys
+
+import pytest
+
+ENTRY = """
+import sys
+import torch, castscope
+
+@castscope.entry(inputs=lambda: (torch.randn(4, 8), torch.randn(8, 8)))
+def step(a, b):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        c = a @ b
+        return torch.nn.functional.layer_norm(c, (8,))
+
+print("the script's own", sys.argv[1:])
+"""
+
+
+@pytest.fixture
+def compare(castscope, tmp_path):
+    (tmp_path / "entry.py").write_text(ENTRY)
+
+    def run(*arguments):
+        return castscope("compare", *arguments, text=True)
+    return run
+
+
+def test_a_script_says_what_is_compared(compare, tmp_path):
+    done = compare("--modes", "script,trace", "--json", "modes.json", "--", sys.executable, "entry.py", "--lr", "1")
+    assert done.returncode == 1, done.stderr
+    assert "layer_norm at entry.py:9: eager bf16, script f32" in done.stdout
+    assert "the script's own ['--lr', '1']" in done.stderr and "the script's own" not in done.stdout
+    (comparison,) = json.loads((tmp_path / "modes.json").read_text())["comparisons"]
+    told = {mode["mode"]: [comparison["operators"][difference["operator"]]["line"]["line"]
+                           for difference in mode.get("differences", [])] for mode in comparison["modes"]}
+    assert told == {"eager": [], "script": [9], "trace": []}
+
+
+def test_the_same_precision_is_success(compare):
+    done = compare("--modes", "trace", "--format", "json", "--", sys.executable, "entry.py")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["comparisons"][0]["same_precision"] is True
+
+
+def test_a_function_by_its_name(compare, tmp_path):
+    (tmp_path / "functions.py").write_text("import torch\ndef twice(x): return x * 2\ndef inputs(): return (torch.ones(3),)\n")
+    done = compare("--modes", "script", "--python", sys.executable, "--entry", "functions:twice", "--inputs",
+                   "functions:inputs")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), [
+    ((), "nothing to compare"),
+    (("--", "bash", "x"), "must begin with Python itself"),
+    (("--", sys.executable), "a script, or -m and a module, must follow"),
+    (("--", sys.executable, "-c", "pass"), "a script, or -m and a module, must follow"),
+    (("--entry", "a:b", "--", sys.executable, "x.py"), "after -- stands a script that marks its own"),
+    (("--modes", "jit", "--", sys.executable, "entry.py"), "'jit' is no mode"),
+    (("--", sys.executable, "empty.py"), "has nothing to compare"),
+])
+def test_wrong_usage_says_what_is_meant(compare, tmp_path, arguments, sentence):
+    (tmp_path / "empty.py").write_text("print()")
+    done = compare(*arguments)
+    assert done.returncode == 2 and sentence in done.stderr, done.stderr
+
+
+def test_a_script_that_fails_has_its_traceback(compare, tmp_path):
+    (tmp_path / "broken.py").write_text("import torch\nraise ValueError('mine')\n")
+    done = compare("--", sys.executable, "broken.py")
+    assert done.returncode == 3 and "ValueError: mine" in done.stderr and "castscope/modes" not in done.stderr
