@@ -32,7 +32,7 @@ string(REPLACE ";" "," grpc_group "${grpc_archives}")
 add_library(castscope_grpc INTERFACE)
 target_link_libraries(castscope_grpc INTERFACE "$<LINK_GROUP:RESCAN,${grpc_group}>" Threads::Threads atomic)
 
-foreach(name IN ITEMS zstd z sqlite3)
+foreach(name IN ITEMS zstd z minizip sqlite3)
   castscope_find_archive(archive ${name})
   add_library(castscope_${name} INTERFACE)
   target_link_libraries(castscope_${name} INTERFACE "${archive}" Threads::Threads)

@@ -31,6 +31,7 @@ MAY_INCLUDE = {
     "server/policy": ["agent/enforce/pattern.h", "agent/enforce/policy_table.h", "server/config"],
     "server/rules": ["agent/lanes/format.h", "server/config", "server/policy", "server/store"],
     "server/report": ["agent/lanes/format.h", "proto", "server/policy", "server/store", "server/rules"],
+    "server/exported": ["server/policy", "server/store", "server/rules", "server/report"],
     "server/timeline": ["agent/lanes/format.h", "proto", "server/store", "server/report"],
     "server/web": ["agent/lanes/format.h", "server/store", "server/report", "server/rules", "server/timeline"],
     "server/cli": ["agent/relay", "agent/preload/unfiled.h", "server"],

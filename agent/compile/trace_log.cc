@@ -80,6 +80,12 @@ def traceback_frames(text):
     return frames
 
 
+def function_of(name):
+    """Of the rest of a function behind a graph break: that function."""
+    resumed = name.removeprefix("torch_dynamo_resume_in_")
+    return resumed if resumed == name else resumed.rpartition("_at_")[0]
+
+
 def walk():
     """What is being traced, if anything, and the frames outside."""
     phase, decomposed, outer, exporting = 0, False, None, False
@@ -95,7 +101,7 @@ def walk():
                 outer = []
             exporting = exporting or part == "export/_trace.py"
         if outer is not None and not file.startswith((TORCH + "_dynamo/", TORCH + "export/", "<")):
-            outer += (file, frame.f_lineno, frame.f_code.co_qualname)
+            outer += (file, frame.f_lineno, function_of(frame.f_code.co_qualname))
         frame = frame.f_back
     return 3 if exporting else phase, decomposed, outer or []
 
@@ -112,7 +118,7 @@ def present(backward):
     stack = []
     if phase == 1:
         for at in reversed(guards.TracingContext.extract_stack()):
-            stack += (at.filename, at.lineno, at.name)
+            stack += (at.filename, at.lineno, function_of(at.name))
     elif backward:
         meta = sys.modules["torch.fx.traceback"]
         if meta.has_preserved_node_meta():

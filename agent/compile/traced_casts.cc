@@ -91,6 +91,7 @@ std::uint32_t followed_stack() noexcept try {
 void cast_traced(observe::ThreadState& t, const SeenInTrace& seen) noexcept try {
   if (!g_process.has_python) return;
   const bool backward = observe::in_backward();
+  if (backward && seen.users) return;  // autograd's own
   Present present;
   {
     observe::Gil gil(g_process.python);
@@ -103,7 +104,7 @@ void cast_traced(observe::ThreadState& t, const SeenInTrace& seen) noexcept try 
   if (!counts || present.decomposed) return;
   const Compilation of = present.of;
   const bool ambient = t.open.empty() || !t.open.back().in_trace;  // custom_bwd opens one of its own
-  if (backward && ambient && !seen.users) note_backward(t, seen, present);
+  if (backward && ambient) note_backward(t, seen, present);
   add_traced(of, backward ? Part::kBackward : Part::kForward, site_of(t, seen, std::move(present)));
 } catch (const std::exception&) {  // out of memory: it is taken for the graph's own
 }

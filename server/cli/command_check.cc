@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "server/cli/check_exported.h"
 #include "server/cli/commands.h"
 #include "server/cli/output_file.h"
 #include "server/cli/recording.h"
@@ -47,11 +48,20 @@ std::string read_limits(CheckOptions& options) {
   return "";
 }
 
+int check_a_program(const CheckOptions& options) {
+  if (!options.baseline.empty())
+    return fail("--baseline needs a run: of a program of torch.export all is checked", kUsage);
+  if (!options.policy.empty())
+    return fail("--policy needs a run file (NAME.castscope): a program of torch.export runs without autocast", kUsage);
+  return check_exported({options.file, options.config, options.format, options.json_file, options.gate});
+}
+
 int check(CheckOptions options) {
   if (const std::string wrong = read_limits(options); !wrong.empty()) return fail(wrong, kUsage);
   if (absl::Status status = refuse_output(options.json_file, {options.file, options.baseline}, options.force);
       !status.ok())
     return fail(std::string(status.message()), kUsage);
+  if (is_exported(options.file)) return check_a_program(options);
   if (!options.policy.empty() && options.file.ends_with(".json"))
     return fail("--policy needs the run file (NAME.castscope): a report does not hold what each operator did", kUsage);
   const auto settings = settings_here(options.config, options.policy);
@@ -85,9 +95,13 @@ int check(CheckOptions options) {
 }  // namespace
 
 void add_check(CommandLine& line) {
-  auto* command = line.app.add_subcommand("check", "Fail when a run has findings: the gate for CI");
+  auto* command =
+      line.app.add_subcommand("check", "Fail when a run, or a program of torch.export, has findings: the gate for CI");
   auto options = std::make_shared<CheckOptions>();
-  command->add_option("FILE", options->file, "NAME.castscope, or its report NAME.json")->required();
+  command
+      ->add_option("FILE", options->file,
+                   "NAME.castscope, or its report NAME.json; or a program of torch.export, NAME.pt2")
+      ->required();
   command->add_option("--fail-on", options->gate.fail_on, "The least severity that fails")
       ->check(CLI::IsMember(std::vector<std::string>(rules::kSeverities.begin(), rules::kSeverities.end())))
       ->capture_default_str();
@@ -111,7 +125,8 @@ void add_check(CommandLine& line) {
       "Examples:\n"
       "  castscope check train.castscope\n"
       "  castscope check --fail-on performance --max-cast-share 5% --max-cache 2GiB train.json\n"
-      "  castscope check --baseline main.json --json check.json train.castscope\n\n"
+      "  castscope check --baseline main.json --json check.json train.castscope\n"
+      "  castscope check model.pt2\n\n"
       "Exit status: 0 clean, 1 findings or a limit exceeded, 2 wrong usage, 3 incomplete or unreadable data.");
   command->callback([&line, options] { line.run = [options] { return check(*options); }; });
 }

@@ -30,6 +30,8 @@
   RULE(dtype_mixed_halves)           \
   RULE(op_banned)                    \
   RULE(op_not_listed)                \
+  RULE(export_check_fails)           \
+  RULE(export_drops_region)          \
   RULE(compile_backward_autocast)    \
   RULE(compile_cache_bypassed)       \
   RULE(compile_dtype_differs)        \

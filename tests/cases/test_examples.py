@@ -15,6 +15,7 @@ CASTSCOPE = pathlib.Path(os.environ.get("CASTSCOPE_BUILD", ROOT / "build")) / "c
 # Which nothing can be found in here, and why; each says so in its first line.
 CANNOT = {
     "cache-lost-grad": "PyTorch 2.13 caches no copy without a graph for those who need one",
+    "export-check-fails": "it is found in the program's file",
     "op-banned": "a CPU refuses nothing",
     "thread-wrong-dtype": "PyTorch 2.13 hands the dtype to all threads of autograd",
 }

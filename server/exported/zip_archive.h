@@ -1,0 +1,41 @@
+// A zip archive of somebody else's: sizes are held against limits before anything is unpacked, contents against their
+// checksums.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace castscope::exported {
+
+// By its first bytes; a file that cannot be read is none.
+bool is_zip(const std::string& file);
+
+class ZipArchive {
+ public:
+  struct Entry {
+    std::string name;
+    std::uint64_t size = 0;  // unpacked, as the archive says
+  };
+
+  static absl::StatusOr<ZipArchive> open(const std::string& file);
+
+  const std::vector<Entry>& entries() const { return entries_; }  // in the archive's order
+  bool has(const std::string& name) const { return find(name) != nullptr; }
+  const Entry* find(const std::string& name) const;  // null = there is none
+  // All of an entry; an error when it is damaged, or larger than `most`, whatever size the archive says.
+  absl::StatusOr<std::string> read(const std::string& name, std::uint64_t most) const;
+
+ private:
+  struct Close {
+    void operator()(void* handle) const;
+  };
+
+  std::unique_ptr<void, Close> handle_;  // minizip's
+  std::vector<Entry> entries_;
+};
+
+}  // namespace castscope::exported

@@ -1,0 +1,63 @@
+// export-drops-region: a model was exported inside an autocast region, which the program does not have. Seen where it
+// is exported, and found in the program's file (server/exported/findings.cc) by `castscope check model.pt2`.
+#include "server/rules/finding.h"
+#include "server/rules/modes/export_words.h"
+#include "server/rules/modes/mode_facts.h"
+#include "server/rules/rules.h"
+
+namespace castscope::rules {
+namespace {
+
+void judge_it(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kExportDropsRegion)) {
+    Finding& finding = inquiry.add(facts.first().stack);
+    finding.title =
+        "a program is exported here within an autocast region that it does not have: " + counted(facts.times, "cast") +
+        " of this run " + (facts.times == 1 ? "is" : "are") + " not in it";
+    finding.evidence_number = {{"casts", facts.times}};
+    if (facts.first().subject != 0)
+      if (const auto region = data.user_location(data.region(facts.first().subject).stack))
+        finding.related.push_back(*region);
+    finding.fix = kExportDropsRegionFix;
+  }
+}
+
+}  // namespace
+
+extern const Rule export_drops_region;
+const Rule export_drops_region = {
+    .name = kExportDropsRegion,
+    .severity = kExportSeverity,
+    .summary = "torch.export dropped the autocast region around it",
+    .thresholds = {},
+    .explanation =
+        {.what = "A model is exported within `with torch.autocast(…)`. The program has the dtypes that the region gave "
+                 "recorded beside its operators, and no region: it computes in those of its inputs and weights. "
+                 "`castscope check model.pt2` tells it from the file.",
+         .why = "What is deployed computes in float32, slower than what was measured and with other results, though "
+                "its own records say bfloat16. AOTInductor compiles what the program computes, and its code heeds no "
+                "region around its call. Where the model converts dtypes, the program checks for the recorded ones and "
+                "stops. Once it was taken apart (run_decompositions) nothing tells any more.",
+         .example = R"(import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.layer(x)
+
+x = torch.randn(4, 8)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    program = torch.export.export(Net().eval(), (x,))
+    print(program.module()(x).dtype)  # bfloat16
+torch.export.save(program, "model.pt2")
+print(torch.export.load("model.pt2").module()(x).dtype)  # float32)",
+         .fix = kExportDropsRegionFix,
+         .links = "https://docs.pytorch.org/docs/stable/export.html"},
+    .judge = judge_it,
+};
+
+}  // namespace castscope::rules

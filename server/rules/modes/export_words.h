@@ -1,0 +1,17 @@
+// What is said of programs of torch.export: rules judge the run that exports one, server/exported its file.
+#pragma once
+
+namespace castscope::rules {
+
+inline constexpr char kExportDropsRegion[] = "export-drops-region";
+inline constexpr char kExportCheckFails[] = "export-check-fails";
+inline constexpr char kExportSeverity[] = "error";  // of both
+
+inline constexpr char kExportDropsRegionFix[] =
+    "Open the region inside the model's forward, which torch.export keeps, and export again outside of any region; or "
+    "convert the model (model.to(torch.bfloat16)) before it is exported.";
+inline constexpr char kExportCheckFailsFix[] =
+    "Export with strict=False, which records the dtypes that the region gives, or leave out the conversion (.float(), "
+    ".to(…)) of what comes from the region.";
+
+}  // namespace castscope::rules
