@@ -66,10 +66,27 @@ class Assignment {
     for (const bool sure : {true, false})
       for (GraphCast& cast : casts)
         if (cast.whose == Whose::kGraph) give(cast, sure);
+    for (GraphCast& cast : casts)
+      if (cast.whose == Whose::kGraph) give_without_place(cast);
     return casts;
   }
 
  private:
+  // The text has no place for what no code of the user's called (torch.compile(nn.Sequential(…))), nor for what ran in
+  // a checkpoint: there the order tells, which is that of the traced casts.
+  void give_without_place(GraphCast& cast) {
+    if (graph_[cast.node].place.line != 0 || !feeds_product(graph_, users_, cast.node)) return;
+    for (std::uint32_t i = 0; i < traced_.size(); ++i) {
+      const TracedCast& traced = traced_[i];
+      if (taken_[i] || traced.users || traced.from != cast.from || traced.to != cast.to || !ends_in_product(traced.op))
+        continue;
+      taken_[i] = true;
+      cast.whose = Whose::kAutocast;
+      cast.traced = i;
+      return;
+    }
+  }
+
   void give(GraphCast& cast, bool sure) {
     for (std::uint32_t i = 0; i < traced_.size(); ++i) {
       const TracedCast& traced = traced_[i];

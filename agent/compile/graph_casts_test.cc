@@ -53,6 +53,22 @@ TEST(CastsOf, HasNoUseForWhatTheGraphDoesNotConvert) {
             "c1=a c2=a c3=g c4=g c5=g c6=g");
 }
 
+TEST(CastsOf, GoesByTheOrderWhereTheTextHasNoPlace) {
+  const auto graph = read_graph(R"(def forward(self, x: "f32[2, 8][8, 1]cpu", w: "f32[8, 8][8, 1]cpu"):
+    # No stacktrace found for following nodes
+    c1: "bf16[8, 8][8, 1]cpu" = torch.ops.prims.convert_element_type.default(w, torch.bfloat16);  w = None
+    c2: "bf16[2, 8][8, 1]cpu" = torch.ops.prims.convert_element_type.default(x, torch.bfloat16);  x = None
+    mm: "bf16[2, 8][8, 1]cpu" = torch.ops.aten.mm.default(c2, c1);  c1 = c2 = None
+    c3: "f32[2, 8][8, 1]cpu" = torch.ops.prims.convert_element_type.default(mm, torch.float32);  mm = None
+    return (c3,))");
+  const std::vector<TracedCast> traced = {autocast("aten::linear", 3), autocast("aten::linear", 4)};
+  const auto casts = casts_of(graph, traced);
+  ASSERT_EQ(casts.size(), 3u);
+  EXPECT_EQ(casts[0].whose, Whose::kAutocast);
+  EXPECT_EQ(casts[1].traced, 1u);
+  EXPECT_EQ(casts[2].whose, Whose::kGraph);
+}
+
 TEST(CastsOf, KnowsTheDirection) {
   TracedCast up = autocast("aten::softmax", 13);
   std::swap(up.from, up.to);

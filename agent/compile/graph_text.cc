@@ -80,12 +80,14 @@ Place read_place(std::string_view comment) {
   if (!comment.starts_with(kFile)) return {};
   std::string_view text = comment.substr(kFile.size());
   text = text.substr(0, text.find(", code: "));
-  text = text.substr(0, text.rfind(" in "));
+  const std::size_t in = text.rfind(" in ");
+  const std::string_view function = in == std::string_view::npos ? "" : text.substr(in + 4);
+  text = text.substr(0, in);
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return {};
   const auto line = number(text.substr(colon + 1));
   if (!line.has_value() || *line == 0 || *line > std::numeric_limits<std::uint32_t>::max()) return {};
-  return {std::string(text.substr(0, colon)), static_cast<std::uint32_t>(*line)};
+  return {std::string(text.substr(0, colon)), static_cast<std::uint32_t>(*line), std::string(function)};
 }
 
 // `torch.ops.aten.addmm.default(` → "aten::addmm"

@@ -42,6 +42,7 @@ TEST(ReadGraph, KnowsOperatorsDtypesAndPlaces) {
   EXPECT_EQ(addmm.op, "aten::addmm");
   EXPECT_EQ(addmm.dtype, kBFloat16);
   EXPECT_EQ(addmm.place, (Place{"/home/a b/t.py", 13}));
+  EXPECT_EQ(addmm.place.function, "forward");
   ASSERT_EQ(addmm.inputs.size(), 3u);
   EXPECT_EQ(graph[addmm.inputs[2]].name, "permute");
 }

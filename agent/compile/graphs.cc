@@ -77,9 +77,16 @@ const TracedSite* whose_stack_has(const Compiled& c, const Place& place) {
 std::pair<std::vector<script::Frame>, const TracedSite*> stack_of_line(const Compiled& c, const Place& place) {
   if (place.line == 0) return {};
   const TracedSite* near = whose_stack_has(c, place);
-  if (near == nullptr) return {{{place.file, "", place.line}}, nullptr};
+  if (near == nullptr) return {{{place.file, place.function, place.line}}, nullptr};
   const auto at = std::ranges::find(near->cast.places, place) - near->cast.places.begin();
   return {{near->stack.begin() + at, near->stack.end()}, near};
+}
+
+// Of all that was cast while the code was traced; 0 where there are several.
+std::uint32_t only_region(const Compiled& c) {
+  const auto& traced = c.traced[0];
+  const auto same = [&](const TracedSite& site) { return site.region == traced.front().region; };
+  return !traced.empty() && std::ranges::all_of(traced, same) ? traced.front().region : 0;
 }
 
 // A conversion that nobody asked for.
@@ -91,6 +98,9 @@ TracedSite of_graph_itself(const Compiled& c, const Node& node, std::string op) 
   if (near != nullptr) {
     site.device = near->device;
     site.region = near->region;
+  } else if (!c.traced[0].empty()) {  // nothing of this line was cast by autocast: the region is most likely the same
+    site.device = c.traced[0].front().device;
+    site.region = only_region(c);
   }
   return site;
 }
@@ -220,6 +230,17 @@ void define_all(Recording& r, Compiled& c, Part part) {
   c.recording[i] = &r;
 }
 
+// The backward pass was traced under the autocast of the forward pass, and runs outside of it: eager autograd would not
+// cast there. The engine gives its threads the state of who called backward.
+void look_at_backward(ThreadState& t, const Compiled& c) {
+  for (const TracedSite& site : c.traced[static_cast<int>(Part::kBackward)])
+    if (site.ambient && !observe::autocast_enabled(site.device))
+      note_fact(t, {.kind = lanes::FactKind::kCompileCastsBackward,
+                    .detail = site.cast.to,
+                    .text = site.op,
+                    .stack = observe::g_process.recording.load()->definitions.stack(site.stack)});
+}
+
 // PyTorch reads the default once, when the code is compiled, and guards nothing.
 void look_at_default_dtypes(ThreadState& t, const Compiled& c) {
   for (const TracedSite& site : c.traced[static_cast<int>(Part::kForward)])
@@ -272,6 +293,7 @@ void graph_runs(ThreadState& t, std::string_view id, Part part) noexcept try {
   const auto found = registry().compiled.find(id);
   if (found == registry().compiled.end()) return;
   define_all(r, found->second, part);
+  if (part == Part::kBackward) look_at_backward(t, found->second);
   if (part == Part::kForward) {
     look_at_default_dtypes(t, found->second);
     for (const ProductOfGraph& product : found->second.products)

@@ -25,6 +25,7 @@ struct TracedSite {
   lanes::Role role{};
   std::uint8_t device = 0;
   bool parameter = false;
+  bool ambient = false;  // the region is around the code, none that it opens
   // It serves a region of the code that is compiled, which has no dtype of its own; 0: it does not.
   std::uint32_t default_dtype_stack = 0;
 };

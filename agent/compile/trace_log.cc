@@ -30,6 +30,8 @@ OPERATORS = tuple(TORCH + part for part in ("_decomp/", "_refs/", "_prims/", "_p
 
 
 class Handler(logging.Handler):
+    frozen = set()
+
     # Not `emit`: nothing is formatted, and no lock is needed.
     def handle(self, record):
         try:
@@ -43,13 +45,21 @@ class Handler(logging.Handler):
     def give(self, name, metadata, text):
         if metadata.get("compiled_autograd_id") is not None:
             return
-        if name == "inductor_post_grad_graph" and sys.modules["torch._inductor.config"].emulate_precision_casts:
+        config = sys.modules.get("torch._inductor.config")
+        compilation = f"{metadata.get('frame_id')}/{metadata.get('frame_compile_id')}"
+        if name == "aot_inference_graph" and getattr(config, "freezing", False):
+            self.frozen.add(compilation)  # weights are folded later: that graph is what runs
             return
+        if name == "inductor_post_grad_graph":
+            if compilation in self.frozen:
+                self.frozen.discard(compilation)
+                take(compilation, int(metadata.get("attempt", 0)), 0, text, [])
+            if config.emulate_precision_casts:
+                return
         if name == "compilation_metrics":
             text = metrics(metadata[name])
         if name == "aotautograd_cache_bypass":
             text = str(json.loads(text).get("cache_bypass_reason"))
-        compilation = f"{metadata.get('frame_id')}/{metadata.get('frame_compile_id')}"
         stack = walk()[2] if name in ("compilation_metrics", "aotautograd_cache_bypass") else []
         take(compilation, int(metadata.get("attempt", 0)), KINDS[name], text, stack)
 
@@ -88,7 +98,7 @@ def function_of(name):
 
 def walk():
     """What is being traced, if anything, and the frames outside."""
-    phase, decomposed, outer, exporting = 0, False, None, False
+    phase, decomposed, outer, exporting, again = 0, False, None, False, False
     frame = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
@@ -100,16 +110,17 @@ def walk():
             if part.startswith(("_dynamo/", "export/")):
                 outer = []
             exporting = exporting or part == "export/_trace.py"
+            again = again or frame.f_code.co_name == "run_decompositions" and part == "export/exported_program.py"
         if outer is not None and not file.startswith((TORCH + "_dynamo/", TORCH + "export/", "<")):
             outer += (file, frame.f_lineno, function_of(frame.f_code.co_qualname))
         frame = frame.f_back
-    return 3 if exporting else phase, decomposed, outer or []
+    return 4 if again else 3 if exporting else phase, decomposed, outer or []
 
 
 def present(backward):
     phase, decomposed, outer = walk()
-    if phase == 3:
-        return (3, int(decomposed), "", 0, outer)
+    if phase >= 3:
+        return (phase, int(decomposed), "", 0, outer)
     guards = sys.modules.get("torch._guards")
     trace = guards.CompileContext.current_trace_id() if guards is not None and phase else None
     if trace is None:
@@ -145,6 +156,11 @@ struct Api {
   PyObject* (*new_function)(Method*, PyObject*, PyObject*);
   PyObject* (*call)(PyObject*, const char*, ...);
   long (*as_long)(PyObject*);
+  int (*matches)(PyObject*);
+  PyObject** exception;
+  void (*fetch)(PyObject**, PyObject**, PyObject**);
+  void (*restore)(PyObject*, PyObject*, PyObject*);
+  int (*add_pending)(int (*)(void*), void*);
 };
 
 Take g_take = nullptr;
@@ -166,7 +182,9 @@ const Api* api_of_process() {
                        resolve(api->new_dict, "PyDict_New") && resolve(api->set_item, "PyDict_SetItemString") &&
                        resolve(api->builtins, "PyEval_GetBuiltins") &&
                        resolve(api->new_function, "PyCFunction_NewEx") && resolve(api->call, "PyObject_CallFunction") &&
-                       resolve(api->as_long, "PyLong_AsLong");
+                       resolve(api->as_long, "PyLong_AsLong") && resolve(api->matches, "PyErr_ExceptionMatches") &&
+                       resolve(api->exception, "PyExc_Exception") && resolve(api->fetch, "PyErr_Fetch") &&
+                       resolve(api->restore, "PyErr_Restore") && resolve(api->add_pending, "Py_AddPendingCall");
     return whole ? api : nullptr;
   }();
   return found;
@@ -220,6 +238,28 @@ bool start(const PythonApi& py, const Api& api) {
   return g_present != nullptr;  // `globals` lives as long as the process
 }
 
+struct Raised {
+  const Api* api;
+  PyObject *type, *value, *trace;
+};
+
+int raise_again(void* raised) {
+  const auto* r = static_cast<const Raised*>(raised);
+  r->api->restore(r->type, r->value, r->trace);
+  delete r;
+  return -1;
+}
+
+// A signal's handler may run in any code of Python's, ours too, and raise KeyboardInterrupt or SystemExit there: the
+// job gets it as soon as Python runs again in its main thread.
+void hand_on_interruption(const PythonApi& py, const Api& api) {
+  if (py.error_occurred() == nullptr) return;
+  if (api.matches(*api.exception) != 0) return py.clear_error();
+  auto* raised = new Raised{&api, nullptr, nullptr, nullptr};
+  api.fetch(&raised->type, &raised->value, &raised->trace);
+  if (api.add_pending(&raise_again, raised) != 0) raise_again(raised), py.clear_error();
+}
+
 }  // namespace
 
 bool ask(const PythonApi& py, bool backward, Take take, Present& out) {
@@ -233,7 +273,7 @@ bool ask(const PythonApi& py, bool backward, Take take, Present& out) {
   }
   PyObject* answer = api->call(g_present, "i", backward ? 1 : 0);
   if (answer == nullptr) {
-    py.clear_error();
+    hand_on_interruption(py, *api);
     return false;
   }
   try {

@@ -11,10 +11,11 @@
 namespace castscope::compile {
 
 enum class Phase : std::uint8_t {
-  kNone,    // nothing of torch.compile's
-  kDynamo,  // Dynamo follows the user's code: every compilation does once, whatever is cached
-  kGraph,   // AOTAutograd runs the graph
-  kExport,  // torch.export runs the code, or AOTAutograd for it; the stack is that of the call that exports
+  kNone,           // nothing of torch.compile's
+  kDynamo,         // Dynamo follows the user's code: every compilation does once, whatever is cached
+  kGraph,          // AOTAutograd runs the graph
+  kExport,         // torch.export runs the code, or AOTAutograd for it; the stack is that of the call that exports
+  kExportedAgain,  // ExportedProgram.run_decompositions does: what the region casts now becomes a part of the program
 };
 
 // What is being compiled: CompileId as text ("0/0") and which attempt at it. Empty outside.

@@ -58,19 +58,11 @@ TracedSite site_of(const observe::ThreadState& t, const SeenInTrace& seen, Prese
   return site;
 }
 
-void note_backward(observe::ThreadState& t, const SeenInTrace& seen, const Present& present) {
-  Recording& r = *g_process.recording.load();
-  const std::string op = r.call_sites.find(seen.call_site, seen.caller, seen.tensor).op;
-  note_fact(t, {.kind = lanes::FactKind::kCompileCastsBackward,
-                .detail = seen.to,
-                .text = op,
-                .stack = r.definitions.stack(present.stack)});
-}
-
 // A region of the code itself is a part of what is exported; one around the call is not.
 void note_export(observe::ThreadState& t, const SeenInTrace& seen, const Present& present) {
   if (seen.users || seen.region == 0 || (!t.open.empty() && t.open.back().in_trace)) return;
   note_fact(t, {.kind = lanes::FactKind::kExportDropsRegion,
+                .detail = static_cast<std::uint16_t>(present.phase == Phase::kExportedAgain ? 1 : 0),
                 .subject = seen.region,
                 .stack = g_process.recording.load()->definitions.stack(present.stack)});
 }
@@ -97,15 +89,16 @@ void cast_traced(observe::ThreadState& t, const SeenInTrace& seen) noexcept try 
     observe::Gil gil(g_process.python);
     if (!gil.held() || !ask(g_process.python, backward, &take_logged, present)) return;
   }
-  if (present.phase == Phase::kExport) return note_export(t, seen, present);
+  if (present.phase == Phase::kExport || present.phase == Phase::kExportedAgain) return note_export(t, seen, present);
   // Of the forward pass Dynamo's own look is what every compilation has; of the backward pass there is only the
   // graph's.
   const bool counts = backward ? present.phase == Phase::kGraph : present.phase == Phase::kDynamo;
   if (!counts || present.decomposed) return;
   const Compilation of = present.of;
   const bool ambient = t.open.empty() || !t.open.back().in_trace;  // custom_bwd opens one of its own
-  if (backward && ambient) note_backward(t, seen, present);
-  add_traced(of, backward ? Part::kBackward : Part::kForward, site_of(t, seen, std::move(present)));
+  TracedSite site = site_of(t, seen, std::move(present));
+  site.ambient = ambient;
+  add_traced(of, backward ? Part::kBackward : Part::kForward, std::move(site));
 } catch (const std::exception&) {  // out of memory: it is taken for the graph's own
 }
 

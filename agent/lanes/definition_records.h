@@ -82,14 +82,15 @@ enum class FactKind : std::uint16_t {
   // Of torch.compile and torch.export.
   kCompiled = 17,    // stack = the call that compiles; text = "0/1 forward (train.py:12)", the compile id and the code
   kRecompiled = 18,  // … for this guard: text = "0/1 forward (train.py:12): GUARD"
-  // Autocast casts in a compiled backward pass; stack = the operator in it, text = its name, detail = c10::ScalarType
+  // A compiled backward pass runs outside of autocast, which casts in it; stack = the operator in it, text = its name,
+  // detail = c10::ScalarType
   kCompileCastsBackward = 19,
   // Compiled code runs whose region has no dtype of its own, and the default is another by now; stack = that region,
   // detail = c10::ScalarType that it was compiled with
   kCompileStateUnguarded = 20,
   kCompileBypassesCache = 21,  // stack = the call that compiles; text = PyTorch's reason
   kCompileSkipsRounding = 22,  // stack = the line whose results a fused kernel keeps in float32; counted by values
-  kExportDropsRegion = 23,     // subject = region; stack = the call that exports within it; counted by casts
+  kExportDropsRegion = 23,     // subject = region; stack = the call that exports within it; detail = 1: decomposes
 };
 enum class Staleness : std::uint16_t {
   kNone = 0,

@@ -195,3 +195,13 @@ def test_scripted_modules_of_one_class_are_compiled_anew_for_another_region():
         with torch.autocast("cpu", dtype=dtype):
             found.append(record("script", nn.Linear(4, 4), (torch.ones(4, 4),)).units[0].computed)
     assert found == ["bfloat16", "float16"]
+
+
+def test_what_python_keeps_elsewhere_is_said():
+    calls = []
+
+    def function(x):
+        calls.append(1)
+        return x.to(torch.bfloat16).exp() if len(calls) == 1 else x.exp()
+    notes = compare(function, (torch.ones(3),), modes=("eager", "trace")).notes["eager"]
+    assert any("computes otherwise when it is called again" in note for note in notes)

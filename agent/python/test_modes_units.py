@@ -58,3 +58,11 @@ def test_inputs_and_output_count(inputs, output):
 def test_its_line_is_the_innermost():
     assert str(unit([], None, stack=(Line("a.py", 3, "f"), Line("b.py", 9, "g"))).line) == "a.py:3"
     assert unit([], None).line is None
+
+
+def test_promoting_is_computing_in_the_wider_dtype():
+    mixed, promoted = (Unit("add", "aten::add", dtypes, "float32") for dtypes in (("bfloat16", "float32"),
+                                                                                 ("float32", "float32")))
+    low = Unit("add", "aten::add", ("bfloat16", "bfloat16"), "float32")
+    assert mixed.same_precision(promoted) and promoted.same_precision(mixed)
+    assert not low.same_precision(promoted)

@@ -63,9 +63,11 @@ Words comparison_of(const CompareOptions& options, const Words& job, std::string
   } else {
     const std::string python = named_python(job);
     script = begin_of_script(job);
-    if (python.empty() || python != job[0])
+    if (script < job.size() && job[script] == "-c" && python == job[0])
+      *wrong = absl::StrCat("-c has no file to look into: put the code into a script; ", kHow);
+    else if (python.empty() || python != job[0])
       *wrong = absl::StrCat(job[0], ": the command must begin with Python itself: castscope compare -- python SCRIPT");
-    else if (script == job.size() || job[script] == "-c")
+    else if (script == job.size())
       *wrong = absl::StrCat("a script, or -m and a module, must follow: ", kHow);
     command.assign(job.begin(), job.begin() + static_cast<std::ptrdiff_t>(script));
   }

@@ -43,10 +43,16 @@ std::string stop_text(const Stop& stop) {
                       std::string(name(stop.wanted)), " and ", std::string(name(stop.given)));
 }
 
-const Stop* first_stop(const Walk& walk, Why why) {
-  const auto at = std::find_if(walk.stops.begin(), walk.stops.end(), [&](const Stop& stop) { return stop.why == why; });
+template <typename Is>
+const Stop* first_stop(const Walk& walk, Is is) {
+  const auto at = std::find_if(walk.stops.begin(), walk.stops.end(), is);
   return at == walk.stops.end() ? nullptr : &*at;
 }
+
+bool is_of_the_loss(const Stop& stop) { return stop.why == Why::kRegionLost; }
+// Of the program as it is: a region that gives what was not recorded, or an operator that gets two dtypes, whatever led
+// to that (a region that was dropped before the program was taken apart leaves no other trace).
+bool is_its_own(const Stop& stop) { return stop.why == Why::kRegionKept || (stop.why == Why::kNone && !stop.is_check); }
 
 // The first line of each further function.
 std::vector<store::CodeLocation> first_lines(const std::vector<const Node*>& nodes, const store::CodeLocation* but) {
@@ -90,7 +96,7 @@ store::Finding lost_region(const Program& program, const Walk& walk, const std::
   else if (!all.empty())
     absl::StrAppend(&finding.title, ": ", counted(all.size(), "operator"), all.size() == 1 ? " runs" : " run",
                     " in another dtype than was recorded");
-  const Stop* const stop = first_stop(walk, Why::kRegionLost);
+  const Stop* const stop = first_stop(walk, is_of_the_loss);
   if (stop != nullptr) absl::StrAppend(&finding.title, all.empty() ? ": " : ", and ", stop_text(*stop));
   const std::vector<const Node*> nodes = nodes_of(lost);
   const auto placed =
@@ -119,7 +125,7 @@ store::Finding failing_check(const Program& program, const Stop& stop) {
   if (stop.node->place) finding.location = stop.node->place->at;
   finding.evidence_text = {{"recorded", wanted}, {"computed", given}};
   add_programs_name(program, finding);
-  finding.fix = rules::kExportCheckFailsFix;
+  finding.fix = stop.is_check ? rules::kExportCheckFailsFix : rules::kExportTwoDtypesFix;
   return finding;
 }
 
@@ -152,11 +158,11 @@ std::vector<store::Finding> findings_of(const Program& program, const Walk& walk
   }
   // Operators that only keep float32, where nothing else changes, harm nobody.
   const bool harms =
-      first_stop(walk, Why::kRegionLost) != nullptr ||
+      first_stop(walk, is_of_the_loss) != nullptr ||
       std::any_of(lost.begin(), lost.end(), [](const Step* step) { return step->runs.dtype != step->recorded; });
   if (harms) findings.push_back(lost_region(program, walk, lost));
   // What stops first is all that is ever seen.
-  if (const Stop* const stop = first_stop(walk, Why::kRegionKept)) findings.push_back(failing_check(program, *stop));
+  if (const Stop* const stop = first_stop(walk, is_its_own)) findings.push_back(failing_check(program, *stop));
   return findings;
 }
 

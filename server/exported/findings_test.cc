@@ -76,6 +76,20 @@ TEST(FindingsTest, ACheckThatARegionFails) {
             "region makes it bfloat16");
 }
 
+// Exported in a region and taken apart by run_decompositions: nothing else tells of the region.
+TEST(FindingsTest, AProductOfTwoDtypesIsAFindingWhateverLedToIt) {
+  const auto found = findings(TestGraph()
+                                  .input("x", kF32)
+                                  .op("aten._to_copy.default", {"x"}, "half", kF16)
+                                  .told(kF16)
+                                  .op("aten.matmul.default", {"x", "half"}, "product", kF32, 15));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].rule, "export-check-fails");
+  EXPECT_EQ(found[0].location->line, 15);
+  EXPECT_EQ(found[0].title, "the exported program stops here: matmul gets float32 and float16");
+  EXPECT_THAT(found[0].fix, ::testing::StartsWith("Convert one of the two"));
+}
+
 TEST(FindingsTest, ControlsAreSilent) {
   const auto half = [] {
     return TestGraph().input("x", kF32).op("aten.mm.default", {"x", "x"}, "mm", kBF16).gives("mm");

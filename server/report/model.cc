@@ -95,6 +95,8 @@ std::string totals_line(const Model& model) {
     const bool all_was_seen = model.complete && model.run.notices.empty();
     text = all_was_seen ? "autocast was never asked to cast anything" : "no casts were recorded";
   }
+  const std::uint64_t compiled = model.totals.by_cause[static_cast<std::size_t>(lanes::Cause::kCompiled)];
+  if (compiled > 0) text += ", " + counted(compiled, "cast", "casts") + " in compiled graphs";
   if (all.traced > 0) text += ", " + grouped(all.traced) + " while tracing";
   if (all.casts > 0) {
     text += "; " + rules::readable_bytes(all.bytes) + " copied in " + duration(all.cpu_ns) + " of CPU time";
@@ -109,7 +111,9 @@ std::string other_causes(const Model& model) {
   std::string list;
   const auto& by_cause = model.totals.by_cause;
   for (std::size_t cause = 0; cause < by_cause.size(); ++cause) {
-    if (cause == static_cast<std::size_t>(lanes::Cause::kAutocast) || by_cause[cause] == 0) continue;
+    const bool told = cause == static_cast<std::size_t>(lanes::Cause::kAutocast) ||
+                      cause == static_cast<std::size_t>(lanes::Cause::kCompiled);  // in the line above
+    if (told || by_cause[cause] == 0) continue;
     list.append(list.empty() ? "" : ", ")
         .append(grouped(by_cause[cause]))
         .append(" ")

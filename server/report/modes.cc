@@ -22,11 +22,27 @@ Mode mode_of(const store::OperatorUse& use) {
   return use.is(lanes::kUseCompiled) ? kCompiled : use.is(lanes::kUseScript) ? kTorchScript : kEager;
 }
 
+// What ran in regions of one dtype; those without a region are under kNone.
+using ByRegion = std::map<std::uint8_t, std::set<std::uint8_t>>;
+
 struct Line {
   store::CodeLocation location;
   std::map<std::string, ModeRow> by_work;
-  std::set<std::uint8_t> compiled;  // of its matrix work, whose operators have other names in a graph
+  std::map<std::string, ByRegion> eager;
+  ByRegion compiled;  // of its matrix work, whose operators have other names in a graph
 };
+
+std::uint8_t region_dtype(const store::RunData& data, const store::OperatorUse& use) {
+  return use.region == 0 || !data.region(use.region).enabled ? kNone : data.region(use.region).dtype;
+}
+
+// Deep steps need not have seen eager code in each region that the graph ran in.
+bool differ(const ByRegion& eager, const ByRegion& compiled) {
+  return std::ranges::any_of(compiled, [&](const auto& region) {
+    const auto same = eager.find(region.first);
+    return same != eager.end() && same->second != region.second;
+  });
+}
 
 using Lines = std::map<std::pair<std::string, std::int64_t>, Line>;
 
@@ -43,10 +59,13 @@ Lines lines_of(const store::RunData& data) {
     Line& line = lines[{at->file, at->line}];
     line.location = *at;
     const Mode mode = mode_of(use);
-    if (mode == kCompiled)
-      line.compiled.insert(use.computed);
-    else
-      line.by_work[rules::work_of(use.op)].computed[mode].insert(use.computed);
+    const std::string work = rules::work_of(use.op);
+    if (mode == kCompiled) {
+      line.compiled[region_dtype(data, use)].insert(use.computed);
+      continue;
+    }
+    line.by_work[work].computed[mode].insert(use.computed);
+    if (mode == kEager) line.eager[work][region_dtype(data, use)].insert(use.computed);
   }
   return lines;
 }
@@ -54,20 +73,19 @@ Lines lines_of(const store::RunData& data) {
 }  // namespace
 
 bool ModeRow::differs() const {
-  const std::set<std::uint8_t>* first = nullptr;
-  for (const std::set<std::uint8_t>& dtypes : computed) {
-    if (dtypes.empty()) continue;
-    if (first != nullptr && *first != dtypes) return true;
-    first = &dtypes;
-  }
-  return false;
+  const auto &eager = computed[kEager], &script = computed[kTorchScript], &compiled = computed[kCompiled];
+  const auto& python = eager.empty() ? compiled : eager;
+  return compiled_differs || (!script.empty() && !python.empty() && script != python);
 }
 
 std::vector<ModeRow> mode_rows(const store::RunData& data) {
   std::vector<ModeRow> rows;
   for (auto& [place, line] : lines_of(data)) {
     for (auto& [work, row] : line.by_work) {
-      if (rules::is_matrix_work(work)) row.computed[kCompiled] = line.compiled;
+      if (rules::is_matrix_work(work)) {
+        for (const auto& [region, dtypes] : line.compiled) row.computed[kCompiled].insert(dtypes.begin(), dtypes.end());
+        row.compiled_differs = differ(line.eager[work], line.compiled);
+      }
       const auto ran = std::ranges::count_if(row.computed, [](const auto& dtypes) { return !dtypes.empty(); });
       if (ran < 2) continue;
       row.location = line.location;

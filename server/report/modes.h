@@ -20,6 +20,7 @@ struct ModeRow {
   store::CodeLocation location;
   std::string work;                                            // "linear"
   std::array<std::set<std::uint8_t>, kModes.size()> computed;  // dtypes; none: it did not run in that mode
+  bool compiled_differs = false;                               // from eager code, in regions of the same dtype
   bool differs() const;                                        // between two modes that it ran in
 };
 

@@ -87,6 +87,75 @@ def test_what_holds_no_program_is_told(check, made):
     assert status == 3 and "cut short or damaged" in done.stderr
 
 
+MAKES_MORE = """
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.layer(x).float()  # line 10
+
+class InRegion(Net):
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = self.layer(x)
+        return y.float()  # line 16
+
+x = torch.randn(2, 8)
+region = torch.autocast("cpu", dtype=torch.bfloat16)
+with region:
+    dropped = torch.export.export(Net().eval(), (x,))
+for name, program in {
+    "stops": dropped,
+    "strict": torch.export.export(InRegion().eval(), (x,), strict=True),
+    "loose": torch.export.export(InRegion().eval(), (x,), strict=False),
+}.items():
+    torch.export.save(program, f"{name}.pt2")
+    try:
+        torch.export.load(f"{name}.pt2").module()(x)
+    except RuntimeError:
+        print(name)
+torch.export.save(torch.export.export(InRegion().eval(), (x,)).run_decompositions(), "apart.pt2")
+torch._inductor.aoti_compile_and_package(torch.export.export(InRegion().eval(), (x,)), package_path="compiled.pt2")
+"""
+
+
+@pytest.fixture(scope="module")
+def more(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("more")
+    (folder / "net.py").write_text(MAKES_MORE)
+    done = subprocess.run([sys.executable, "net.py"], cwd=folder, check=True, capture_output=True, timeout=300)
+    return folder, done.stdout.decode().split()
+
+
+def test_programs_that_stop_are_those_that_pytorch_stops(castscope, more):
+    folder, stopped = more
+    assert stopped == ["stops", "strict"]
+    told = {}
+    for name in ("stops", "strict", "loose"):
+        done = castscope("check", "--format", "json", folder / f"{name}.pt2")
+        told[name] = [(f["rule"], f["line"]) for f in json.loads(done.stdout)["failing"]]
+        assert bool(json.loads(done.stdout)["programs"][0]["stops"]) == (name in stopped)
+    assert told == {"stops": [("export-drops-region", 10)], "strict": [("export-check-fails", 16)], "loose": []}
+
+
+def test_what_was_taken_apart_is_told(castscope, more):
+    done = castscope("check", "--format", "json", more[0] / "apart.pt2")
+    assert done.returncode == 0
+    (program,) = json.loads(done.stdout)["programs"]
+    assert program["decomposed"] and program["taken_apart"]["operators"] > 0
+    assert {(row["operator"], row["computed_in"]) for row in program["operators"]} == {("addmm", "bfloat16")}
+    assert sum(row["of_weights"] for row in program["casts"]) == 2
+
+
+def test_compiled_code_cannot_be_checked(castscope, more):
+    done = castscope("check", more[0] / "compiled.pt2", text=True)
+    assert done.returncode == 3 and "holds compiled code and no program" in done.stderr
+
+
 def test_options_of_runs_do_not_fit(check):
     status, done = check("dropped.pt2", "--max-cast-share", "5%")
     assert status == 2 and "--max-cast-share" in done.stderr

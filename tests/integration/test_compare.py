@@ -56,7 +56,7 @@ def test_a_function_by_its_name(compare, tmp_path):
     ((), "nothing to compare"),
     (("--", "bash", "x"), "must begin with Python itself"),
     (("--", sys.executable), "a script, or -m and a module, must follow"),
-    (("--", sys.executable, "-c", "pass"), "a script, or -m and a module, must follow"),
+    (("--", sys.executable, "-c", "pass"), "-c has no file to look into"),
     (("--entry", "a:b", "--", sys.executable, "x.py"), "after -- stands a script that marks its own"),
     (("--modes", "jit", "--", sys.executable, "entry.py"), "'jit' is no mode"),
     (("--", sys.executable, "empty.py"), "has nothing to compare"),
@@ -71,3 +71,18 @@ def test_a_script_that_fails_has_its_traceback(compare, tmp_path):
     (tmp_path / "broken.py").write_text("import torch\nraise ValueError('mine')\n")
     done = compare("--", sys.executable, "broken.py")
     assert done.returncode == 3 and "ValueError: mine" in done.stderr and "castscope/modes" not in done.stderr
+
+
+def test_an_entry_that_cannot_be_compared_does_not_keep_the_others_from_it(compare, tmp_path):
+    (tmp_path / "three.py").write_text(ENTRY + """
+@castscope.entry(inputs=lambda: 1 / 0)
+def unmade(x):
+    return x
+
+@castscope.entry(inputs=lambda: (torch.ones(2),))
+def ends(x):
+    sys.exit(5)
+""")
+    done = compare("--modes", "trace", "--format", "json", "--", sys.executable, "three.py")
+    assert done.returncode == 3 and "unmade cannot be compared: ZeroDivisionError" in done.stderr, done.stderr
+    assert [one["name"] for one in json.loads(done.stdout)["comparisons"]] == ["step", "ends"]

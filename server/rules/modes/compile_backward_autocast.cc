@@ -1,9 +1,6 @@
 // compile-backward-autocast: compiled code was called in a region and its backward outside of it. Eager autograd runs
 // backward without autocast then; torch.compile traces it under the autocast of the forward pass
 // (torch._functorch.config.backward_pass_autocast, "same_as_forward").
-#include <algorithm>
-#include <set>
-
 #include "server/rules/finding.h"
 #include "server/rules/modes/mode_facts.h"
 #include "server/rules/operators.h"
@@ -13,29 +10,15 @@
 namespace castscope::rules {
 namespace {
 
-// Processes in which backward was called outside of every region: there eager code would not have cast.
-std::set<std::uint32_t> with_backward_outside(const store::RunData& data) {
-  std::set<std::uint32_t> processes;
-  for (const store::FactCount& count : data.fact_counts) {
-    const store::Fact& fact = data.fact(count.fact);
-    if (fact.kind != lanes::FactKind::kBackward || count.times == 0) continue;
-    if (fact.subject == 0 || !data.region(fact.subject).enabled) processes.insert(count.process);
-  }
-  return processes;
-}
-
 void judge_it(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
-  const std::set<std::uint32_t> processes = with_backward_outside(data);
   for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kCompileCastsBackward)) {
-    if (!std::ranges::any_of(facts.processes, [&](std::uint32_t process) { return processes.contains(process); }))
-      continue;
     Finding& finding = inquiry.add(facts.first().stack);
     const auto to = static_cast<std::uint8_t>(facts.first().detail);
     const std::string op(short_name(facts.first().text));
     finding.title = op + " in the compiled backward pass of this line is cast to " +
                     std::string(store::dtype_name(to)) + "; eager code does not cast there";
-    finding.evidence_number = {{"casts_in_graph", facts.times}};
+    finding.evidence_number = {{"casts", facts.times}};
     finding.evidence_text = {{"operator", op}, {"dtype", std::string(store::dtype_name(to))}};
     finding.fix =
         "Set torch._functorch.config.backward_pass_autocast = \"off\" before the code is compiled, or call "

@@ -1,5 +1,8 @@
 // export-drops-region: a model was exported inside an autocast region, which the program does not have. Seen where it
 // is exported, and found in the program's file (server/exported/findings.cc) by `castscope check model.pt2`.
+#include <algorithm>
+#include <set>
+
 #include "server/rules/finding.h"
 #include "server/rules/modes/export_words.h"
 #include "server/rules/modes/mode_facts.h"
@@ -8,14 +11,25 @@
 namespace castscope::rules {
 namespace {
 
+// A program that is taken apart within the region (run_decompositions) gets what the region casts, and which program
+// that was is not known: where one was, nothing is said of the others of its process.
+std::set<std::uint32_t> decomposing(const store::RunData& data) {
+  std::set<std::uint32_t> processes;
+  for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kExportDropsRegion))
+    if (std::ranges::any_of(facts.facts, [](const store::Fact* fact) { return fact->detail == 1; }))
+      processes.insert(facts.processes.begin(), facts.processes.end());
+  return processes;
+}
+
 void judge_it(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
+  const std::set<std::uint32_t> spared = decomposing(data);
   for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kExportDropsRegion)) {
+    if (std::ranges::all_of(facts.processes, [&](std::uint32_t process) { return spared.contains(process); })) continue;
     Finding& finding = inquiry.add(facts.first().stack);
     finding.title =
-        "a program is exported here within an autocast region that it does not have: " + counted(facts.times, "cast") +
-        " of this run " + (facts.times == 1 ? "is" : "are") + " not in it";
-    finding.evidence_number = {{"casts", facts.times}};
+        "a program is exported here within an autocast region that it does not have: it computes in the dtypes of its "
+        "inputs and weights";
     if (facts.first().subject != 0)
       if (const auto region = data.user_location(data.region(facts.first().subject).stack))
         finding.related.push_back(*region);

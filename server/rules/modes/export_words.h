@@ -13,5 +13,8 @@ inline constexpr char kExportDropsRegionFix[] =
 inline constexpr char kExportCheckFailsFix[] =
     "Export with strict=False, which records the dtypes that the region gives, or leave out the conversion (.float(), "
     ".to(…)) of what comes from the region.";
+inline constexpr char kExportTwoDtypesFix[] =
+    "Convert one of the two in the model before they meet, or open a region around them inside its forward, and export "
+    "again outside of any region.";
 
 }  // namespace castscope::rules

@@ -49,9 +49,23 @@ def compare(function: Callable[..., Any], inputs: Any, modes: Iterable[str] = MO
         random.restore()
         recordings[mode] = record(mode, function, copies, options)
     random.restore()
+    if not recordings["eager"].error and len(wanted) > 1:
+        again = record("eager", function, copies, options)
+        recordings["eager"].notes += _not_repeatable(recordings["eager"], again)
+        random.restore()
     if backend == "inductor" and recordings["eager"].draws and "compile" in recordings:
         recordings["compile"].notes += _inductors_own()
     return _beside_eager(name, recordings, copies.notes, rtol, atol)
+
+
+def _not_repeatable(eager: Recording, again: Recording) -> List[str]:
+    """What Python keeps elsewhere than in modules and tensors is not put back: then modes are held against chance."""
+    def computed(recording: Recording) -> List[Any]:
+        return [(unit.operator, unit.input_dtypes, unit.output_dtype) for unit in recording.units]
+    if computed(eager) == computed(again):
+        return []
+    return ["computes otherwise when it is called again: something that it keeps in Python was not put back, and "
+            "differences between modes may come from that"]
 
 
 def _inductors_own() -> List[str]:

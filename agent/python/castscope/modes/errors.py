@@ -120,7 +120,12 @@ def _definition(function: Any) -> Optional[Line]:
     if not isinstance(function, types.FunctionType):
         return None
     code = inspect.unwrap(function).__code__
-    return Line(code.co_filename, code.co_firstlineno, code.co_name) if is_users(code.co_filename) else None
+    if not is_users(code.co_filename):
+        return None
+    number = code.co_firstlineno  # of its first decorator, where it has one
+    while linecache.getline(code.co_filename, number).lstrip().startswith("@"):
+        number += 1
+    return Line(code.co_filename, number, code.co_name)
 
 
 def _summary(text: str) -> str:

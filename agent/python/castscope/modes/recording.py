@@ -99,7 +99,7 @@ def _record(recording: Recording, function: Callable[..., Any], inputs: Inputs, 
         random.restore()
         torch.clear_autocast_cache()
         _run(recording, program, inputs.fresh(), options, random, state)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # the function's own end is not the comparison's
         recording.error = mode_error(recording.mode, error, function)
     finally:
         if program is not None:

@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import time
-from typing import Any, Iterator, List, Optional, Sequence, TextIO
+from typing import Any, Iterator, List, Optional, Sequence, TextIO, Tuple
 
 from castscope.modes import entries
 from castscope.modes.entries import Entry
@@ -63,8 +63,10 @@ def main(arguments: Sequence[str]) -> int:
         modes = _modes(options.modes)
         with _stdout_for_results() as stdout:
             to_compare = _entries(options, parser.prog)
-            results = [_compared(one, modes) for one in to_compare]
+            results, failed = _all_compared(to_compare, modes)
             _write(results, options, stdout)
+            if failed:
+                return FAILED
     except _Usage as error:
         print(error, file=sys.stderr)
         return USAGE
@@ -155,6 +157,18 @@ def _named(path: str) -> Any:
     except (ImportError, AttributeError) as error:
         raise _Usage(f"{path}: {error}") from None
     return value
+
+
+def _all_compared(to_compare: List[Entry], modes: Optional[List[str]]) -> Tuple[List[Any], bool]:
+    """One whose inputs cannot be made, or that cannot be called, does not keep the others from being compared."""
+    results, failed = [], False
+    for one in to_compare:
+        try:
+            results.append(_compared(one, modes))
+        except Exception as error:
+            failed = True
+            print(f"castscope: {one.name} cannot be compared: {type(error).__name__}: {error}", file=sys.stderr)
+    return results, failed
 
 
 def _compared(one: Entry, modes: Optional[List[str]]) -> Any:

@@ -69,6 +69,7 @@ def _execute(main: types.ModuleType, path: str, source: Any) -> None:
         if exit.code not in (None, 0):
             if not isinstance(exit.code, int):
                 print(exit.code, file=sys.stderr)
+            print(f"castscope: {os.path.basename(path)} ended by sys.exit: its entries are not compared", file=sys.stderr)
             raise ScriptFailed(exit.code if isinstance(exit.code, int) else 1) from None
     except BaseException as error:
         _show(error, path)

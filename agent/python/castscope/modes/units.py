@@ -56,14 +56,25 @@ class Unit:
 
     def same_precision(self, other: Unit) -> bool:
         """Whether both computed in the same dtypes. One that takes a number where the other takes a tensor made of it
-        (TorchScript does that) is judged by the kinds of dtypes."""
+        (TorchScript does that) is judged by the kinds of dtypes. One that promotes its inputs itself computes as one
+        whose inputs were promoted before: a narrower number is the same one in the wider dtype."""
         if self.output_dtype != other.output_dtype:
             return False
-        return _agree(self.input_dtypes, other.input_dtypes)
+        if _agree(self.input_dtypes, other.input_dtypes):
+            return True
+        return _promoted(self.input_dtypes) == _promoted(other.input_dtypes) == self.output_dtype
 
     def same_arrivals(self, other: Unit) -> bool:
         """Whether the values came in the same dtypes, whatever was done to them before the operator."""
         return _agree(self.arrived, other.arrived)
+
+
+def _promoted(dtypes: Sequence[str]) -> Optional[str]:
+    """torch.promote_types of floating dtypes, by their names."""
+    kinds = set(dtypes)
+    if kinds == {"bfloat16", "float16"}:
+        return "float32"
+    return next((name for name in ("float64", "float32", "bfloat16", "float16") if name in kinds), None)
 
 
 def _agree(left: Sequence[str], right: Sequence[str]) -> bool:
