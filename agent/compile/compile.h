@@ -26,6 +26,7 @@ struct SeenInTrace {
   const void* caller = nullptr;
   const void* tensor = nullptr;
   bool requires_grad = false, leaf = true, view = false, parameter = false, grad_mode = true;
+  bool subclass = false;  // observe::is_traced_subclass
 };
 // Takes the GIL: not to be called under a lock of PyTorch.
 void cast_traced(observe::ThreadState& t, const SeenInTrace& seen) noexcept;

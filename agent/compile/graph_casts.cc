@@ -55,13 +55,15 @@ bool has_place(const TracedCast& cast, const Place& place) {
 class Assignment {
  public:
   Assignment(const std::vector<Node>& graph, std::span<const TracedCast> traced)
-      : graph_(graph), users_(users_of(graph)), traced_(traced), taken_(traced.size()) {}
+      : graph_(graph), users_(users_of(graph)), traced_(traced), left_(traced.size(), 1) {}
 
   std::vector<GraphCast> make() {
     std::vector<GraphCast> casts;
     for (std::uint32_t i = 0; i < graph_.size(); ++i)
       if (const std::uint8_t from = converts_from(graph_, graph_[i]); from != kNoFloat)
         casts.push_back({i, from, graph_[i].dtype});
+    for (std::uint32_t i = 0; i < traced_.size(); ++i)
+      if (traced_[i].subclass) left_[i] = parts_of(traced_[i], casts);
     // First those that are told by what they feed: a decomposition's conversion of the same line does not take theirs.
     for (const bool sure : {true, false})
       for (GraphCast& cast : casts)
@@ -72,15 +74,31 @@ class Assignment {
   }
 
  private:
+  bool may_be(const GraphCast& cast, const TracedCast& traced) const {
+    return traced.from == cast.from && traced.to == cast.to && has_place(traced, graph_[cast.node].place);
+  }
+
+  // How many conversions of the graph stand for one of a subclass: those of its place, divided among its like.
+  std::size_t parts_of(const TracedCast& subclass, const std::vector<GraphCast>& casts) const {
+    const auto conversions = std::ranges::count_if(casts, [&](const GraphCast& c) { return may_be(c, subclass); });
+    std::ptrdiff_t plain = 0, like = 0;
+    for (const TracedCast& other : traced_) {
+      const bool beside = other.from == subclass.from && other.to == subclass.to && other.places == subclass.places;
+      if (beside) ++(other.subclass ? like : plain);
+    }
+    return static_cast<std::size_t>(std::max<std::ptrdiff_t>(1, (conversions - plain) / like));
+  }
+
   // The text has no place for what no code of the user's called (torch.compile(nn.Sequential(…))), nor for what ran in
   // a checkpoint: there the order tells, which is that of the traced casts.
   void give_without_place(GraphCast& cast) {
     if (graph_[cast.node].place.line != 0 || !feeds_product(graph_, users_, cast.node)) return;
     for (std::uint32_t i = 0; i < traced_.size(); ++i) {
       const TracedCast& traced = traced_[i];
-      if (taken_[i] || traced.users || traced.from != cast.from || traced.to != cast.to || !ends_in_product(traced.op))
+      if (left_[i] == 0 || traced.users || traced.from != cast.from || traced.to != cast.to ||
+          !ends_in_product(traced.op))
         continue;
-      taken_[i] = true;
+      --left_[i];
       cast.whose = Whose::kAutocast;
       cast.traced = i;
       return;
@@ -90,12 +108,11 @@ class Assignment {
   void give(GraphCast& cast, bool sure) {
     for (std::uint32_t i = 0; i < traced_.size(); ++i) {
       const TracedCast& traced = traced_[i];
-      if (taken_[i] || traced.from != cast.from || traced.to != cast.to || !has_place(traced, graph_[cast.node].place))
-        continue;
+      if (left_[i] == 0 || !may_be(cast, traced)) continue;
       if (sure && (traced.users || !ends_in_product(traced.op) || !feeds_product(graph_, users_, cast.node))) continue;
       // Its like was told by what it feeds, so that this one would be too: the graph makes it but once.
       if (!sure && told_.contains({traced.op, graph_[cast.node].place.line})) continue;
-      taken_[i] = true;
+      --left_[i];
       if (sure) told_.emplace(traced.op, graph_[cast.node].place.line);
       cast.whose = traced.users ? Whose::kUser : Whose::kAutocast;
       cast.traced = i;
@@ -106,7 +123,7 @@ class Assignment {
   const std::vector<Node>& graph_;
   const Users users_;
   const std::span<const TracedCast> traced_;
-  std::vector<bool> taken_;
+  std::vector<std::size_t> left_;                         // of each traced cast: conversions that may still be its
   std::set<std::pair<std::string, std::uint32_t>> told_;  // operator and line
 };
 

@@ -24,6 +24,7 @@ struct TracedCast {
   std::uint8_t from = kNoFloat, to = kNoFloat;
   std::string op;             // of autocast's: "aten::linear"
   std::vector<Place> places;  // its stack, innermost first
+  bool subclass = false;      // of a Python subclass, in whose place the graph may convert several tensors
 };
 
 struct GraphCast {
@@ -33,8 +34,9 @@ struct GraphCast {
   std::uint32_t traced = 0;  // which of `traced`; of autocast's and the user's
 };
 
-// One for each conversion of the graph between floating dtypes. A traced cast is given to one of them at most: of equal
-// ones the graph may have fewer (common subexpressions), and of a place more (decompositions).
+// One for each conversion of the graph between floating dtypes. A traced cast is given to one of them at most, unless
+// it is of a subclass: of equal ones the graph may have fewer (common subexpressions), and of a place more
+// (decompositions).
 std::vector<GraphCast> casts_of(const std::vector<Node>& graph, std::span<const TracedCast> traced);
 
 }  // namespace castscope::compile

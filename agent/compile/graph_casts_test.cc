@@ -69,6 +69,33 @@ TEST(CastsOf, GoesByTheOrderWhereTheTextHasNoPlace) {
   EXPECT_EQ(casts[2].whose, Whose::kGraph);
 }
 
+// Of a subclass that holds two tensors.
+constexpr std::string_view kOfTwo =
+    R"(def forward(self, x_a: "f32[2, 8][8, 1]cpu", x_b: "f32[2, 8][8, 1]cpu", w_a: "f32[8, 8][8, 1]cpu", w_b: "f32[8, 8][8, 1]cpu"):
+    # File: t.py:13 in forward, code: return x @ w
+    c1: "bf16[2, 8][8, 1]cpu" = torch.ops.aten._to_copy.default(x_a, dtype = torch.bfloat16);  x_a = None
+    c2: "bf16[2, 8][8, 1]cpu" = torch.ops.aten._to_copy.default(x_b, dtype = torch.bfloat16);  x_b = None
+    c3: "bf16[8, 8][8, 1]cpu" = torch.ops.aten._to_copy.default(w_a, dtype = torch.bfloat16);  w_a = None
+    c4: "bf16[8, 8][8, 1]cpu" = torch.ops.aten._to_copy.default(w_b, dtype = torch.bfloat16);  w_b = None
+    mm: "bf16[2, 8][8, 1]cpu" = torch.ops.aten.mm.default(c1, c3);  c1 = c3 = None
+    mm_1: "bf16[2, 8][8, 1]cpu" = torch.ops.aten.mm.default(c2, c4);  c2 = c4 = None
+    return (mm, mm_1))";
+
+std::string given(std::vector<TracedCast> traced) {
+  std::string text;
+  for (const GraphCast& cast : casts_of(read_graph(kOfTwo), traced))
+    text += cast.whose == Whose::kGraph ? "-" : std::to_string(cast.traced);
+  return text;
+}
+
+TEST(CastsOf, GivesATracedCastOfASubclassToEachOfItsParts) {
+  TracedCast subclass = autocast("aten::mm", 13);
+  EXPECT_EQ(given({subclass, subclass}), "01--");
+  subclass.subclass = true;
+  EXPECT_EQ(given({subclass, subclass}), "0011");
+  EXPECT_EQ(given({autocast("aten::mm", 13), subclass}), "0111");
+}
+
 TEST(CastsOf, KnowsTheDirection) {
   TracedCast up = autocast("aten::softmax", 13);
   std::swap(up.from, up.to);

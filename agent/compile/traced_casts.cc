@@ -30,6 +30,7 @@ TracedSite site_of(const observe::ThreadState& t, const SeenInTrace& seen, Prese
   site.cast.users = seen.users;
   site.cast.from = seen.from;
   site.cast.to = seen.to;
+  site.cast.subclass = seen.subclass;
   for (const script::Frame& frame : present.stack) site.cast.places.push_back({frame.file, frame.line});
   site.stack = std::move(present.stack);
   site.region = seen.region;

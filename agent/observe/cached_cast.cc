@@ -9,6 +9,7 @@
 #include "agent/observe/call_frame.h"
 #include "agent/observe/cast_argument.h"
 #include "agent/observe/hooks.h"
+#include "agent/observe/odd_tensors.h"
 #include "agent/observe/stale_copies.h"
 #include "agent/observe/torch_seam.h"
 #include "agent/script/script.h"
@@ -90,7 +91,8 @@ void note_in_cache(lanes::SegmentHeader& h, const enforce::Held& kept, const enf
                              .leaf = standing.leaf,
                              .view = standing.view,
                              .parameter = is_parameter(source, standing),
-                             .grad_mode = grad_mode()});
+                             .grad_mode = grad_mode(),
+                             .subclass = is_traced_subclass(source)});
   }
   return result;
 }

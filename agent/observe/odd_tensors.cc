@@ -40,15 +40,25 @@ std::uint64_t plain_bytes(const TensorImpl* t) {
   return has_plain_sizes(t) ? static_cast<std::uint64_t>(t->numel_default()) * t->itemsize() : 0;
 }
 
+// PyTorch's own subclasses that stand for a tensor while code is traced.
+bool stands_for_one(const PyObject* object) {
+  const char* name = type_name(type_of(object));
+  return std::strcmp(name, "FakeTensor") == 0 || std::strcmp(name, "FunctionalTensor") == 0;
+}
+
 }  // namespace
 
 bool is_traced_wrapper(const TensorImpl* t) noexcept {
   while (const TensorImpl* inside = inside_of(t)) t = inside;
   if (!t->key_set().has(c10::DispatchKey::Python)) return false;
   const PyObject* object = python_object(t);
-  if (object == nullptr) return is_tracing();
-  const char* name = type_name(type_of(object));
-  return std::strcmp(name, "FakeTensor") == 0 || std::strcmp(name, "FunctionalTensor") == 0 || is_tracing();
+  return (object != nullptr && stands_for_one(object)) || is_tracing();
+}
+
+bool is_traced_subclass(const TensorImpl* t) noexcept {
+  while (const TensorImpl* inside = inside_of(t)) t = inside;
+  const PyObject* object = t->key_set().has(c10::DispatchKey::Python) ? python_object(t) : nullptr;
+  return object != nullptr && !stands_for_one(object);
 }
 
 bool is_traced_on_meta(const TensorImpl* t) noexcept {

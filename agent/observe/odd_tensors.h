@@ -13,6 +13,10 @@ namespace castscope::observe {
 // (FakeTensorMode or FunctionalTensorMode is on): the call belongs to tracing.
 bool is_traced_wrapper(const c10::TensorImpl* t) noexcept;
 
+// Of a traced one: a Python subclass that is no FakeTensor or FunctionalTensor itself, so that a graph may have several
+// plain tensors in its place.
+bool is_traced_subclass(const c10::TensorImpl* t) noexcept;
+
 // A tensor on the meta device in the midst of what a FakeTensor's operator does there.
 bool is_traced_on_meta(const c10::TensorImpl* t) noexcept;
 

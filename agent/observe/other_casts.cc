@@ -99,7 +99,8 @@ at::Tensor traced_to_copy(ThreadState& t, const at::Tensor& self, ScalarType to,
                              .requires_grad = standing.requires_grad,
                              .leaf = standing.leaf,
                              .view = standing.view,
-                             .parameter = is_parameter(source, standing)});
+                             .parameter = is_parameter(source, standing),
+                             .subclass = is_traced_subclass(source)});
   }
   Converting now(t, source, to);
   return original<ToCopy>(CASTSCOPE_HOOK_TO_COPY)(self, dtype, layout, device, pin, non_blocking, format);

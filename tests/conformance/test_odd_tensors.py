@@ -24,8 +24,8 @@ CASES = {
     # The graph runs three times: both factors of the product, and the gradient that autograd casts back.
     "functional_grad": {"casts": 3 * 2, "by_cause": {"backward": 3}, "traced": 8},
     "functional_jvp": {"casts": 2, "bytes": 2 * (16 + 16), "traced": 10},
-    # A compiled graph makes no calls.
-    "compiled_wrapper": {"casts": 0, "bytes": 0, "traced": 8},
+    # A compiled graph makes no calls. The wrapper holds two tensors, and the product has two factors: three runs.
+    "compiled_wrapper": {"casts": 0, "bytes": 0, "traced": 8, "by_cause": {"compiled": 2 * 2 * 3}},
     # The workload's own .to, and what the mode made of four results.
     "watched": {"casts": 2, "by_cause": {"user_to": 1 + 4}},
 }

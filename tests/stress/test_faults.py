@@ -102,10 +102,12 @@ def test_a_damaged_file_is_a_report_or_a_sentence(good_file, tmp_path, seed):
     damaged = tmp_path / "damaged.castscope"
     damaged.write_bytes(data)
     done = castscope("report", damaged)
-    if done.returncode != 0:
+    if done.stdout == "":
         assert_sentence(done, "damaged.castscope")
-    else:
-        json.loads(done.stdout)
+        return
+    told = json.loads(done.stdout)  # of what can be read
+    assert done.returncode == (3 if "damage" in told["run"] else 0), done
+    assert (done.returncode == 3) == ("damaged.castscope" in done.stderr), done
 
 
 # --- the collector --------------------------------------------------------------------------------------------------

@@ -10,13 +10,11 @@ from __future__ import annotations
 import bisect
 from typing import Callable, Dict, Hashable, Iterator, List, Optional, Sequence, Tuple
 
+from castscope.modes.flow import mended
+from castscope.modes.scoring import score
 from castscope.modes.units import Unit
 
 Pair = Tuple[Optional[int], Optional[int]]
-
-# A pair with nothing but its operator in common is better than a gap, but never than one with the same line, nor than
-# one that shares a frame or is in the same module. A gap costs nothing.
-_OPERATOR, _FRAME, _LINE, _WHOLE_STACK, _MODULE = 1, 2, 5, 2, 1
 
 # So many pairs of equal operators are weighed in one stretch (about two seconds); beyond that, those near the diagonal.
 _MOST_PAIRS = 400_000
@@ -24,7 +22,7 @@ _MOST_PAIRS = 400_000
 
 def align(left: Sequence[Unit], right: Sequence[Unit]) -> List[Pair]:
     """Pairs of positions in order; None for what has no partner on that side."""
-    matched = sorted(_Aligner(left, right).matches())
+    matched = mended(left, right, sorted(_Aligner(left, right).matches()))
     pairs: List[Pair] = []
     i = j = 0
     for at_left, at_right in [*matched, (len(left), len(right))]:
@@ -33,25 +31,6 @@ def align(left: Sequence[Unit], right: Sequence[Unit]) -> List[Pair]:
         pairs.append((at_left, at_right))
         i, j = at_left + 1, at_right + 1
     return pairs[:-1]
-
-
-def score(left: Unit, right: Unit) -> int:
-    """How well two units of the same operator fit together."""
-    found = _OPERATOR
-    if left.stack and right.stack:
-        if left.stack[0].line == right.stack[0].line and left.stack[0].file == right.stack[0].file:
-            found += _LINE
-            if _places(left) == _places(right):
-                found += _WHOLE_STACK
-        elif not _places(left).isdisjoint(_places(right)):
-            found += _FRAME
-    if left.module and left.module == right.module:
-        found += _MODULE
-    return found
-
-
-def _places(unit: Unit) -> frozenset:
-    return frozenset((place.file, place.line) for place in unit.stack)
 
 
 class _Aligner:

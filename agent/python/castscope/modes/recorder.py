@@ -50,7 +50,7 @@ class Recorder(TorchDispatchMode):
             return func(*args, **kwargs)
         if func.namespace == "prim":  # questions: prim.device, prim.layout
             return _call(func, args, kwargs)
-        if _is_composite(func):  # native_batch_norm; in inference mode all, since nothing took them apart before
+        if is_composite(func):  # native_batch_norm; in inference mode all, since nothing took them apart before
             with self:
                 return func.decompose(*args, **kwargs)
         inputs = list(_tensors((args, {key: kwargs[key] for key in kwargs if key != "out"})))
@@ -127,7 +127,7 @@ class Position:
 
 
 @functools.lru_cache(maxsize=None)
-def _is_composite(func: Any) -> bool:
+def is_composite(func: Any) -> bool:
     return func.has_kernel_for_dispatch_key(_COMPOSITE)
 
 

@@ -9,6 +9,8 @@ autocast off: to show that is what the comparison is for.
 from __future__ import annotations
 
 import bisect
+import functools
+import itertools
 import re
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
@@ -16,12 +18,12 @@ import torch
 
 from castscope.modes import arguments as inputs
 from castscope.modes.arguments import Arguments
-from castscope.modes.recorder import is_unit
+from castscope.modes.recorder import is_composite, is_unit
 from castscope.modes.recording import Options, Program
 from castscope.modes.scripted import SCRIPTED, script_program
 from castscope.modes.stacks import Stack, calls_the_user, traced_place, traced_stack, users
 from castscope.modes.state import outside_autocast
-from castscope.modes.units import Line
+from castscope.modes.units import Line, operator_name
 
 # Nodes at one place are in a row if there is no more than this between them: views, which may have been dropped.
 _IN_A_ROW = 4
@@ -56,42 +58,67 @@ class TracedNodes:
     """Leads from what the interpreter tells, the innermost place alone, to the node that is run.
 
     A trace is a straight line: its nodes run in their order, less those that were found dead or common. So the node
-    is the next one at this place. Of several in a row at one place (each `linear` is at the same line of PyTorch) the
-    next one begins where the operator comes again that the one before began with.
+    is the next one at this place that is the operator, or that may be made of it. Of several of the latter in a row
+    (each `linear` is at the same line of PyTorch) the next one begins where the operator comes again that the one
+    before began with.
     """
 
     def __init__(self, traced: Any):
-        nodes = list(_operators(traced.inlined_graph))
+        nodes = list(_operators(_what_is_run(traced)))
         ranges = [str(node.sourceRange()) for node in nodes]
         self.stacks = [traced_stack(text) for text in ranges]
         self.modules = [_module(node.scopeName()) for node in nodes]
         self.places = [traced_place(text) for text in ranges]
+        self.operators = [operator_name(node.kind()) for node in nodes]
+        self.made_of_others = [_is_made_of_others(node.schema()) for node in nodes]
         self.positions: Dict[Tuple[str, int], List[int]] = {}
         for at, place in enumerate(self.places):
             self.positions.setdefault(place, []).append(at)
         self.at = -1
         self.first = ""  # the operator that the present node began with
+        self.done = False  # whether it has run as itself: batch_norm makes room before
 
     def where(self, func: Any, frames: Tuple[Line, ...]) -> Tuple[Stack, str]:
         if not frames or frames[0].file == "??":  # a cast of the autocast pass: before its node
             return (), ""
-        name = func._schema.name if is_unit(func) else ""
-        at = self._next((frames[0].file, frames[0].line), name)
+        name = operator_name(func._schema.name)
+        unit = name if is_unit(func) else ""
+        at = self._next((frames[0].file, frames[0].line), name, unit)
         if at is None:
             return users(frames), ""  # TorchScript that the trace calls
         if at != self.at:
-            self.at, self.first = at, name
-        self.first = self.first or name
+            self.at, self.first, self.done = at, "", False
+        self.first = self.first or unit
+        self.done = self.done or name == self.operators[at]
         return self.stacks[at], self.modules[at]
 
-    def _next(self, place: Tuple[str, int], name: str) -> Optional[int]:
+    def _next(self, place: Tuple[str, int], name: str, unit: str) -> Optional[int]:
         known = self.positions.get(place, [])
         after = bisect.bisect_right(known, self.at)
         following = known[after] if after < len(known) else None
         if self.at < 0 or self.places[self.at] != place:
+            return self._fitting(known, after, name, following)
+        if self.operators[self.at] == name and not self.done:
+            return self.at
+        if following is not None and self.operators[following] == name:
             return following
-        again = bool(name) and name == self.first
-        return following if again and following is not None and following - self.at <= _IN_A_ROW else self.at
+        if self.made_of_others[self.at]:
+            again = bool(unit) and unit == self.first
+            return following if again and following is not None and following - self.at <= _IN_A_ROW else self.at
+        return self._fitting(known, after, name, self.at)
+
+    def _fitting(self, known: List[int], after: int, name: str, otherwise: Optional[int]) -> Optional[int]:
+        return next((at for at in itertools.islice(known, after, None)
+                     if self.operators[at] == name or self.made_of_others[at]), otherwise)
+
+
+def _what_is_run(traced: Any) -> Any:
+    """A copy of the graph, without what TorchScript's executor drops before it runs it."""
+    graph = traced.inlined_graph
+    if torch._C._get_graph_executor_optimize():
+        torch._C._jit_pass_dce(graph)
+        torch._C._jit_pass_cse(graph)
+    return graph
 
 
 def _operators(graph: Any) -> Iterator[Any]:
@@ -100,6 +127,17 @@ def _operators(graph: Any) -> Iterator[Any]:
             yield from _operators(block)
         if not node.kind().startswith("prim::"):
             yield node
+
+
+@functools.lru_cache(maxsize=None)
+def _is_made_of_others(schema: str) -> bool:
+    """Whether a dispatch mode sees other operators in its place: `linear` is `addmm`."""
+    namespace, _, name = schema.split("(")[0].partition("::")
+    packet, _, overload = name.partition(".")
+    try:
+        return is_composite(getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default"))
+    except (AttributeError, RuntimeError):  # TorchScript's own: aten::Int, aten::ScalarImplicit
+        return False
 
 
 def _module(scope: str) -> str:
