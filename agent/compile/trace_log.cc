@@ -1,11 +1,9 @@
 #include "agent/compile/trace_log.h"
 
-#include <dlfcn.h>
-
-#include <cstdlib>
 #include <exception>
 
 #include "agent/observe/process.h"
+#include "agent/observe/python_snippet.h"
 
 namespace castscope::compile {
 namespace {
@@ -13,6 +11,7 @@ namespace {
 using observe::KeepError;
 using observe::PyObject;
 using observe::PythonApi;
+using observe::Snippet;
 using observe::text_of;
 
 // Asked at each conversion of a tensor without values, which costs PyTorch itself a millisecond.
@@ -137,150 +136,42 @@ def present(backward):
     return (phase, int(decomposed), str(trace.compile_id), trace.attempt, stack + outer)
 )py";
 
-// PyMethodDef.
-struct Method {
-  const char* name;
-  PyObject* (*function)(PyObject*, PyObject*);
-  int flags;
-  const char* documentation;
-};
-constexpr int kVarArgs = 1;      // METH_VARARGS
-constexpr int kFileInput = 257;  // Py_file_input
-
-struct Api {
-  PyObject* (*compile)(const char*, const char*, int);
-  PyObject* (*evaluate)(PyObject*, PyObject*, PyObject*);
-  PyObject* (*new_dict)();
-  int (*set_item)(PyObject*, const char*, PyObject*);
-  PyObject* (*builtins)();
-  PyObject* (*new_function)(Method*, PyObject*, PyObject*);
-  PyObject* (*call)(PyObject*, const char*, ...);
-  long (*as_long)(PyObject*);
-  int (*matches)(PyObject*);
-  PyObject** exception;
-  void (*fetch)(PyObject**, PyObject**, PyObject**);
-  void (*restore)(PyObject*, PyObject*, PyObject*);
-  int (*add_pending)(int (*)(void*), void*);
-};
-
 Take g_take = nullptr;
-PyObject* g_present = nullptr;
-bool g_failed = false;
-
-const PythonApi& python() { return observe::g_process.python; }
-
-long number(const Api& api, PyObject* tuple, std::ptrdiff_t i) { return api.as_long(python().tuple_item(tuple, i)); }
-
-const Api* api_of_process() {
-  static const Api* const found = []() -> const Api* {
-    auto* api = new Api;
-    const auto resolve = [](auto& to, const char* name) {
-      to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(dlsym(RTLD_DEFAULT, name));
-      return to != nullptr;
-    };
-    const bool whole = resolve(api->compile, "Py_CompileString") && resolve(api->evaluate, "PyEval_EvalCode") &&
-                       resolve(api->new_dict, "PyDict_New") && resolve(api->set_item, "PyDict_SetItemString") &&
-                       resolve(api->builtins, "PyEval_GetBuiltins") &&
-                       resolve(api->new_function, "PyCFunction_NewEx") && resolve(api->call, "PyObject_CallFunction") &&
-                       resolve(api->as_long, "PyLong_AsLong") && resolve(api->matches, "PyErr_ExceptionMatches") &&
-                       resolve(api->exception, "PyExc_Exception") && resolve(api->fetch, "PyErr_Fetch") &&
-                       resolve(api->restore, "PyErr_Restore") && resolve(api->add_pending, "Py_AddPendingCall");
-    return whole ? api : nullptr;
-  }();
-  return found;
-}
-
-std::vector<script::Frame> frames_of(const PythonApi& py, const Api& api, PyObject* list) {
-  std::vector<script::Frame> frames;
-  const std::ptrdiff_t n = py.list_size(list);
-  for (std::ptrdiff_t i = 0; i + 2 < n; i += 3)
-    frames.push_back({text_of(py, py.list_item(list, i)), text_of(py, py.list_item(list, i + 2)),
-                      static_cast<std::uint32_t>(api.as_long(py.list_item(list, i + 1)))});
-  return frames;
-}
 
 // take(compile id, attempt, kind, text, frames), called by the handler.
 PyObject* take_record(PyObject*, PyObject* arguments) {
-  const PythonApi& py = python();
+  const PythonApi& py = observe::g_process.python;
   auto* none = static_cast<PyObject*>(py.none);
   py.inc_ref(none);
-  const Api* api = api_of_process();
-  if (api == nullptr || py.tuple_size(arguments) != 5) return none;
+  if (py.tuple_size(arguments) != 5) return none;
   try {
     std::ptrdiff_t size = 0;
     const char* text = py.utf8(py.tuple_item(arguments, 3), &size);
-    const Compilation of{text_of(py, py.tuple_item(arguments, 0)), number(*api, arguments, 1)};
+    const Compilation of{text_of(py, py.tuple_item(arguments, 0)), Snippet::number(py, arguments, 1)};
     if (text != nullptr)
-      g_take(of, static_cast<Logged>(number(*api, arguments, 2)), {text, static_cast<std::size_t>(size)},
-             frames_of(py, *api, py.tuple_item(arguments, 4)));
+      g_take(of, static_cast<Logged>(Snippet::number(py, arguments, 2)), {text, static_cast<std::size_t>(size)},
+             observe::frames_of(py, py.tuple_item(arguments, 4)));
   } catch (const std::exception&) {  // out of memory: this graph is not known
   }
   py.clear_error();
   return none;
 }
 
-Method g_take_method{"take", &take_record, kVarArgs, nullptr};
-
-bool start(const PythonApi& py, const Api& api) {
-  PyObject* globals = api.new_dict();
-  if (globals == nullptr) return false;
-  PyObject* function = api.new_function(&g_take_method, nullptr, nullptr);
-  PyObject* code = api.compile(kSource, "<castscope>", kFileInput);
-  if (function != nullptr && code != nullptr) {
-    api.set_item(globals, "__builtins__", api.builtins());
-    api.set_item(globals, "take", function);
-    if (PyObject* done = api.evaluate(code, globals, globals)) {
-      py.dec_ref(done);
-      g_present = py.dict_item(globals, "present");
-    }
-  }
-  py.clear_error();
-  return g_present != nullptr;  // `globals` lives as long as the process
-}
-
-struct Raised {
-  const Api* api;
-  PyObject *type, *value, *trace;
-};
-
-int raise_again(void* raised) {
-  const auto* r = static_cast<const Raised*>(raised);
-  r->api->restore(r->type, r->value, r->trace);
-  delete r;
-  return -1;
-}
-
-// A signal's handler may run in any code of Python's, ours too, and raise KeyboardInterrupt or SystemExit there: the
-// job gets it as soon as Python runs again in its main thread.
-void hand_on_interruption(const PythonApi& py, const Api& api) {
-  if (py.error_occurred() == nullptr) return;
-  if (api.matches(*api.exception) != 0) return py.clear_error();
-  auto* raised = new Raised{&api, nullptr, nullptr, nullptr};
-  api.fetch(&raised->type, &raised->value, &raised->trace);
-  if (api.add_pending(&raise_again, raised) != 0) raise_again(raised), py.clear_error();
-}
+observe::Method g_take_method{"take", &take_record, observe::kVarArgs, nullptr};
+Snippet g_present{kSource, "present", &g_take_method};
 
 }  // namespace
 
 bool ask(const PythonApi& py, bool backward, Take take, Present& out) {
   KeepError keep(py);
-  const Api* api = api_of_process();
-  if (api == nullptr || g_failed) return false;
   g_take = take;
-  if (g_present == nullptr && !start(py, *api)) {
-    g_failed = true;
-    return false;
-  }
-  PyObject* answer = api->call(g_present, "i", backward ? 1 : 0);
-  if (answer == nullptr) {
-    hand_on_interruption(py, *api);
-    return false;
-  }
+  PyObject* answer = g_present.call(py, "(i)", backward ? 1 : 0);
+  if (answer == nullptr) return false;
   try {
-    out.phase = static_cast<Phase>(number(*api, answer, 0));
-    out.decomposed = number(*api, answer, 1) != 0;
-    out.of = {text_of(py, py.tuple_item(answer, 2)), number(*api, answer, 3)};
-    out.stack = frames_of(py, *api, py.tuple_item(answer, 4));
+    out.phase = static_cast<Phase>(Snippet::number(py, answer, 0));
+    out.decomposed = Snippet::number(py, answer, 1) != 0;
+    out.of = {text_of(py, py.tuple_item(answer, 2)), Snippet::number(py, answer, 3)};
+    out.stack = observe::frames_of(py, py.tuple_item(answer, 4));
   } catch (const std::exception&) {
     out = {};
   }

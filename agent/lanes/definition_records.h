@@ -134,6 +134,11 @@ struct CodeDefinition {
   std::uint32_t function;  // string: qualified name
   std::uint32_t first_line;
 };
+// Files of code that torch.fx wrote from a graph: of torch.export, of Dynamo for a compiler that calls the operators in
+// Python, of any GraphModule. Its frame stands behind the lines that the graph remembers.
+inline constexpr char kExportedProgram[] = "<exported program>";
+inline constexpr char kCompiledGraph[] = "<compiled graph>";
+inline constexpr char kGraphModule[] = "<graph module>";
 struct Frame {
   std::uint32_t code;
   std::uint32_t line;
@@ -239,6 +244,7 @@ inline constexpr std::uint16_t kUseGradMode = 64;        // grad mode was on
 inline constexpr std::uint16_t kUseOthersOpen = 128;     // no region here, but an enabled one is open in another thread
 inline constexpr std::uint16_t kUseScript = 512;         // TorchScript's interpreter called it
 inline constexpr std::uint16_t kUseCompiled = 1024;      // a graph of torch.compile has it
+inline constexpr std::uint16_t kUseTraced = 2048;        // beside kUseScript: the code was traced, not scripted
 inline constexpr std::uint16_t kUseElsewhere = 256;  // it has no Autocast kernel for its device, for another one it has
 // Of a thread's deep step: what `from` gave back was an argument of `to`.
 struct FlowDefinition {

@@ -391,4 +391,10 @@ extern "C" {
 } catch (const std::exception&) {  // no memory: the report calls it unmet
 }
 
+[[gnu::visibility("default")]] void castscope_agent_compared(const char* comparison) try {
+  castscope::observe::Recording* r = castscope::observe::g_process.recording.load();
+  if (r != nullptr) r->definitions.attribute("comparison", comparison);
+} catch (const std::exception&) {  // no memory: the report has one comparison less
+}
+
 }  // extern "C"

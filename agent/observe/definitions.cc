@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "agent/memory/own_memory.h"
 
@@ -116,9 +117,30 @@ void Definitions::pin(const RawStack& raw) {
       PythonStack::module_call_code.store(p.code, std::memory_order_relaxed);
     const lanes::CodeDefinition definition{string_locked(p.place.file), string_locked(p.place.function), 0};
     at->second.id = ++codes_defined_;
+    at->second.generated = is_generated_code(p.place.file);
     at->second.place = std::move(p.place);
     segment_.define(DefinitionKind::kCode, at->second.id, &definition, sizeof definition);
   }
+}
+
+Definitions::Generated Definitions::generated(const RawStack& raw) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> lines;  // frame, line
+  {
+    std::lock_guard lock(mutex_);
+    for (std::uint32_t i = 0; i < raw.depth; ++i) {
+      const auto found = codes_.find(raw.frames[i].code);
+      if (found != codes_.end() && found->second.generated) lines.emplace_back(i, line_of(raw.frames[i]));
+    }
+  }
+  Generated generated;
+  if (lines.empty()) return generated;
+  Gil gil(api_);
+  if (!gil.held()) return generated;
+  for (const auto& [i, line] : lines) {
+    GeneratedLine found = line_of_graph(api_, PythonStack::self_of(api_, raw.frames[i].frame), line);
+    if (!found.graph.empty()) generated.emplace(i, std::move(found));
+  }
+  return generated;
 }
 
 std::uint32_t Definitions::stack(const std::vector<script::Frame>& lines) {
@@ -164,6 +186,7 @@ std::uint32_t Definitions::stack(const RawStack& raw) {
     if (stacks_.size() >= kMaxStacks) return 0;
   }
   pin(raw);
+  const Generated generated = this->generated(raw);
   memory::OwnVector<lanes::Frame> frames;
   frames.reserve(raw.depth);
   std::lock_guard lock(mutex_);
@@ -173,15 +196,22 @@ std::uint32_t Definitions::stack(const RawStack& raw) {
     if (!of_torch && !torch_folder_.empty() && found->second.place.file.starts_with(torch_folder_)) return;
     frames.push_back({found->second.id, line_of(raw_frame)});
   };
-  const auto keep_script = [&] {
-    for (const script::Frame& frame : raw.script)
+  const auto keep_lines = [&](const std::vector<script::Frame>& lines) {
+    for (const script::Frame& frame : lines)
       if (const std::uint32_t code = script_code_locked(frame)) frames.push_back({code, frame.line});
   };
+  // Lines of a graph within a graph reach out to those of the outermost.
+  bool lines_told = false;
+  const auto keep_generated = [&](const GeneratedLine& line) {
+    if (!std::exchange(lines_told, lines_told || !line.lines.empty())) keep_lines(line.lines);
+    keep_lines({{std::string(line.graph), "forward", 0}});
+  };
   for (std::uint32_t i = 0; i < raw.depth; ++i) {
-    if (i == raw.script_at) keep_script();
-    keep(raw.frames[i], true);
+    if (i == raw.script_at) keep_lines(raw.script);
+    const auto line = generated.find(i);
+    line == generated.end() ? keep(raw.frames[i], true) : keep_generated(line->second);
   }
-  if (raw.script_at >= raw.depth) keep_script();
+  if (raw.script_at >= raw.depth) keep_lines(raw.script);
   const std::size_t most = frames.size() + kMostUserFramesBeyond;
   for (auto frame = raw.beyond.begin(); frame != raw.beyond.end() && frames.size() < most; ++frame) keep(*frame, false);
   auto [at, fresh] = stacks_.try_emplace(raw.hash, static_cast<std::uint32_t>(stacks_.size() + 1));

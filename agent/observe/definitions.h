@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 
 #include "agent/lanes/segment_writer.h"
 #include "agent/memory/own_memory.h"
+#include "agent/observe/generated_code.h"
 #include "agent/observe/python_api.h"
 #include "agent/observe/python_stack.h"
 
@@ -77,9 +79,13 @@ class Definitions {
   struct Code {
     std::uint32_t id = 0;
     Place place;
+    bool generated = false;  // is_generated_code
   };
   std::uint32_t string_locked(std::string_view text);
   void pin(const RawStack& raw);
+  // The frames that run generated code, by their place in the stack: what they stand for.
+  using Generated = std::map<std::uint32_t, GeneratedLine>;
+  Generated generated(const RawStack& raw);
   std::uint32_t line_of(const RawFrame& frame) const;  // of pinned code
   std::uint32_t script_code_locked(const script::Frame& frame);
   template <typename Definition>

@@ -25,7 +25,7 @@ std::uint32_t PythonStack::capture(const PythonApi& api, const PyThread* lasting
     }
     const auto instruction = read_at<std::uintptr_t>(frame, f.instruction);
     if (walked++ < kHashedDepth) h = add_frame(h, bits, instruction);
-    const RawFrame raw{code, reinterpret_cast<const void*>(instruction)};
+    const RawFrame raw{code, reinterpret_cast<const void*>(instruction), frame};
     if (frame == mark) marked = out.depth;
     if (out.depth < kMaxDepth) {
       out.frames[out.depth++] = raw;

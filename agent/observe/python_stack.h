@@ -24,6 +24,7 @@ inline constexpr std::uint32_t kMostBeyond = 1u << 14;
 struct RawFrame {
   const void* code;
   const void* instruction;
+  const void* frame;  // it lives as long as the call that the stack is of
 };
 
 struct RawStack {
@@ -36,7 +37,7 @@ struct RawStack {
   std::vector<RawFrame> beyond;             // … and further outwards, where it is truncated
   // What TorchScript's interpreter runs, innermost first: called by frames[script_at], and all of `frames` before that
   // are called by it.
-  bool in_script = false;
+  bool in_script = false, in_trace = false;  // in_trace: what it runs was traced, not scripted
   std::vector<script::Frame> script;
   std::uint32_t script_at = 0;
 };

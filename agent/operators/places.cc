@@ -56,6 +56,7 @@ Place make(const ThreadState& t, const PlaceKey& key, const GivenTensor* given, 
     if (!knew_modules) observe::capture_stack(t, raw);
     const observe::ModuleNames::Module module = r.modules.find(raw);
     p.use.module = module.id;
+    if (raw.in_trace) p.use.flags |= lanes::kUseTraced;
     if (module.weakref != nullptr)
       p.module = std::allocate_shared<const ModuleReference>(memory::Own<ModuleReference>(), module.weakref);
     const bool writes = (key.info->flags & lanes::kUseWrites) != 0;
@@ -143,7 +144,7 @@ Place::Use& Places::use(ThreadState& t, Place& place, const Outcome& outcome) {
   lanes::OperatorUseDefinition d = place.use;
   d.computed = outcome.computed;
   d.result = outcome.result;
-  d.flags = outcome.flags;
+  d.flags = static_cast<std::uint16_t>(outcome.flags | place.use.flags);
   if (d.operands == 0) d.device = outcome.device;
   const std::uint32_t id = observe::g_process.recording.load()->definitions.operator_use(d, place.operands.data());
   return place.uses.emplace_back(Place::Use{outcome, id, counter_of(t, id)});

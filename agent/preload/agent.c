@@ -20,6 +20,7 @@ static bool forked;
 static castscope_agent_exit_fn on_exit_function;
 static castscope_agent_step_fn on_step_function;
 static castscope_agent_rule_met_fn on_rule_met_function;
+static castscope_agent_compared_fn on_compared_function;
 static struct rule {
   struct rule* next;
   char text[];
@@ -87,6 +88,10 @@ bool agent_watches(void) { return on_exit_function != NULL; }
 CASTSCOPE_API int castscope_attached(void) { return agent_watches(); }
 CASTSCOPE_API void castscope_step(void) {
   if (on_step_function != NULL) on_step_function();
+}
+
+CASTSCOPE_API void castscope_compared(const char* comparison) {
+  if (on_compared_function != NULL) on_compared_function(comparison);
 }
 
 CASTSCOPE_API void castscope_rule_met(const char* rule) {
@@ -165,6 +170,7 @@ static bool start(const char* agent_path) {
                                      .say = say};
   if (start_function(&table) != 0) return false; /* it has said why */
   on_step_function = (castscope_agent_step_fn)dlsym(agent, CASTSCOPE_AGENT_STEP);
+  on_compared_function = (castscope_agent_compared_fn)dlsym(agent, CASTSCOPE_AGENT_COMPARED);
   pass_rules_on((castscope_agent_rule_met_fn)dlsym(agent, CASTSCOPE_AGENT_RULE_MET));
   on_exit_function = exit_function;
   return true;

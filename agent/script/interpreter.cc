@@ -83,6 +83,11 @@ std::vector<Frame> call_chain() {
   return frames_of(chain);
 }
 
+bool at_traced_line() {
+  const auto chain = entries();
+  return !chain.empty() && is_traced(chain.front().range);
+}
+
 std::shared_ptr<const NodeNote> present_note() {
   const auto chain = entries();
   return chain.empty() ? nullptr : note_of(chain.front().range);

@@ -15,6 +15,11 @@ torch::jit::SourceRange original_range(const torch::jit::SourceRange& range) {
   return original.has_value() ? *original : range;
 }
 
+bool is_traced(const torch::jit::SourceRange& given) {
+  const torch::jit::SourceRange range = original_range(given);
+  return range.source() != nullptr && !rows_of_trace(range.source()->text_str().str()).empty();
+}
+
 void append_frames(const torch::jit::SourceRange& given, std::string_view function, std::vector<Frame>& frames) {
   const torch::jit::SourceRange range = original_range(given);
   if (range.source() == nullptr) return;

@@ -17,6 +17,8 @@ namespace castscope::script {
 // What was compiled from Python, for a range of a saved program; else the range itself.
 torch::jit::SourceRange original_range(const torch::jit::SourceRange&);
 
+// Its source is the Python stack that a tracer wrote down.
+bool is_traced(const torch::jit::SourceRange&);
 // The lines that a range in `function` is, innermost first: one, or the stack that a traced node remembers.
 void append_frames(const torch::jit::SourceRange&, std::string_view function, std::vector<Frame>&);
 

@@ -65,6 +65,8 @@ bool in_use();
 // long as the process lives.
 std::uint64_t call_chain_hash();
 std::vector<Frame> call_chain();
+// The line that it is at was traced, not scripted; also of a program that was saved.
+bool at_traced_line();
 // Of the node that it is at; nullptr: nothing is known.
 std::shared_ptr<const NodeNote> present_note();
 

@@ -19,7 +19,7 @@ namespace castscope::cli {
 namespace {
 
 struct CompareOptions {
-  std::string modes, json, format = "text", color = "auto", python;
+  std::string modes, json, html, format = "text", color = "auto", python;
   std::vector<std::string> entries, inputs;
 };
 
@@ -36,6 +36,7 @@ Words given_options(const CompareOptions& options) {
   };
   add("--modes", options.modes);
   add("--json", options.json);
+  add("--html", options.html);
   for (const std::string& entry : options.entries) add("--entry", entry);
   for (const std::string& inputs : options.inputs) add("--inputs", inputs);
   return words;
@@ -133,8 +134,10 @@ void add_compare(CommandLine& line) {
   command->add_option("--modes", options->modes, "Only these: script,trace,compile,export; eager is always run")
       ->check(is_given());
   command->add_option("--json", options->json, "Write the comparisons into this file too, as JSON")->check(is_given());
-  command->add_option("-f,--format", options->format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
+  command->add_option("--html", options->html, "Write them into this file too, as a page with their tables")
+      ->check(is_given());
+  command->add_option("-f,--format", options->format, "text, json or html")
+      ->check(CLI::IsMember({"text", "json", "html"}))
       ->capture_default_str();
   command->add_option("--color", options->color, "auto (on a terminal), always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}))
@@ -146,7 +149,7 @@ void add_compare(CommandLine& line) {
       "  castscope compare -- python train.py --epochs 0\n"
       "  castscope compare --modes script,compile -- python -m project.train\n"
       "  castscope compare --entry project.model:step --inputs project.model:make_batch\n"
-      "  castscope compare --json modes.json -- python train.py\n\n"
+      "  castscope compare --json modes.json --html modes.html -- python train.py\n\n"
       "Exit status: 0 the same precision everywhere, 1 it differs or a mode refused the code, 2 wrong usage,\n"
       "3 the script failed.");
   command->callback([&line, options] { line.run = [&line, options] { return compare(*options, line.job); }; });

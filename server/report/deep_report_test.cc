@@ -191,14 +191,14 @@ TEST_F(DeepReportTest, ALineThatRanInSeveralModesHasARow) {
       .called(use("aten::native_layer_norm", 9, kBFloat16, lanes::kUseScript));
   run.called(use("aten::gelu", 10, kBFloat16));  // in one mode only
   run.shallow().exit().end();
-  const auto modes = report()["modes"];
+  const auto modes = report()["modes"]["operators"];
   ASSERT_EQ(modes.size(), 2u);
   EXPECT_EQ(modes[0]["operator"], "linear");
   EXPECT_EQ(modes[0]["computed_in"],
-            nlohmann::ordered_json::parse(R"({"eager": ["bfloat16"], "compiled": ["float32"]})"));
+            nlohmann::ordered_json::parse(R"({"eager": ["bfloat16"], "compile": ["float32"]})"));
   EXPECT_EQ(modes[0]["differs"], true);
   EXPECT_EQ(modes[1]["computed_in"],
-            nlohmann::ordered_json::parse(R"({"eager": ["bfloat16"], "torchscript": ["bfloat16"]})"));
+            nlohmann::ordered_json::parse(R"({"eager": ["bfloat16"], "script": ["bfloat16"]})"));
   EXPECT_EQ(modes[1]["differs"], false);
 }
 

@@ -3,7 +3,7 @@
 #include "server/report/costliest.h"
 #include "server/report/html_charts.h"
 #include "server/report/html_parts.h"
-#include "server/report/modes.h"
+#include "server/report/html_table.h"
 #include "server/report/words.h"
 #include "server/rules/finding.h"
 #include "server/store/names.h"
@@ -11,38 +11,7 @@
 namespace castscope::report {
 namespace {
 
-constexpr std::size_t kCosts = 12, kSites = 300, kRegions = 200, kModeRows = 300, kProcesses = 256;
-
-// A table whose rows become blocks with labels where the page is narrow.
-class Table {
- public:
-  struct Column {
-    std::string_view name;
-    bool number = false;
-  };
-  Table(Html& html, std::vector<Column> columns)
-      : html_(html), columns_(std::move(columns)), table_(html.element("table", {{"class", "stack"}})) {
-    const auto head = html_.element("thead");
-    const auto row = html_.element("tr");
-    for (const Column& column : columns_) html_.leaf("th", column.name, {{"class", column.number ? "number" : ""}});
-  }
-  void row(const std::vector<std::string>& cells) {
-    const auto row = html_.element("tr");
-    for (std::size_t i = 0; i < columns_.size(); ++i) {
-      html_.leaf("td", cells[i], {{"class", columns_[i].number ? "number" : ""}, {"data-label", columns_[i].name}});
-    }
-  }
-
- private:
-  Html& html_;
-  const std::vector<Column> columns_;
-  const Html::Scope table_;
-};
-
-void write_rest(Html& html, std::size_t all, std::size_t shown, const char* where) {
-  if (all <= shown) return;
-  html.leaf("p", counted(all - shown, "more is", "more are") + " in the " + where + " report.", {{"class", "soft"}});
-}
+constexpr std::size_t kCosts = 12, kSites = 300, kRegions = 200, kProcesses = 256;
 
 // Of all causes: what the table of sites sums up to.
 store::Counts at_sites(const Model& model) {
@@ -119,24 +88,6 @@ void write_sites(Html& html, const Model& model) {
     }
   }
   write_rest(html, model.sites.size(), kSites, "CSV");
-}
-
-// Only lines that ran in more than one mode have a row.
-void write_modes(Html& html, const Model& model) {
-  const std::vector<ModeRow> rows = mode_rows(model.run);
-  if (rows.empty()) return;
-  html.leaf("h2", "Modes");
-  {
-    Table table(html, {{"where"}, {"operator"}, {"eager"}, {"TorchScript"}, {"compiled"}, {""}});
-    for (std::size_t i = 0; i < std::min(rows.size(), kModeRows); ++i) {
-      const ModeRow& row = rows[i];
-      std::vector<std::string> cells = {place(model.run, row.location), row.work};
-      for (const auto& dtypes : row.computed) cells.push_back(dtypes.empty() ? "–" : dtype_list(dtypes));
-      cells.emplace_back(row.differs() ? "differs" : "");
-      table.row(cells);
-    }
-  }
-  write_rest(html, rows.size(), kModeRows, "JSON");
 }
 
 void write_regions(Html& html, const Model& model) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "server/report/json_location.h"
 #include "server/report/modes.h"
 #include "server/report/precision.h"
 #include "server/report/words.h"
@@ -22,11 +23,6 @@ using store::RunData;
 constexpr int kReportFormat = 1;  // docs/report.schema.json; grows when a key changes its meaning or goes
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
-
-Json location(const std::optional<store::CodeLocation>& at) {
-  if (!at) return {{"file", nullptr}, {"line", nullptr}, {"function", nullptr}};
-  return {{"file", at->file}, {"line", at->line}, {"function", at->function}};
-}
 
 // One text a frame, innermost first: a report has thousands of them.
 Json frames(const RunData& data, std::uint32_t stack) {
@@ -129,7 +125,7 @@ Json regions_json(const Model& model) {
     const RegionTotal& total = model.regions[region.id - 1];
     const store::Counts& c = total.counts;
     list.push_back({{"id", region.id},
-                    {"location", location(data.user_location(region.stack))},
+                    {"location", location_json(data.user_location(region.stack))},
                     {"stack", frames(data, region.stack)},
                     {"kind", store::name(region.kind)},
                     {"device", store::device_name(region.device)},
@@ -156,7 +152,7 @@ Json site_json(const RunData& data, const SiteTotal& total) {
   const store::Site& site = data.site(total.site);
   const store::Module module = site.module ? data.modules[site.module - 1] : store::Module();
   Json json = {{"id", site.id},
-               {"location", location(data.user_location(site.stack))},
+               {"location", location_json(data.user_location(site.stack))},
                {"module", site.module ? Json(module.path) : Json()},
                {"module_type", text_or_null(module.type)},
                {"root_module_type", text_or_null(module.root_type)},
@@ -305,11 +301,11 @@ Json findings_json(const Model& model) {
     Json evidence = Json::object(), related = Json::array();
     for (const auto& [name, number] : finding.evidence_number) evidence[name] = number;
     for (const auto& [name, text] : finding.evidence_text) evidence[name] = text;
-    for (const store::CodeLocation& at : finding.related) related.push_back(location(at));
+    for (const store::CodeLocation& at : finding.related) related.push_back(location_json(at));
     list.push_back({{"rule", finding.rule},
                     {"severity", finding.severity},
                     {"title", finding.title},
-                    {"location", location(finding.location)},
+                    {"location", location_json(finding.location)},
                     {"related", related},
                     {"evidence", evidence},
                     {"deep_only", finding.deep_only},

@@ -6,6 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "server/report/comparisons.h"
+#include "server/report/compilations.h"
+#include "server/report/json_location.h"
 #include "server/rules/code_places.h"
 #include "server/rules/operators.h"
 #include "server/store/names.h"
@@ -14,13 +17,12 @@ namespace castscope::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
-enum Mode : std::size_t { kEager, kTorchScript, kCompiled };
+using rules::kModeNames;
+using rules::Mode;
 
 constexpr std::uint8_t kNone = 0xff;
 
-Mode mode_of(const store::OperatorUse& use) {
-  return use.is(lanes::kUseCompiled) ? kCompiled : use.is(lanes::kUseScript) ? kTorchScript : kEager;
-}
+constexpr std::size_t at(Mode mode) { return static_cast<std::size_t>(mode); }
 
 // What ran in regions of one dtype; those without a region are under kNone.
 using ByRegion = std::map<std::uint8_t, std::set<std::uint8_t>>;
@@ -29,7 +31,9 @@ struct Line {
   store::CodeLocation location;
   std::map<std::string, ModeRow> by_work;
   std::map<std::string, ByRegion> eager;
-  ByRegion compiled;  // of its matrix work, whose operators have other names in a graph
+  // Of its matrix work, whose operators have other names in a graph.
+  ByRegion compiled;
+  std::set<std::uint8_t> exported;
 };
 
 std::uint8_t region_dtype(const store::RunData& data, const store::OperatorUse& use) {
@@ -44,6 +48,17 @@ bool differ(const ByRegion& eager, const ByRegion& compiled) {
   });
 }
 
+void add(Line& line, const store::RunData& data, const store::OperatorUse& use, Mode mode) {
+  if (mode == Mode::kCompile && use.is(lanes::kUseCompiled)) {
+    line.compiled[region_dtype(data, use)].insert(use.computed);
+    return;
+  }
+  const std::string work = rules::work_of(use.op);
+  line.by_work[work].computed[at(mode)].insert(use.computed);
+  if (mode == Mode::kEager) line.eager[work][region_dtype(data, use)].insert(use.computed);
+  if (mode == Mode::kExport && rules::is_matrix_work(work)) line.exported.insert(use.computed);
+}
+
 using Lines = std::map<std::pair<std::string, std::int64_t>, Line>;
 
 Lines lines_of(const store::RunData& data) {
@@ -54,38 +69,57 @@ Lines lines_of(const store::RunData& data) {
     if (times[use.id] == 0 || use.phase == lanes::Phase::kBackward || use.computed == kNone || use.stack == 0 ||
         use.is(lanes::kUseView | lanes::kUseConverts) || rules::called_by_engine(data, use))
       continue;
-    const auto at = data.user_location(use.stack);
-    if (!at) continue;
-    Line& line = lines[{at->file, at->line}];
-    line.location = *at;
-    const Mode mode = mode_of(use);
-    const std::string work = rules::work_of(use.op);
-    if (mode == kCompiled) {
-      line.compiled[region_dtype(data, use)].insert(use.computed);
-      continue;
-    }
-    line.by_work[work].computed[mode].insert(use.computed);
-    if (mode == kEager) line.eager[work][region_dtype(data, use)].insert(use.computed);
+    const auto place = data.user_location(use.stack);
+    const std::optional<Mode> mode = rules::mode_of(data, use);
+    if (!place || !mode) continue;
+    Line& line = lines[{place->file, place->line}];
+    line.location = *place;
+    add(line, data, use, *mode);
   }
   return lines;
+}
+
+void add_matrix_work(const Line& line, const std::string& work, ModeRow& row) {
+  if (!rules::is_matrix_work(work)) return;
+  for (const auto& [region, dtypes] : line.compiled)
+    row.computed[at(Mode::kCompile)].insert(dtypes.begin(), dtypes.end());
+  if (row.computed[at(Mode::kExport)].empty()) row.computed[at(Mode::kExport)] = line.exported;
+  const auto eager = line.eager.find(work);
+  row.compiled_differs = eager != line.eager.end() && differ(eager->second, line.compiled);
+}
+
+Json computed_json(const ModeRow& row) {
+  Json computed = Json::object();
+  for (std::size_t mode = 0; mode < kModeNames.size(); ++mode) {
+    if (row.computed[mode].empty()) continue;
+    Json dtypes = Json::array();
+    for (const std::uint8_t dtype : row.computed[mode]) dtypes.push_back(store::dtype_name(dtype));
+    computed[std::string(kModeNames[mode])] = std::move(dtypes);
+  }
+  return computed;
 }
 
 }  // namespace
 
 bool ModeRow::differs() const {
-  const auto &eager = computed[kEager], &script = computed[kTorchScript], &compiled = computed[kCompiled];
-  const auto& python = eager.empty() ? compiled : eager;
-  return compiled_differs || (!script.empty() && !python.empty() && script != python);
+  if (compiled_differs) return true;
+  const std::set<std::uint8_t>* first = nullptr;
+  for (const Mode mode : {Mode::kEager, Mode::kScript, Mode::kTrace, Mode::kExport}) {
+    const std::set<std::uint8_t>& here = computed[at(mode)];
+    if (here.empty()) continue;
+    if (first == nullptr)
+      first = &here;
+    else if (!std::ranges::includes(*first, here))
+      return true;
+  }
+  return false;
 }
 
 std::vector<ModeRow> mode_rows(const store::RunData& data) {
   std::vector<ModeRow> rows;
   for (auto& [place, line] : lines_of(data)) {
     for (auto& [work, row] : line.by_work) {
-      if (rules::is_matrix_work(work)) {
-        for (const auto& [region, dtypes] : line.compiled) row.computed[kCompiled].insert(dtypes.begin(), dtypes.end());
-        row.compiled_differs = differ(line.eager[work], line.compiled);
-      }
+      add_matrix_work(line, work, row);
       const auto ran = std::ranges::count_if(row.computed, [](const auto& dtypes) { return !dtypes.empty(); });
       if (ran < 2) continue;
       row.location = line.location;
@@ -101,22 +135,14 @@ std::string dtype_list(const std::set<std::uint8_t>& dtypes) {
 }
 
 Json modes_json(const store::RunData& data) {
-  Json list = Json::array();
-  for (const ModeRow& row : mode_rows(data)) {
-    Json computed = Json::object();
-    for (std::size_t mode = 0; mode < kModes.size(); ++mode) {
-      if (row.computed[mode].empty()) continue;
-      Json dtypes = Json::array();
-      for (const std::uint8_t dtype : row.computed[mode]) dtypes.push_back(store::dtype_name(dtype));
-      computed[std::string(kModes[mode])] = std::move(dtypes);
-    }
-    list.push_back(
-        {{"location", {{"file", row.location.file}, {"line", row.location.line}, {"function", row.location.function}}},
-         {"operator", row.work},
-         {"computed_in", std::move(computed)},
-         {"differs", row.differs()}});
-  }
-  return list;
+  Json rows = Json::array();
+  for (const ModeRow& row : mode_rows(data))
+    rows.push_back({{"location", location_json(row.location)},
+                    {"operator", row.work},
+                    {"computed_in", computed_json(row)},
+                    {"differs", row.differs()}});
+  return {
+      {"operators", std::move(rows)}, {"compiled", compilations_json(data)}, {"comparisons", comparisons_json(data)}};
 }
 
 }  // namespace castscope::report

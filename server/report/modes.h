@@ -1,27 +1,26 @@
-// Where one line of code ran in more than one mode: what its operators computed in, in each. Of eager code and of
-// TorchScript deep steps saw it; of a compiled graph it is known for matrix products, convolutions and attention, which
-// no decomposition takes apart.
+// Where one line of code ran in more than one mode: what its operators computed in, in each. Of code that runs in
+// Python or in TorchScript deep steps saw it; of a compiled graph it is known for matrix products, convolutions and
+// attention, which no decomposition takes apart.
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "server/rules/modes/mode_of.h"
 #include "server/store/run_data.h"
 
 namespace castscope::report {
 
-inline constexpr std::array<std::string_view, 3> kModes = {"eager", "torchscript", "compiled"};
-
 struct ModeRow {
   store::CodeLocation location;
-  std::string work;                                            // "linear"
-  std::array<std::set<std::uint8_t>, kModes.size()> computed;  // dtypes; none: it did not run in that mode
-  bool compiled_differs = false;                               // from eager code, in regions of the same dtype
-  bool differs() const;                                        // between two modes that it ran in
+  std::string work;                                                       // "linear"
+  std::array<std::set<std::uint8_t>, rules::kModeNames.size()> computed;  // dtypes; none: it did not run in that mode
+  bool compiled_differs = false;  // from eager code, in regions of the same dtype
+  bool differs() const;           // from eager code, or between two other modes
 };
 
 // By place; those that ran in one mode alone are left out.

@@ -32,6 +32,7 @@
   RULE(op_not_listed)                \
   RULE(export_check_fails)           \
   RULE(export_drops_region)          \
+  RULE(export_dtype_differs)         \
   RULE(compile_backward_autocast)    \
   RULE(compile_cache_bypassed)       \
   RULE(compile_dtype_differs)        \

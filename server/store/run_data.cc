@@ -49,8 +49,12 @@ bool is_users_own(const CodeLocation& frame, const std::vector<std::string>& tor
     if (frame.file.find(package) != std::string::npos) return false;
   }
   if (is_standard_library(frame)) return false;
-  // <string> and <stdin> are the user's; these are made by Python's importer and by torch.fx.
-  return !frame.file.starts_with("<frozen ") && !frame.file.starts_with("<eval_with_key>");
+  // <string> and <stdin> are the user's; these are made by Python's importer and by torch.fx, whose code the agent
+  // names after the graph (agent/observe/generated_code.h).
+  for (const char* made :
+       {"<frozen ", "<eval_with_key>", lanes::kExportedProgram, lanes::kCompiledGraph, lanes::kGraphModule})
+    if (frame.file.starts_with(made)) return false;
+  return true;
 }
 
 }  // namespace castscope::store

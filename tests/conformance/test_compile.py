@@ -1,7 +1,12 @@
-"""What graphs of torch.compile cast, held against counts that know nothing of castscope; each with operator and line."""
+"""What graphs of torch.compile cast, held against counts that know nothing of castscope; each with operator and line.
+
+BERT by Inductor is compiled three times, two minutes in all: with CONFORMANCE=whole in the environment
+(scripts/conformance).
+"""
 
 import concurrent.futures
 import json
+import os
 import pathlib
 import sys
 
@@ -9,7 +14,9 @@ import jsonschema
 import pytest
 import runs
 
-WAYS = [("resnet", "aot_eager"), ("resnet", "inductor"), ("bert", "aot_eager"), ("bert", "inductor")]
+WAYS = [("resnet", "aot_eager"), ("resnet", "inductor"), ("bert", "aot_eager")]
+if os.environ.get("CONFORMANCE") == "whole":
+    WAYS.append(("bert", "inductor"))
 LINES = ("plain_models.py", "modeling_bert.py", "activations.py")
 
 

@@ -39,6 +39,7 @@ def _find(name: str, result: Optional[type], *arguments: type) -> Optional[Calla
 _step = _find("castscope_step", None)
 _attached = _find("castscope_attached", ctypes.c_int)
 _rule_met = _find("castscope_rule_met", None, ctypes.c_char_p)
+_compared = _find("castscope_compared", None, ctypes.c_char_p)
 
 
 def attached() -> bool:
@@ -50,6 +51,12 @@ def rule_met(rule: str) -> None:
     """For castscope's own modules: a rule of the policy has come to something; the report tells of the others."""
     if _rule_met is not None:
         _rule_met(rule.encode())
+
+
+def compared(table: str) -> None:
+    """For castscope's own modules: a comparison of modes, as JSON, for the report of the run."""
+    if _compared is not None:
+        _compared(table.encode("utf-8", "replace"))
 
 
 def step() -> None:

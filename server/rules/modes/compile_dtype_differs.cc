@@ -7,6 +7,7 @@
 #include "server/rules/counts.h"
 #include "server/rules/dtypes.h"
 #include "server/rules/finding.h"
+#include "server/rules/modes/mode_of.h"
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
 #include "server/rules/regions.h"
@@ -36,9 +37,10 @@ std::map<Spot, Products> products_of(const store::RunData& data) {
     if (times[use.id] == 0 || use.phase == lanes::Phase::kBackward || !is_floating(use.computed) ||
         !is_matrix_work(use.op))
       continue;
-    if (use.is(lanes::kUseScript) || !in_autocast(data, use)) continue;
+    const std::optional<Mode> mode = mode_of(data, use);
+    if ((mode != Mode::kEager && mode != Mode::kCompile) || !in_autocast(data, use)) continue;
     Products& here = spots[{line_of(data, use.stack), data.region(use.region).dtype}];
-    if (use.is(lanes::kUseCompiled)) {
+    if (mode == Mode::kCompile) {
       here.compiled.insert(use.computed);
       here.stack = use.stack;
       here.operators.insert(short_name(use.op));

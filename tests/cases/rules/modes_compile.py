@@ -119,6 +119,11 @@ class Product(torch.nn.Module):
         return self.linear(x)
 
 
+class ExportedInFloat(Product):
+    def forward(self, x):
+        return self.linear(x)  # finds: export-dtype-differs
+
+
 class ProductInRegion(Product):
     def forward(self, x):
         with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -239,6 +244,13 @@ def c24n_region_inside():
     model, x = ProductInRegion(), square()
     program = torch.export.export(model, (x,))
     program.module()(x)
+
+
+def c24b_loaded():
+    model, program = ExportedInFloat(), torch.export.export(ExportedInFloat(), (square(),)).module()
+    with region():
+        model(square())
+    program(square())
 
 
 def c24bn_no_region():

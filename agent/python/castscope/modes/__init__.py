@@ -8,7 +8,8 @@ those of a region around the program are lost. compare() runs all of them on the
     recording.py   runs a function in one mode; eager, scripted, traced, compiled, exported.py make the modes
     alignment.py   finds which operator of one mode is which of another, by scoring.py and flow.py
     differences.py where a mode parts from eager; reasons.py and regions.py why
-    comparing.py   compare(); comparison.py its result, text.py for people, as_json.py for programs
+    comparing.py   compare(); comparison.py its result, text.py and page.py for people, as_json.py for
+                   programs, as_table.py for the run's report
     entries.py     castscope.entry; runner.py `python -m castscope.modes`
 """
 

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional
 import torch
 
 from castscope.modes.arguments import Inputs
+from castscope.modes.as_table import tell
 from castscope.modes.comparison import Comparison, rows_of
 from castscope.modes.names import MODES
 from castscope.modes.recording import Options, Recording, record, uncompiled
@@ -55,7 +56,9 @@ def compare(function: Callable[..., Any], inputs: Any, modes: Iterable[str] = MO
         random.restore()
     if backend == "inductor" and recordings["eager"].draws and "compile" in recordings:
         recordings["compile"].notes += _inductors_own()
-    return _beside_eager(name, recordings, copies.notes, rtol, atol)
+    comparison = _beside_eager(name, recordings, copies.notes, rtol, atol)
+    tell(comparison)
+    return comparison
 
 
 def _not_repeatable(eager: Recording, again: Recording) -> List[str]:

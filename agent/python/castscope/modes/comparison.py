@@ -122,6 +122,16 @@ class Comparison:
         from castscope.modes.text import Text
         return Text(self, colour).whole()
 
+    def to_html(self) -> str:
+        """A page of its own: the table of operators, one column for each mode."""
+        from castscope.modes.page import page
+        return page([self])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from castscope.modes.page import fragment
+        return fragment(self)
+
     def __repr__(self) -> str:
         return self.text()
 

@@ -32,7 +32,7 @@ examples:
   python -m castscope.modes train.py --epochs 1
   python -m castscope.modes --modes script,compile -m project.train
   python -m castscope.modes --entry project.model:step --inputs project.model:make_batch
-  python -m castscope.modes --json modes.json train.py
+  python -m castscope.modes --json modes.json --html modes.html train.py
 
 exit status: 0 all compute in the same precision, 1 they do not, or a mode refused the function, 2 wrong usage,
 3 the script failed
@@ -77,13 +77,16 @@ def main(arguments: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog=os.environ.get("CASTSCOPE_PROGRAM", "python -m castscope.modes"), formatter_class=argparse.RawDescriptionHelpFormatter, epilog=_EXAMPLES,
+        prog=os.environ.get("CASTSCOPE_PROGRAM", "python -m castscope.modes"),
+        formatter_class=argparse.RawDescriptionHelpFormatter, epilog=_EXAMPLES,
         usage="%(prog)s [OPTION…] (SCRIPT [ARGUMENT…] | -m MODULE [ARGUMENT…] | --entry PACKAGE.MODULE:FUNCTION "
               "--inputs PACKAGE.MODULE:FUNCTION …)",
         description="Compares what PyTorch computes in eager, script, trace, compile and export, operator by operator.")
     parser.add_argument("--modes", metavar="A,B", help="compare only these with eager")
     parser.add_argument("--json", metavar="FILE", help="write the comparisons there as JSON, too")
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="of what goes to standard output")
+    parser.add_argument("--html", metavar="FILE", help="write them there as a page with their tables, too")
+    parser.add_argument("--format", choices=("text", "json", "html"), default="text",
+                        help="of what goes to standard output")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="auto: on a terminal")
     parser.add_argument("--entry", metavar="PACKAGE.MODULE:FUNCTION", action="append", default=[],
                         help="a function or module to compare; may be given several times, each with --inputs")
@@ -184,19 +187,35 @@ def _compared(one: Entry, modes: Optional[List[str]]) -> Any:
 
 
 def _write(results: List[Any], options: argparse.Namespace, stdout: TextIO) -> None:
-    document = {"format": "castscope-comparisons/1", "comparisons": [result.to_json() for result in results]}
     if options.json:
-        try:
-            with open(options.json, "w", encoding="utf-8") as file:
-                json.dump(document, file, indent=1, ensure_ascii=False)
-                file.write("\n")
-        except OSError as error:
-            raise _Usage(f"--json: {error}") from None
+        _write_file("--json", options.json, _json(results))
+    if options.html:
+        _write_file("--html", options.html, _html(results))
     if options.format == "json":
-        print(json.dumps(document, indent=1, ensure_ascii=False), file=stdout)
+        stdout.write(_json(results))
+    elif options.format == "html":
+        stdout.write(_html(results))
     else:
         colour = options.color == "always" or options.color == "auto" and _on_terminal(stdout)
         print("\n\n".join(result.text(colour=colour) for result in results), file=stdout)
+
+
+def _json(results: List[Any]) -> str:
+    document = {"format": "castscope-comparisons/1", "comparisons": [result.to_json() for result in results]}
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
+def _html(results: List[Any]) -> str:
+    from castscope.modes.page import page
+    return page(results)
+
+
+def _write_file(option: str, path: str, text: str) -> None:
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise _Usage(f"{option}: {error}") from None
 
 
 def _on_terminal(stream: TextIO) -> bool:

@@ -45,13 +45,13 @@ class Text:
         causes, followers, alone = of.differences(mode), of.followers(mode), of.not_comparable(mode)
         wrong = [output for output in of.outputs.get(mode, ()) if not output.same_dtype]
         if causes:
-            said = self._paint("cause", f"differs at {_count(len(causes), 'operator')}")
+            said = self._paint("cause", f"differs at {count(len(causes), 'operator')}")
             said += f", and {len(followers)} more follow" if followers else ""
         elif wrong:
-            said = self._paint("cause", f"gives {_short(wrong[0].dtype)}, eager {_short(wrong[0].eager_dtype)}")
+            said = self._paint("cause", f"gives {short_dtype(wrong[0].dtype)}, eager {short_dtype(wrong[0].eager_dtype)}")
         else:
             agreeing = of.agreeing(mode)
-            said = self._paint("good", f"same dtypes in {agreeing} of {_count(agreeing + len(alone), 'operator')}")
+            said = self._paint("good", f"same dtypes in {agreeing} of {count(agreeing + len(alone), 'operator')}")
         return said + (f"; {len(alone)} not comparable" if alone else "")
 
     def _refused(self, mode: str) -> str:
@@ -59,7 +59,7 @@ class Text:
         said = f"cannot be had: {error.summary}" if mode != "eager" else f"failed: {error.summary}"
         rows = [self._paint("cause", said)]
         if error.line is not None:
-            rows.append(f"          {_place(error.line)}" + (f"   {error.code}" if error.code else ""))
+            rows.append(f"          {place(error.line)}" + (f"   {error.code}" if error.code else ""))
         return "\n".join(rows)
 
     def _differences(self, mode: str) -> List[str]:
@@ -72,20 +72,20 @@ class Text:
         for group in list(groups.values())[:_MOST_CAUSES]:
             rows += self._cause(mode, group)
         if len(groups) > _MOST_CAUSES:
-            rows.append(f"  and {_count(len(groups) - _MOST_CAUSES, 'other kind')} of difference, in the table below")
+            rows.append(f"  and {count(len(groups) - _MOST_CAUSES, 'other kind')} of difference, in the table below")
         return rows
 
     def _cause(self, mode: str, group: List[Row]) -> List[str]:
         row, cell = group[0], group[0].cells[mode]
-        rows = [f"  {row.unit.operator} at {_where(row)}: "
-                f"eager {_dtypes(row.eager.computed)}, {mode} {self._paint('cause', _dtypes(cell.unit.computed))}"]
+        rows = [f"  {row.unit.operator} at {where(row)}: "
+                f"eager {short_dtypes(row.eager.computed)}, {mode} {self._paint('cause', short_dtypes(cell.unit.computed))}"]
         if cell.reason:
             rows.append(f"    {cell.reason}")
         if len(group) > 1:
-            rows.append(f"    and {_count(len(group) - 1, 'other')} like it, the next at {_where(group[1])}")
+            rows.append(f"    and {count(len(group) - 1, 'other')} like it, the next at {where(group[1])}")
         followers = sum(len(self.of.followers(mode, one)) for one in group)
         if followers:
-            rows.append(f"    {_count(followers, 'operator')} after it {'differ' if followers > 1 else 'differs'} "
+            rows.append(f"    {count(followers, 'operator')} after it {'differ' if followers > 1 else 'differs'} "
                         "only because of its output")
         return rows
 
@@ -99,8 +99,8 @@ class Text:
             if same and cells and cells[-1] is None:
                 rows[-1].append(row)
                 continue
-            eager = _dtypes(row.eager.computed) if row.eager else "–"
-            cells.append(None if same else [_where(row, short=True), row.unit.operator, eager,
+            eager = short_dtypes(row.eager.computed) if row.eager else "–"
+            cells.append(None if same else [where(row, short=True), row.unit.operator, eager,
                                             *(_cell(row, mode) for mode in modes)])
             rows.append([row])
         if not any(cells):
@@ -112,7 +112,7 @@ class Text:
         found = [self._paint("bold", "  ".join(text.ljust(width) for text, width in zip(head, widths)).rstrip())]
         for line, (row, *more) in list(zip(cells, rows))[:_MOST_ROWS]:
             if line is None:
-                found.append(self._paint("alone", f"… {_count(1 + len(more), 'operator')}, the same in every mode"))
+                found.append(self._paint("alone", f"… {count(1 + len(more), 'operator')}, the same in every mode"))
                 continue
             kinds = ["", "", "", *(row.cells[mode].verdict if mode in row.cells else "alone" for mode in head[3:])]
             found.append("  ".join(self._paint(kind, text.ljust(width))
@@ -127,11 +127,11 @@ class Text:
         rows = []
         for mode in self.of.compared:
             outputs = self.of.outputs.get(mode, [])
-            rows += [f"  {mode:8}{_value(output)}" for output in outputs[:_MOST_OUTPUTS]]
+            rows += [f"  {mode:8}{value_text(output)}" for output in outputs[:_MOST_OUTPUTS]]
             rest = outputs[_MOST_OUTPUTS:]
             if rest:
                 off = sum(not output.close for output in rest)
-                rows.append(f"  {mode:8}and {_count(len(rest), 'other')}, {off or 'none'} beyond the tolerance")
+                rows.append(f"  {mode:8}and {count(len(rest), 'other')}, {off or 'none'} beyond the tolerance")
         return [self._paint("bold", "outputs"), *rows] if rows else []
 
     def _notes(self) -> List[str]:
@@ -143,7 +143,7 @@ class Text:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour and code else text
 
 
-def _value(output: OutputError) -> str:
+def value_text(output: OutputError) -> str:
     if output.problem:
         said = output.problem
     elif output.max_abs is None or (output.max_abs == 0 and not output.not_finite):
@@ -151,7 +151,7 @@ def _value(output: OutputError) -> str:
     else:
         said = f"max error {output.max_abs:.3g}, relative {output.max_rel:.3g}"
         said += f", {output.not_finite} not finite in one alone" if output.not_finite else ""
-    dtypes = "" if output.same_dtype else f" ({_short(output.dtype)}, eager {_short(output.eager_dtype)})"
+    dtypes = "" if output.same_dtype else f" ({short_dtype(output.dtype)}, eager {short_dtype(output.eager_dtype)})"
     return f"{output.name}: {said}{dtypes}{'' if output.close else ': beyond the tolerance'}"
 
 
@@ -161,10 +161,10 @@ def _cell(row: Row, mode: str) -> str:
         return "–"
     if cell.verdict == "same":
         return "="
-    return _dtypes(cell.unit.computed) + {"cause": " !", "follower": " ~"}.get(cell.verdict, "")
+    return short_dtypes(cell.unit.computed) + {"cause": " !", "follower": " ~"}.get(cell.verdict, "")
 
 
-def _place(line: Line, short: bool = False) -> str:
+def place(line: Line, short: bool = False) -> str:
     """Below the working directory as one would write it; in the table the file's name alone."""
     if short:
         return f"{os.path.basename(line.file)}:{line.line}"
@@ -172,23 +172,23 @@ def _place(line: Line, short: bool = False) -> str:
     return f"{near}:{line.line}"
 
 
-def _where(row: Row, short: bool = False) -> str:
+def where(row: Row, short: bool = False) -> str:
     """Line and module; PyTorch's own modules have no line of the user's."""
     module, line = row.unit.module, row.unit.line
     if line is None:
         return module or "(no line)"
-    return _place(line, short) + (f" ({module})" if module and not short else "")
+    return place(line, short) + (f" ({module})" if module and not short else "")
 
 
-def _dtypes(computed: str) -> str:
+def short_dtypes(computed: str) -> str:
     for name, short in _SHORT.items():
         computed = computed.replace(name, short) if name != "float16" else computed
     return computed.replace("float16", "f16")
 
 
-def _short(dtype: str) -> str:
+def short_dtype(dtype: str) -> str:
     return _SHORT.get(dtype, dtype)
 
 
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")

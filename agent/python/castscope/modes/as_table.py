@@ -1,0 +1,69 @@
+"""A comparison for the report of the run that it is made in: `castscope-comparison-table/1`, described in
+docs/decisions/comparison.md. What to_json() has beyond that, shapes and stacks, would be its greater part."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any, Dict, List, Optional
+
+import castscope
+
+if TYPE_CHECKING:
+    from castscope.modes.comparison import Comparison, Row
+    from castscope.modes.units import Line
+
+FORMAT = "castscope-comparison-table/1"
+_MOST_ROWS = 5000        # of one comparison; those that agree everywhere are left out first
+_MOST_COMPARISONS = 200  # of a process: a test suite may make thousands
+
+_told = 0
+
+
+def tell(comparison: Comparison) -> None:
+    """Where the job runs under castscope."""
+    global _told
+    if not castscope.attached() or _told >= _MOST_COMPARISONS:
+        return
+    _told += 1
+    castscope.compared(json.dumps(as_table(comparison), ensure_ascii=False, separators=(",", ":")))
+
+
+def as_table(comparison: Comparison) -> Dict[str, Any]:
+    modes = [mode for mode in comparison.modes if mode != "eager"]
+    rows = comparison.rows
+    if len(rows) > _MOST_ROWS:
+        rows = [row for row in rows if any(cell.verdict != "same" for cell in row.cells.values())][:_MOST_ROWS]
+    return {"format": FORMAT, "name": comparison.name, "same_precision": comparison.same_precision,
+            "modes": [_mode(comparison, mode) for mode in modes],
+            "operators": [_row(row, modes) for row in rows],
+            "operators_left_out": len(comparison.rows) - len(rows)}
+
+
+def _mode(comparison: Comparison, mode: str) -> Dict[str, Any]:
+    error = comparison.errors.get(mode) or comparison.errors.get("eager")
+    if error is not None:
+        return {"mode": mode, "error": error.summary, **_place(error.line)}
+    outputs = comparison.outputs.get(mode, [])
+    errors = [output.max_abs for output in outputs if output.max_abs is not None]
+    return {"mode": mode, "same": comparison.agreeing(mode), "differences": len(comparison.differences(mode)),
+            "followers": len(comparison.followers(mode)), "not_comparable": len(comparison.not_comparable(mode)),
+            "same_values": all(output.close for output in outputs),
+            "max_error": max(errors) if errors and all(map(math.isfinite, errors)) else None}
+
+
+def _row(row: Row, modes: List[str]) -> Dict[str, Any]:
+    cells: List[Dict[str, str]] = [{"verdict": "reference", "computed": row.eager.computed} if row.eager else {}]
+    for mode in modes:
+        cell = row.cells.get(mode)
+        told = {} if cell is None else {"verdict": cell.verdict}
+        if cell is not None and cell.unit is not None:
+            told["computed"] = cell.unit.computed
+        if cell is not None and cell.reason:
+            told["reason"] = cell.reason
+        cells.append(told)
+    return {"operator": row.unit.operator, "module": row.unit.module, **_place(row.unit.line), "cells": cells}
+
+
+def _place(line: Optional[Line]) -> Dict[str, Any]:
+    return {"file": line.file, "line": line.line, "function": line.function} if line else {}

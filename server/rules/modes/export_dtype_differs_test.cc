@@ -1,0 +1,36 @@
+#include "server/rules/rules_test.h"
+
+namespace castscope::rules {
+namespace {
+
+using ExportDtypeDiffersTest = RulesTest;
+
+std::uint32_t linear(TestRun& run, std::uint8_t dtype, bool exported, bool outside) {
+  std::uint32_t stack = run.line("net.py", 8);
+  if (exported)
+    stack = run.stack({TestRun::own_frame("forward", 8, "net.py"),
+                       {lanes::kExportedProgram, "forward", 0},
+                       TestRun::own_frame("<module>", 20)});
+  return run.use({.op = "aten::linear", .operands = {operand(dtype)}, .outside = outside, .stack = stack});
+}
+
+void ran_in_both(TestRun& run, std::uint8_t exported) {
+  const auto region = run.region("train.py", 5);
+  const auto eager = linear(run, kBFloat16, false, false);
+  run.enter(region).deep().called(eager).exit().called(linear(run, exported, true, true)).shallow();
+}
+
+TEST_F(ExportDtypeDiffersTest, C24_ALoadedProgramRunsOutside) {
+  expect_golden("C-24-loaded", judged([](TestRun& run) { ran_in_both(run, kFloat32); }));
+}
+
+TEST_F(ExportDtypeDiffersTest, C24_TheSameDtype) {
+  expect_none(judged([](TestRun& run) { ran_in_both(run, kBFloat16); }));
+}
+
+TEST_F(ExportDtypeDiffersTest, C24_NoEagerRun) {
+  expect_none(judged([](TestRun& run) { run.deep().called(linear(run, kFloat32, true, true)).shallow(); }));
+}
+
+}  // namespace
+}  // namespace castscope::rules

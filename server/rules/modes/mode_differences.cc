@@ -1,0 +1,110 @@
+#include "server/rules/modes/mode_differences.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_join.h"
+#include "server/rules/counts.h"
+#include "server/rules/dtypes.h"
+#include "server/rules/operators.h"
+#include "server/rules/regions.h"
+#include "server/rules/uses.h"
+
+namespace castscope::rules {
+namespace {
+
+using store::OperatorUse;
+using store::RunData;
+
+struct Spot {
+  Line line;
+  std::string op;
+  auto operator<=>(const Spot&) const = default;
+};
+struct Seen {
+  std::vector<const OperatorUse*> eager, other;
+};
+
+bool is_compared(const OperatorUse& use) {
+  return use.phase != lanes::Phase::kBackward && is_floating(use.computed) &&
+         !use.is(lanes::kUseView | lanes::kUseConverts);
+}
+
+std::map<Spot, Seen> spots_of(const RunData& data, const std::set<Mode>& modes) {
+  std::map<Spot, Seen> spots;
+  const std::vector<std::uint64_t> times = times_of_uses(data);
+  for (const OperatorUse& use : data.operator_uses) {
+    if (times[use.id] == 0 || !is_compared(use)) continue;
+    const std::optional<Mode> mode = mode_of(data, use);
+    const bool other = mode.has_value() && modes.contains(*mode);
+    const bool eager = mode == Mode::kEager && in_autocast(data, use);
+    if (!other && !eager) continue;
+    Seen& seen = spots[{line_of(data, use.stack), work_of(use.op)}];
+    (other ? seen.other : seen.eager).push_back(&use);
+  }
+  return spots;
+}
+
+bool computed_in(const std::vector<const OperatorUse*>& uses, std::uint8_t dtype) {
+  return std::ranges::any_of(uses, [&](const OperatorUse* use) { return use->computed == dtype; });
+}
+
+}  // namespace
+
+ModeDifferences::ModeDifferences(const RunData& data, const std::set<Mode>& modes) : data_(data), graph_(data) {
+  for (const auto& [spot, seen] : spots_of(data, modes))
+    for (const OperatorUse* other : seen.other)
+      if (!seen.eager.empty() && !computed_in(seen.eager, other->computed))
+        found_[other->id] = {other, seen.eager.front()};
+}
+
+std::map<Line, std::vector<ModeDifference>> ModeDifferences::first() const {
+  std::map<Line, std::vector<ModeDifference>> lines;
+  for (const auto& [id, difference] : found_)
+    if (!follows(id)) lines[line_of(data_, difference.other->stack)].push_back(difference);
+  return lines;
+}
+
+std::string ModeDifferences::followers(const std::vector<ModeDifference>& of) const {
+  std::set<std::uint32_t> reached;
+  for (const ModeDifference& difference : of) reach(difference.other->id, reached);
+  std::set<Line> lines;
+  for (const std::uint32_t id : reached)
+    if (const auto at = found_.find(id); at != found_.end()) lines.insert(line_of(data_, at->second.other->stack));
+  for (const ModeDifference& difference : of) lines.erase(line_of(data_, difference.other->stack));
+  return absl::StrJoin(lines, ", ", [](std::string* out, const Line& line) { *out += line.short_text(); });
+}
+
+// A value goes through views and casts to what computes with it.
+bool ModeDifferences::hands_on(std::uint32_t use) const {
+  return graph_.use(use).is(lanes::kUseView | lanes::kUseConverts);
+}
+
+bool ModeDifferences::follows(std::uint32_t use) const {
+  std::set<std::uint32_t> asked;
+  std::vector<std::uint32_t> open = {use};
+  while (!open.empty()) {
+    const std::uint32_t at = open.back();
+    open.pop_back();
+    for (const UseGraph::Edge& edge : graph_.into(at)) {
+      const std::uint32_t from = edge.flow->from;
+      if (from != use && found_.contains(from)) return true;
+      if (hands_on(from) && asked.insert(from).second) open.push_back(from);
+    }
+  }
+  return false;
+}
+
+void ModeDifferences::reach(std::uint32_t use, std::set<std::uint32_t>& reached) const {
+  for (const UseGraph::Edge& edge : graph_.out_of(use)) {
+    const std::uint32_t to = edge.flow->to;
+    if ((hands_on(to) || found_.contains(to)) && reached.insert(to).second) reach(to, reached);
+  }
+}
+
+std::string operators_of(const std::vector<ModeDifference>& differences) {
+  std::set<std::string> operators;
+  for (const ModeDifference& difference : differences) operators.insert(work_of(difference.other->op));
+  return absl::StrJoin(operators, ", ");
+}
+
+}  // namespace castscope::rules
