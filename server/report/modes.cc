@@ -31,9 +31,9 @@ struct Line {
   store::CodeLocation location;
   std::map<std::string, ModeRow> by_work;
   std::map<std::string, ByRegion> eager;
-  // Of its matrix work, whose operators have other names in a graph.
+  // Of its matrix work, whose operators have other names in graphs: linear is addmm there, conv1d is convolution.
   ByRegion compiled;
-  std::set<std::uint8_t> exported;
+  std::array<std::set<std::uint8_t>, kModeNames.size()> matrix;
 };
 
 std::uint8_t region_dtype(const store::RunData& data, const store::OperatorUse& use) {
@@ -51,12 +51,13 @@ bool differ(const ByRegion& eager, const ByRegion& compiled) {
 void add(Line& line, const store::RunData& data, const store::OperatorUse& use, Mode mode) {
   if (mode == Mode::kCompile && use.is(lanes::kUseCompiled)) {
     line.compiled[region_dtype(data, use)].insert(use.computed);
+    line.matrix[at(mode)].insert(use.computed);
     return;
   }
   const std::string work = rules::work_of(use.op);
   line.by_work[work].computed[at(mode)].insert(use.computed);
   if (mode == Mode::kEager) line.eager[work][region_dtype(data, use)].insert(use.computed);
-  if (mode == Mode::kExport && rules::is_matrix_work(work)) line.exported.insert(use.computed);
+  if (rules::is_matrix_work(work)) line.matrix[at(mode)].insert(use.computed);
 }
 
 using Lines = std::map<std::pair<std::string, std::int64_t>, Line>;
@@ -79,11 +80,16 @@ Lines lines_of(const store::RunData& data) {
   return lines;
 }
 
+// Matrix work by the name that a graph has for it, beside that of eager code.
+bool is_another_name(const Line& line, const std::string& work) {
+  if (!rules::is_matrix_work(work) || line.eager.contains(work)) return false;
+  return std::ranges::any_of(line.eager, [](const auto& other) { return rules::is_matrix_work(other.first); });
+}
+
 void add_matrix_work(const Line& line, const std::string& work, ModeRow& row) {
   if (!rules::is_matrix_work(work)) return;
-  for (const auto& [region, dtypes] : line.compiled)
-    row.computed[at(Mode::kCompile)].insert(dtypes.begin(), dtypes.end());
-  if (row.computed[at(Mode::kExport)].empty()) row.computed[at(Mode::kExport)] = line.exported;
+  for (std::size_t mode = 0; mode < kModeNames.size(); ++mode)
+    if (row.computed[mode].empty()) row.computed[mode] = line.matrix[mode];
   const auto eager = line.eager.find(work);
   row.compiled_differs = eager != line.eager.end() && differ(eager->second, line.compiled);
 }
@@ -119,6 +125,7 @@ std::vector<ModeRow> mode_rows(const store::RunData& data) {
   std::vector<ModeRow> rows;
   for (auto& [place, line] : lines_of(data)) {
     for (auto& [work, row] : line.by_work) {
+      if (is_another_name(line, work)) continue;
       add_matrix_work(line, work, row);
       const auto ran = std::ranges::count_if(row.computed, [](const auto& dtypes) { return !dtypes.empty(); });
       if (ran < 2) continue;

@@ -141,5 +141,30 @@ TEST(ModeOf, LeavesOutWhatIsRunToBeTraced) {
   EXPECT_EQ(rules::mode_of(data, data.operator_uses[id - 1]), std::nullopt);
 }
 
+TEST(ModeRows, MatrixWorkHasOneRowWhateverItIsCalledInAGraph) {
+  store::RunData data;
+  const auto called = [&](const std::string& op, const std::string& graph, std::uint8_t dtype,
+                          std::uint16_t flags = 0) {
+    const std::uint32_t id = use(data, graph, flags);
+    data.operator_uses[id - 1].op = op;
+    data.operator_uses[id - 1].computed = dtype;
+    store::UseCount count;
+    count.use = id;
+    count.times = 1;
+    data.use_counts.push_back(count);
+  };
+  constexpr std::uint8_t kFloat = 6, kBFloat16 = 15;
+  called("aten::conv1d", "", kBFloat16);
+  called("aten::_convolution", "", kBFloat16, lanes::kUseScript | lanes::kUseTraced);
+  called("aten::convolution", lanes::kExportedProgram, kFloat);
+  called("aten::relu", "", kBFloat16);
+  const auto rows = mode_rows(data);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].work, "conv1d");
+  EXPECT_EQ(rows[0].computed[static_cast<std::size_t>(rules::Mode::kTrace)], std::set<std::uint8_t>{kBFloat16});
+  EXPECT_EQ(rows[0].computed[static_cast<std::size_t>(rules::Mode::kExport)], std::set<std::uint8_t>{kFloat});
+  EXPECT_TRUE(rows[0].differs());
+}
+
 }  // namespace
 }  // namespace castscope::report

@@ -127,9 +127,17 @@ def test_without_any_compiler_the_job_runs(castscope, python, lonely):
     assert b"the job runs unobserved" in done.stderr
 
 
+def compilers():
+    """Named as the build names them (cmake/Compiler.cmake), and with its cache, which is else looked for below
+    XDG_CACHE_HOME: what it compiled is not compiled again."""
+    if not shutil.which("ccache"):
+        return {}
+    folder = subprocess.run(["ccache", "--get-config", "cache_dir"], capture_output=True, text=True, check=True).stdout
+    return {"CXX": "ccache c++", "CC": "ccache cc", "CCACHE_DIR": folder.strip()}
+
+
 def test_the_program_alone_builds_what_it_needs_once(castscope, python, lonely):
-    ccache = {"CXX": "ccache g++", "CC": "ccache gcc"} if shutil.which("ccache") else {}
-    first = lonely(python, "-c", WORK + "work(2)", **ccache)
+    first = lonely(python, "-c", WORK + "work(2)", **compilers())
     assert first.returncode == 0 and first.stderr.count(b"building the agent for PyTorch") == 1, first.stderr
     assert_worked(castscope.report(), 2)
     second = lonely(python, "-c", WORK + "work(3)", CXX="/bin/false", CC="/bin/false")

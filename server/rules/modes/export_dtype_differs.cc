@@ -1,5 +1,9 @@
 // export-dtype-differs: the same line computed in one dtype in Python, within a region, and in another in a program of
 // torch.export, made in this run or loaded.
+#include <map>
+#include <utility>
+#include <vector>
+
 #include "server/rules/finding.h"
 #include "server/rules/modes/export_words.h"
 #include "server/rules/modes/mode_differences.h"
@@ -9,18 +13,40 @@
 namespace castscope::rules {
 namespace {
 
+using Differences = std::vector<ModeDifference>;  // of one line
+
+// Outside of any region, as an exported program is run, all lines differ for one reason: those of the same dtypes are
+// told together.
+std::vector<std::vector<Differences>> groups_of(const ModeDifferences& found) {
+  std::vector<std::vector<Differences>> groups;
+  std::map<std::pair<std::uint8_t, std::uint8_t>, std::size_t> outside;  // dtypes, exported and eager
+  for (auto& [line, differences] : found.first()) {
+    const ModeDifference& first = differences.front();
+    const auto [group, fresh] = first.other->region == 0
+                                    ? outside.try_emplace({first.other->computed, first.eager->computed}, groups.size())
+                                    : std::pair(outside.end(), true);
+    if (fresh)
+      groups.push_back({differences});
+    else
+      groups[group->second].push_back(differences);
+  }
+  return groups;
+}
+
 void judge_it(Inquiry& inquiry) {
   const ModeDifferences found(inquiry.data, {Mode::kExport});
-  for (const auto& [line, differences] : found.first()) {
-    const ModeDifference& first = differences.front();
+  for (const std::vector<Differences>& group : groups_of(found)) {
+    const ModeDifference& first = group.front().front();
     Finding& finding = inquiry.add(first.other->stack);
     const std::string exported(store::dtype_name(first.other->computed)),
         eager(store::dtype_name(first.eager->computed));
-    finding.title =
-        operators_of(differences) + " computes in " + exported + " in an exported program, in " + eager + " in Python";
+    finding.title = operators_of(group.front()) + " computes in " + exported + " in an exported program, in " + eager +
+                    " in Python";
+    if (group.size() > 1) finding.title += "; so do " + counted(group.size() - 1, "more line");
     finding.evidence_text = {{"exported", exported}, {"python", eager}};
-    if (std::string lines = found.followers(differences); !lines.empty())
+    if (std::string lines = found.followers(group.front()); !lines.empty())
       finding.evidence_text.emplace_back("and_from_there", std::move(lines));
+    for (std::size_t i = 1; i < group.size(); ++i) add_related(finding, inquiry.data, group[i].front().other->stack);
     finding.deep_only = true;
     finding.fix = kExportDropsRegionFix;
   }
