@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from castscope.modes.units import Line
 
 FORMAT = "castscope-comparison-table/1"
-_MOST_ROWS = 5000        # of one comparison; those that agree everywhere are left out first
+_MOST_ROWS = 2000        # of one comparison; those that agree everywhere are left out first
 _MOST_COMPARISONS = 200  # of a process: a test suite may make thousands
 
 _told = 0
