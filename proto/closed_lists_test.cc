@@ -100,7 +100,8 @@ TEST(ClosedListsTest, FactKinds) {
   expect_same(kCompileBypassesCache, v1::FACT_KIND_COMPILE_BYPASSES_CACHE);
   expect_same(kCompileSkipsRounding, v1::FACT_KIND_COMPILE_SKIPS_ROUNDING);
   expect_same(kExportDropsRegion, v1::FACT_KIND_EXPORT_DROPS_REGION);
-  expect_same(kExportDropsRegion, v1::FactKind_MAX);
+  expect_same(kScriptDropsDecorator, v1::FACT_KIND_SCRIPT_DROPS_DECORATOR);
+  expect_same(kScriptDropsDecorator, v1::FactKind_MAX);
 }
 
 TEST(ClosedListsTest, Stalenesses) {

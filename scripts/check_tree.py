@@ -16,7 +16,7 @@ MAY_INCLUDE = {
     "agent/memory": [],
     "agent/lanes": [],
     "agent/preload": ["agent/lanes/descriptor.h"],
-    "agent/observe": ["agent/memory", "agent/lanes", "agent/preload/interface.h", "agent/operators/deep.h", "agent/script/script.h", "agent/compile/compile.h", "agent/enforce/enforcing.h",
+    "agent/observe": ["agent/memory", "agent/lanes", "agent/preload/interface.h", "agent/operators/deep.h", "agent/script/script.h", "agent/script/misplaced.h", "agent/compile/compile.h", "agent/enforce/enforcing.h",
                       "agent/enforce/casting.h", "agent/enforce/kernels.h"],
     "agent/script": ["agent/memory", "agent/lanes", "agent/observe", "agent/preload/interface.h"],
     "agent/compile": ["agent/memory", "agent/lanes", "agent/observe", "agent/script/script.h", "agent/preload/interface.h"],

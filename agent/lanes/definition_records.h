@@ -77,8 +77,9 @@ enum class FactKind : std::uint16_t {
   kScriptRefused = 12,         // its autocast pass raised; stack = the region in the script, text = the message
   kScriptIgnoresDtype = 13,    // stack = a region whose dtype is no constant; detail = c10::ScalarType taken instead
   kScriptIgnoresDisable = 14,  // subject = site, a cast in a script's region with autocast off; text = that region
-  kTraceDropsDisable = 15,     // … of what was traced in a region with autocast off; text = that region
-  kTraceDropsRegion = 16,      // stack = the call that traces: scripted code was called in a region; text = that region
+  // … of what was traced in a region with autocast off; text = that region, detail = 1: as the source has it
+  kTraceDropsDisable = 15,
+  kTraceDropsRegion = 16,  // stack = the call that traces: scripted code was called in a region; text = that region
   // Of torch.compile and torch.export.
   kCompiled = 17,    // stack = the call that compiles; text = "0/1 forward (train.py:12)", the compile id and the code
   kRecompiled = 18,  // … for this guard: text = "0/1 forward (train.py:12): GUARD"
@@ -91,6 +92,9 @@ enum class FactKind : std::uint16_t {
   kCompileBypassesCache = 21,  // stack = the call that compiles; text = PyTorch's reason
   kCompileSkipsRounding = 22,  // stack = the line whose results a fused kernel keeps in float32; counted by values
   kExportDropsRegion = 23,     // subject = region; stack = the call that exports within it; detail = 1: decomposes
+  // A decorated method was scripted: PyTorch drops the decorator. stack = the method; text = the decorator, as far as
+  // it is known
+  kScriptDropsDecorator = 24,
 };
 enum class Staleness : std::uint16_t {
   kNone = 0,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "agent/memory/own_memory.h"
+#include "agent/script/misplaced.h"
 
 namespace castscope::observe {
 
@@ -160,7 +161,7 @@ bool Definitions::pinned(const RawStack& raw) {
 
 // Code that is no Python object: 0 where there is too much.
 std::uint32_t Definitions::script_code_locked(const script::Frame& frame) {
-  const std::uint32_t file = string_locked(frame.file), function = string_locked(frame.function);
+  const std::uint32_t file = string_locked(script::file_of(frame)), function = string_locked(frame.function);
   const auto key = std::uint64_t{file} << 32 | function;
   if (const auto found = script_codes_.find(key); found != script_codes_.end()) return found->second;
   if (codes_defined_ >= kMaxCodes) return 0;
@@ -226,7 +227,8 @@ std::uint32_t Definitions::stack(const RawStack& raw) {
 }
 
 Definitions::Place Definitions::innermost(const RawStack& raw) {
-  if (raw.script_at == 0 && !raw.script.empty()) return {raw.script.front().file, raw.script.front().function};
+  if (raw.script_at == 0 && !raw.script.empty())
+    return {script::file_of(raw.script.front()), raw.script.front().function};
   return raw.depth == 0 ? Place{} : place(raw.frames[0].code);
 }
 

@@ -7,19 +7,24 @@
 #include <string>
 
 #include "agent/observe/call_stack.h"
+#include "agent/observe/region_in_source.h"
+#include "agent/script/misplaced.h"
 
 namespace castscope::observe {
 namespace {
 
 std::string place_text(const script::Region& region) {
   if (region.place.empty()) return {};
-  return region.place.front().file + ":" + std::to_string(region.place.front().line);
+  return script::file_of(region.place.front()) + ":" + std::to_string(region.place.front().line);
 }
 
-std::uint32_t stack_of(ThreadState& t, Definitions& definitions, const std::vector<script::Frame>& place) {
+// Of a place in scripted code, and the Python code that calls it. That may have to be asked for its names, with the
+// GIL.
+std::uint32_t stack_of(ThreadState& t, Definitions& definitions, const std::vector<script::Frame>& place,
+                       bool may_ask) {
   RawStack raw;
   if (g_process.has_python) PythonStack::capture(g_process.python, t.python_thread, raw);
-  if (!definitions.pinned(raw)) raw = {};
+  if (!may_ask && !definitions.pinned(raw)) raw = {};
   raw.script = place;
   for (const script::Frame& frame : place) raw.hash = mix(raw.hash, std::hash<std::string>{}(frame.file), frame.line);
   return definitions.stack(raw);
@@ -41,7 +46,7 @@ void note_script_fact(FactSeen seen, const std::vector<script::Frame>& place) no
   if (g_process.stopped.load(std::memory_order_relaxed)) return;
   ThreadState* t = thread_state();
   if (t == nullptr) return;
-  seen.stack = stack_of(*t, g_process.recording.load()->definitions, place);
+  seen.stack = stack_of(*t, g_process.recording.load()->definitions, place, false);
   if (seen.stack != 0) note_fact(*t, seen);
 } catch (const std::exception&) {  // out of memory: it is not told
 }
@@ -63,6 +68,13 @@ NamedByNode name_by_node(Recording& r, const script::NodeNote& node, lanes::Site
   return {node.op, node.argument_name, site.phase == lanes::Phase::kBackward ? lanes::Role::kUnknown : node.role};
 }
 
+void tell_dropped_decorator(std::string_view decorator, const script::Frame& place) {
+  ThreadState* t = thread_state();
+  if (t == nullptr) return;
+  const std::uint32_t stack = stack_of(*t, g_process.recording.load()->definitions, {place}, true);
+  note_fact(*t, {.kind = lanes::FactKind::kScriptDropsDecorator, .text = decorator, .stack = stack});
+}
+
 void tell_lost_region(ThreadState& t, const script::Region& region) {
   Definitions& definitions = g_process.recording.load()->definitions;
   RawStack raw;
@@ -73,13 +85,26 @@ void tell_lost_region(ThreadState& t, const script::Region& region) {
   note_fact(t, {.kind = lanes::FactKind::kTraceDropsRegion, .text = place, .stack = definitions.stack(raw)});
 }
 
-void tell_disabled(ThreadState& t, const script::NodeNote& node, std::uint32_t site, std::uint32_t stack,
-                   std::uint8_t to) {
-  const auto dtype = static_cast<c10::ScalarType>(to);
-  if (node.disabled == nullptr || (dtype != c10::ScalarType::Half && dtype != c10::ScalarType::BFloat16)) return;
-  const auto kind = node.traced ? lanes::FactKind::kTraceDropsDisable : lanes::FactKind::kScriptIgnoresDisable;
-  const std::string place = place_text(*node.disabled);
-  note_fact(t, {.kind = kind, .subject = site, .text = place, .stack = stack});
+void tell_disabled(ThreadState& t, const script::NodeNote& node, const std::vector<script::Frame>& lines,
+                   std::uint32_t id, const lanes::SiteDefinition& site) {
+  const auto dtype = static_cast<c10::ScalarType>(site.to);
+  if (dtype != c10::ScalarType::Half && dtype != c10::ScalarType::BFloat16) return;
+  FactSeen seen{.kind = lanes::FactKind::kScriptIgnoresDisable, .subject = id, .stack = site.stack};
+  std::string place;
+  if (node.disabled != nullptr) {
+    place = place_text(*node.disabled);
+    if (node.traced) seen.kind = lanes::FactKind::kTraceDropsDisable;
+  } else if (node.loaded) {
+    const script::Frame region = disabled_in_source(lines, site.device);
+    if (region.file.empty()) return;
+    place = region.file + ":" + std::to_string(region.line);
+    seen.kind = lanes::FactKind::kTraceDropsDisable;
+    seen.detail = 1;
+  } else {
+    return;
+  }
+  seen.text = place;
+  note_fact(t, seen);
 }
 
 }  // namespace castscope::observe

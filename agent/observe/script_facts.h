@@ -1,6 +1,7 @@
 // What TorchScript's graphs tell of what is seen.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "agent/observe/facts.h"
@@ -21,9 +22,12 @@ struct NamedByNode {
 };
 NamedByNode name_by_node(Recording& r, const script::NodeNote& node, lanes::SiteDefinition& site);
 
-// A cast to lower precision where the code has autocast off.
-void tell_disabled(ThreadState& t, const script::NodeNote& node, std::uint32_t site, std::uint32_t stack,
-                   std::uint8_t to);
+// A cast to lower precision where the code has autocast off. `lines` are the graph's. Takes the GIL.
+void tell_disabled(ThreadState& t, const script::NodeNote& node, const std::vector<script::Frame>& lines,
+                   std::uint32_t id, const lanes::SiteDefinition& site);
+
+// A scripted method has lost this decorator, which stands there. Takes the GIL.
+void tell_dropped_decorator(std::string_view decorator, const script::Frame& place);
 
 // Code in this region is being traced, and called scripted code: told at the call that traces.
 void tell_lost_region(ThreadState& t, const script::Region& region);

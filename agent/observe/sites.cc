@@ -112,7 +112,7 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
   d.device = facts.device;
   const std::uint32_t site = r.definitions.site(d);
   const Counted counted = counter_of(r, t, site, facts.cause);
-  if (node != nullptr && counted.site != 0) tell_disabled(t, *node, site, d.stack, facts.to);
+  if (node != nullptr && counted.site != 0) tell_disabled(t, *node, raw.script, site, d);
   const bool is_weight = d.role == lanes::Role::kWeight || d.role == lanes::Role::kBuffer;
   if (is_weight && d.why != lanes::WhyNotCached::kNone && counted.site != 0) counted.counter->version = 1;
   // FSDP casts what its modules are given, whatever it means; a job that leaves casting to it has no region, and so no

@@ -75,6 +75,7 @@ void give_note(Node& cast, const RegionPointer& region) {
   }
   what.role = role_in_graph(cast.input(0));
   what.region = region;
+  what.loaded = is_loaded(consumer.sourceRange()) && is_traced(consumer.sourceRange());
   if (const auto known = note_of(consumer.sourceRange())) {
     what.disabled = known->disabled;
     what.traced = known->traced;
@@ -130,8 +131,11 @@ void autocast(const std::shared_ptr<Graph>& graph) {
   g_in_use.store(true, std::memory_order_relaxed);
   std::unordered_set<const Node*> before;
   try {
+    std::unordered_set<const torch::jit::Source*> sources;
     each_node(*graph->block(), [&](Node& node, const RegionPointer&) {
       if (is_cast(node)) before.insert(&node);
+      for (const torch::jit::StackEntry& entry : chain_of(node))
+        if (sources.insert(entry.range.source().get()).second) look_at_file(entry.range);
     });
   } catch (const std::exception&) {  // out of memory: its casts have no line
     return pass(graph);

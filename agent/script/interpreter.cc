@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "agent/observe/hooks.h"
+#include "agent/observe/misplaced_sources.h"
 #include "agent/observe/process.h"
 #include "agent/script/graph_hooks.h"
 #include "agent/script/known_ranges.h"
+#include "agent/script/misplaced.h"
 #include "agent/script/ranges.h"
 #include "agent/script/script.h"
 
@@ -46,6 +48,7 @@ class Entered {
 using Run = void (*)(void* interpreter, void* stack);
 
 void run(void* interpreter, void* stack) {
+  if (any_unasked()) observe::find_misplaced_sources();
   Entered entered;
   observe::original<Run>(CASTSCOPE_HOOK_JIT_RUN)(interpreter, stack);
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "agent/memory/own_memory.h"
+#include "agent/script/misplaced.h"
 
 namespace castscope::script {
 namespace {
@@ -77,7 +78,13 @@ std::shared_ptr<const NodeNote> note_of(const SourceRange& range) {
   return found == known().end() ? nullptr : found->second.note;
 }
 
-void fork_begins() { g_mutex.lock(); }
-void fork_ends() { g_mutex.unlock(); }
+void fork_begins() {
+  g_mutex.lock();
+  misplaced_fork_begins();
+}
+void fork_ends() {
+  misplaced_fork_ends();
+  g_mutex.unlock();
+}
 
 }  // namespace castscope::script

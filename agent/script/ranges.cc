@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "agent/script/known_ranges.h"
+#include "agent/script/misplaced.h"
 #include "agent/script/source_lines.h"
 
 namespace castscope::script {
@@ -13,6 +14,25 @@ namespace castscope::script {
 torch::jit::SourceRange original_range(const torch::jit::SourceRange& range) {
   const auto original = range.findSourceRangeThatGenerated();
   return original.has_value() ? *original : range;
+}
+
+bool is_loaded(const torch::jit::SourceRange& range) { return range.findSourceRangeThatGenerated().has_value(); }
+
+namespace {
+
+ToldSource told(torch::jit::Source& source) {
+  return {source.filename().value_or(""), source.text_str().str(),
+          static_cast<std::uint32_t>(source.starting_line_no())};
+}
+
+}  // namespace
+
+void look_at_file(const torch::jit::SourceRange& given) {
+  const torch::jit::SourceRange range = original_range(given);
+  const auto& source = range.source();
+  if (source == nullptr || !source->filename().has_value()) return;
+  ToldSource as_told = told(*source);
+  if (rows_of_trace(as_told.text).empty()) look_at_file(as_told);
 }
 
 bool is_traced(const torch::jit::SourceRange& given) {
@@ -30,7 +50,8 @@ void append_frames(const torch::jit::SourceRange& given, std::string_view functi
   }
   const auto place = range.file_line_col();
   if (!place.has_value()) return;
-  frames.push_back({std::get<0>(*place), std::string(function), static_cast<std::uint32_t>(std::get<1>(*place))});
+  frames.push_back({std::get<0>(*place), std::string(function), static_cast<std::uint32_t>(std::get<1>(*place)),
+                    any_misplaced() ? misplaced_number(told(*range.source())) : 0});
 }
 
 std::vector<torch::jit::StackEntry> chain_of(const torch::jit::Node& node) {

@@ -17,6 +17,10 @@ namespace castscope::script {
 // What was compiled from Python, for a range of a saved program; else the range itself.
 torch::jit::SourceRange original_range(const torch::jit::SourceRange&);
 
+// Looks whether the source is in the file that PyTorch names for it (misplaced.h).
+void look_at_file(const torch::jit::SourceRange&);
+// It is of a program that was saved.
+bool is_loaded(const torch::jit::SourceRange&);
 // Its source is the Python stack that a tracer wrote down.
 bool is_traced(const torch::jit::SourceRange&);
 // The lines that a range in `function` is, innermost first: one, or the stack that a traced node remembers.

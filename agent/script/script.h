@@ -20,6 +20,7 @@ namespace castscope::script {
 struct Frame {
   std::string file, function;
   std::uint32_t line = 0;
+  std::uint32_t misplaced = 0;  // 0: it is in that file; else file_of() has the true one (misplaced.h)
   bool operator==(const Frame&) const = default;
 };
 
@@ -45,6 +46,7 @@ struct NodeNote {
   // Of an operator, and of a cast before it: autocast is off for it by the code, not by what runs.
   RegionPointer disabled;
   bool traced = false;  // … in code that was traced: the graph knows nothing of that region
+  bool loaded = false;  // of a cast: it serves code that was traced in another process
 };
 
 // The interpreter runs in a thread, or works out one node of a graph by itself: lies on that thread's stack for as

@@ -58,9 +58,12 @@ bool region_left_in_trace(std::uint32_t serial, const Region& region) {
   if (state == nullptr || state.get() != entered.trace) return false;
   bool calls = false;
   const auto place = region.enabled ? nullptr : std::make_shared<const Region>(region);
+  // What is in an enabled region is marked for the region around it, which may be disabled: the innermost one counts.
+  const bool marks = place != nullptr || !t_entered.empty();
   for (Node* node = entered.last->next(); node != state->graph->insertPoint(); node = node->next()) {
     calls |= is_call(*node);
-    if (place != nullptr && node->kind().is_aten()) note(node->sourceRange(), {.disabled = place, .traced = true});
+    if (marks && node->kind().is_aten() && note_of(node->sourceRange()) == nullptr)
+      note(node->sourceRange(), {.disabled = place, .traced = true});
   }
   return calls && region.enabled;
 }

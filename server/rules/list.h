@@ -38,6 +38,7 @@
   RULE(compile_dtype_differs)        \
   RULE(compile_skips_rounding)       \
   RULE(compile_state_unguarded)      \
+  RULE(script_drops_decorator)       \
   RULE(script_dtype_differs)         \
   RULE(script_ignores_disable)       \
   RULE(script_ignores_dtype)         \

@@ -94,6 +94,7 @@ absl::Status DeepWriter::find_subject(const FactInfo& info, std::uint32_t* numbe
     case lanes::FactKind::kBackward:
     case lanes::FactKind::kRegionLeaked:
     case lanes::FactKind::kRegionNeverLeft:
+    case lanes::FactKind::kExportDropsRegion:
       return numbers_->find_region(info.subject, number);
     default:
       return absl::OkStatus();

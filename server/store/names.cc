@@ -67,7 +67,7 @@ constexpr std::array<std::string_view, 10> kWhys = {"none",       "inference_mod
                                                     "not_fp32",   "no_requires_grad", "not_leaf",       "view",
                                                     "cuda_graph", "not_autocast"};
 constexpr std::array<std::string_view, 5> kRegionKinds = {"none", "context", "raw", "inherited", "script"};
-constexpr std::array<std::string_view, 24> kFactKinds = {"unknown",
+constexpr std::array<std::string_view, 25> kFactKinds = {"unknown",
                                                          "stale_hit",
                                                          "lost_grad",
                                                          "error",
@@ -90,7 +90,8 @@ constexpr std::array<std::string_view, 24> kFactKinds = {"unknown",
                                                          "compile_state_unguarded",
                                                          "compile_bypasses_cache",
                                                          "compile_skips_rounding",
-                                                         "export_drops_region"};
+                                                         "export_drops_region",
+                                                         "script_drops_decorator"};
 constexpr std::array<std::string_view, 5> kStalenesses = {"none", "same_values", "version", "moved", "unversioned"};
 constexpr std::array<std::string_view, 4> kProcessEnds = {"not_seen", "exited", "replaced", "vanished"};
 

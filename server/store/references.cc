@@ -56,6 +56,7 @@ std::size_t subjects(const Fact& fact, const RunData& data) {
     case lanes::FactKind::kBackward:
     case lanes::FactKind::kRegionLeaked:
     case lanes::FactKind::kRegionNeverLeft:
+    case lanes::FactKind::kExportDropsRegion:
       return data.regions.size();
     default:
       return 0;

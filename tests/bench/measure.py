@@ -47,12 +47,12 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def steps_once(size, observer):
+def steps_once(size, observer, *mode):
     ours = observer.startswith("castscope")
     observed_by = "nothing" if ours else observer
     warm_up = (WARM_UP if ours or observer == "nothing" else WARM_UP_OF_PEERS)[size]
     options = ("--deep", "always") if observer == "castscope-deep" else ()
-    command = [sys.executable, str(HERE / "steps.py"), size, observed_by, str(STEPS[size]), str(warm_up)]
+    command = [sys.executable, str(HERE / "steps.py"), size, observed_by, str(STEPS[size]), str(warm_up), *mode]
     result, report = run(command, castscope=ours, options=options, environment=STEADY_HEAP)
     return {"cpu_ms": statistics.median(result["cpu_ns"]) / 1e6, "wall_ms": statistics.median(result["wall_ns"]) / 1e6,
             "import_ms": result["import_s"] * 1e3, "peak_mb": result["peak_rss_mb"],
@@ -75,6 +75,19 @@ def steps(rounds):
                 rows[observer].append(row)
                 base[observer].append(measured["nothing"])
         found[size] = {observer: summed_up(rows[observer], base[observer]) for observer in OBSERVERS}
+    return found
+
+
+def modes(rounds):
+    """As steps(), of the tiny transformer scripted, traced and compiled."""
+    found, observers = {}, ["nothing", "castscope", "profiler", "profiler-stacks"]
+    for mode in ("script", "trace", "compile"):
+        rows = {observer: [] for observer in observers}
+        for number in range(rounds):
+            say(f"modes: {mode}, round {number + 1} of {rounds}")
+            for observer in observers[::1 if number % 2 else -1]:
+                rows[observer].append(steps_once("tiny", observer, mode))
+        found[mode] = {observer: summed_up(rows[observer], rows["nothing"]) for observer in observers}
     return found
 
 
@@ -306,5 +319,5 @@ def growth(_rounds):
             "file_mb": size1 / 1e6, "events": events1}
 
 
-SECTIONS = {"steps": steps, "calls": calls, "gains": gains, "operators": operators, "ring": ring,
+SECTIONS = {"steps": steps, "modes": modes, "calls": calls, "gains": gains, "operators": operators, "ring": ring,
             "pipeline": pipeline, "sizes": sizes, "growth": growth}

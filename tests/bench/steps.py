@@ -1,8 +1,9 @@
 """Trains a transformer for some steps and says what each cost, as one line of JSON.
 
-steps.py SIZE OBSERVER STEPS WARM_UP
+steps.py SIZE OBSERVER STEPS WARM_UP [MODE]
   SIZE      tiny: cast-heavy, some milliseconds a step; mid: some hundred milliseconds
   OBSERVER  nothing (also what runs under castscope), profiler, profiler-stacks, dispatch-mode
+  MODE      eager (where it is left out), script, trace, compile: how the transformer is run
 """
 
 import contextlib
@@ -32,8 +33,8 @@ class Block(torch.nn.Module):
 
     def forward(self, x):
         batch, length, width = x.shape
-        q, k, v = (part.view(batch, length, self.heads, -1).transpose(1, 2)
-                   for part in self.qkv(self.norm1(x)).chunk(3, -1))
+        q, k, v = [part.view(batch, length, self.heads, -1).transpose(1, 2)
+                   for part in self.qkv(self.norm1(x)).chunk(3, -1)]
         mixed = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.out(mixed.transpose(1, 2).reshape(batch, length, width))
         return x + self.down(torch.nn.functional.gelu(self.up(self.norm2(x))))
@@ -72,13 +73,21 @@ def observer(name):
                                   with_stack=name == "profiler-stacks")
 
 
-def main(size, observed_by, steps, warm_up):
+def as_mode(model, words, mode):
+    if mode == "trace":
+        with torch.autocast("cpu", dtype=torch.bfloat16, cache_enabled=False):
+            return torch.jit.trace(model, words)
+    return {"eager": lambda net: net, "script": torch.jit.script, "compile": torch.compile}[mode](model)
+
+
+def main(size, observed_by, steps, warm_up, mode="eager"):
     torch.manual_seed(0)
     torch.set_num_threads(1)
     width, heads, inner, layers, batch, length = SIZES[size]
     model = Net(width, heads, inner, layers)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     words = torch.randint(0, 256, (batch, length))
+    model = as_mode(model, words, mode)
 
     def step():
         optimizer.zero_grad()
@@ -104,4 +113,4 @@ def main(size, observed_by, steps, warm_up):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), *sys.argv[5:])

@@ -3,7 +3,8 @@
 import dataclasses
 
 # Parts of the page, and the sections that they show. A part of which nothing was measured stays as it is.
-PARTS = {"observing": ("steps", "calls", "ring", "pipeline", "sizes", "growth"), "enforcing": ("operators", "gains")}
+PARTS = {"observing": ("steps", "calls", "ring", "pipeline", "sizes", "growth"), "modes": ("modes",),
+         "enforcing": ("operators", "gains")}
 
 
 @dataclasses.dataclass
@@ -77,6 +78,17 @@ def observers(found):
     return lines
 
 
+def of_modes(found):
+    lines = ["| way | nothing | castscope | | torch.profiler | torch.profiler, stacks |",
+             "| --- | --- | --- | --- | --- | --- |"]
+    for mode, rows in found["modes"].items():
+        mine = rows["castscope"]
+        lines.append(f"| {mode} | {rows['nothing']['cpu_ms']:.2f} ms | {mine['ratio']:.3f} | "
+                     f"{mine['ratio_low']:.3f}–{mine['ratio_high']:.3f} | {rows['profiler']['ratio']:.3f} | "
+                     f"{rows['profiler-stacks']['ratio']:.3f} |")
+    return lines
+
+
 GAINS = {  # job → at most
     "adapters, batch 1": 0.54, "adapters, batch 8": 0.54, "adapters, batch 1, inference_mode": 0.46,
     "BERT 1x16, no_grad": 0.8, "BERT 1x16, inference_mode": 0.8, "GPT-2 1x16, inference_mode": 0.8,
@@ -121,6 +133,10 @@ def tables(found):
     if "steps" in found:
         lines += ["", "CPU time of the training thread per step, against the same step with no observer, in the same "
                   "round:", "", *observers(found)]
+    if "modes" in found:
+        lines += ["", "CPU time of the training thread per step of the tiny transformer, run as torch.jit.script, "
+                  "torch.jit.trace and torch.compile (Inductor) leave it, against the same with no observer.", "",
+                  *of_modes(found)]
     if "gains" in found:
         lines += ["", "CPU time of a whole step under `castscope run --enforce torch-cpu`, recording included, against "
                   "the same step without castscope, one thread; the processes take turns of six steps. First on glibc's "

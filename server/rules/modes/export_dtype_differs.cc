@@ -13,6 +13,12 @@
 namespace castscope::rules {
 namespace {
 
+// Within a region, autocast acts on the program's operators by their names: those that it was taken apart into have
+// none on its lists.
+constexpr char kTakenApartFix[] =
+    "Run the program as it was exported, or open the region inside the model's forward: autocast has no rule for the "
+    "operators that run_decompositions leaves.";
+
 using Differences = std::vector<ModeDifference>;  // of one line
 
 // Outside of any region, as an exported program is run, all lines differ for one reason: those of the same dtypes are
@@ -48,7 +54,8 @@ void judge_it(Inquiry& inquiry) {
       finding.evidence_text.emplace_back("and_from_there", std::move(lines));
     for (std::size_t i = 1; i < group.size(); ++i) add_related(finding, inquiry.data, group[i].front().other->stack);
     finding.deep_only = true;
-    finding.fix = kExportDropsRegionFix;
+    const bool taken_apart = first.other->region != 0 && first.other->op != first.eager->op;
+    finding.fix = taken_apart ? kTakenApartFix : kExportDropsRegionFix;
   }
 }
 

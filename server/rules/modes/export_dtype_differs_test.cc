@@ -5,13 +5,14 @@ namespace {
 
 using ExportDtypeDiffersTest = RulesTest;
 
-std::uint32_t linear(TestRun& run, std::uint8_t dtype, bool exported, bool outside, int line = 8) {
+std::uint32_t linear(TestRun& run, std::uint8_t dtype, bool exported, bool outside, int line = 8,
+                     const char* op = "aten::linear") {
   std::uint32_t stack = run.line("net.py", line);
   if (exported)
     stack = run.stack({TestRun::own_frame("forward", line, "net.py"),
                        {lanes::kExportedProgram, "forward", 0},
                        TestRun::own_frame("<module>", 20)});
-  return run.use({.op = "aten::linear", .operands = {operand(dtype)}, .outside = outside, .stack = stack});
+  return run.use({.op = op, .operands = {operand(dtype)}, .outside = outside, .stack = stack});
 }
 
 void ran_in_both(TestRun& run, std::uint8_t exported) {
@@ -53,6 +54,14 @@ TEST_F(ExportDtypeDiffersTest, InARegionEachLineHasAReasonOfItsOwn) {
     run.called(linear(run, kFloat32, true, false)).called(linear(run, kFloat32, true, false, 9)).shallow().exit();
   });
   EXPECT_EQ(found.size(), 2u);
+}
+
+TEST_F(ExportDtypeDiffersTest, AutocastHasNoRuleForWhatAProgramWasTakenApartInto) {
+  expect_golden("C-24-apart", judged([](TestRun& run) {
+                  const auto region = run.region("train.py", 5);
+                  run.enter(region).deep().called(linear(run, kBFloat16, false, false, 8, "aten::conv1d"));
+                  run.called(linear(run, kFloat32, true, false, 8, "aten::convolution")).shallow().exit();
+                }));
 }
 
 }  // namespace

@@ -29,6 +29,17 @@ bool is_compared(const OperatorUse& use) {
          !use.is(lanes::kUseView | lanes::kUseConverts);
 }
 
+// Graphs have other names for matrix work: linear is addmm in a program that was taken apart, conv1d is convolution. It
+// is held against all such work of its line.
+void add_other_names(std::map<Spot, Seen>& spots) {
+  std::map<Line, std::vector<const OperatorUse*>> matrix_work;
+  for (const auto& [spot, seen] : spots)
+    if (is_matrix_work(spot.op))
+      matrix_work[spot.line].insert(matrix_work[spot.line].end(), seen.eager.begin(), seen.eager.end());
+  for (auto& [spot, seen] : spots)
+    if (seen.eager.empty() && is_matrix_work(spot.op)) seen.eager = matrix_work[spot.line];
+}
+
 std::map<Spot, Seen> spots_of(const RunData& data, const std::set<Mode>& modes) {
   std::map<Spot, Seen> spots;
   const std::vector<std::uint64_t> times = times_of_uses(data);
@@ -41,6 +52,7 @@ std::map<Spot, Seen> spots_of(const RunData& data, const std::set<Mode>& modes) 
     Seen& seen = spots[{line_of(data, use.stack), work_of(use.op)}];
     (other ? seen.other : seen.eager).push_back(&use);
   }
+  add_other_names(spots);
   return spots;
 }
 

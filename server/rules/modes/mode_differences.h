@@ -1,7 +1,7 @@
 // Operators that computed in another dtype in one mode than the same line did in eager code.
 //
-// Compared are operators of one name at one line, eager ones in an enabled region, as deep steps saw them. What differs
-// only because an operator before it did is its follower.
+// Compared are operators of one name at one line, of any name where both are matrix work, eager ones in an enabled
+// region, as deep steps saw them. What differs only because an operator before it did is its follower.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,8 @@
 // not the region, and where it runs with autocast on, called by a script or within a region, they are cast.
 //
 // The graph alone does not show it. The agent remembers what was recorded within such a region, by the source range
-// that each traced node keeps in whatever graph it is copied into.
+// that each traced node keeps in whatever graph it is copied into. Of a trace that was saved and loaded there is the
+// line that each node was recorded at, and the source of that line.
 #include "server/rules/modes/mode_facts.h"
 #include "server/rules/rules.h"
 
@@ -19,6 +20,7 @@ void judge_it(Inquiry& inquiry) {
     finding.evidence_number = {{"casts", casts_of(data, facts)}};
     finding.evidence_text = {{"operators", ops}};
     if (!place.empty()) finding.evidence_text.emplace_back("region", place);
+    if (facts.first().detail == 1) finding.evidence_text.emplace_back("known_from", "the source, as it is now");
     finding.fix =
         "Script this function instead of tracing it, or call the trace outside of regions: the region is not part of "
         "what torch.jit.trace records.";

@@ -119,6 +119,25 @@ class Product(torch.nn.Module):
         return self.linear(x)
 
 
+class Convolved(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Conv1d(4, 4, 3)
+
+    def forward(self, x):
+        return self.layer(x)  # finds: export-dtype-differs
+
+
+class ConvolvedInRegion(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Conv1d(4, 4, 3)
+
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return self.layer(x)
+
+
 class ExportedInFloat(Product):
     def forward(self, x):
         return self.linear(x)  # finds: export-dtype-differs
@@ -251,6 +270,23 @@ def c24b_loaded():
     with region():
         model(square())
     program(square())
+
+
+def c24c_taken_apart():
+    model = Convolved().eval()
+    program = torch.export.export(model, (torch.randn(2, 4, 16),)).run_decompositions().module()
+    with torch.no_grad(), region():
+        for _ in range(3):
+            model(torch.randn(2, 4, 16))
+            program(torch.randn(2, 4, 16))
+
+
+def c24cn_taken_apart_with_its_region():
+    model = ConvolvedInRegion().eval()
+    program = torch.export.export(model, (torch.randn(2, 4, 16),)).run_decompositions().module()
+    with torch.no_grad(), region():
+        model(torch.randn(2, 4, 16))
+        program(torch.randn(2, 4, 16))
 
 
 def c24bn_no_region():

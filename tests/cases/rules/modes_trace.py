@@ -1,6 +1,7 @@
 """torch.jit.trace and autocast: what users write, one function a case. See apart.py."""
 
 import contextlib
+import io
 import warnings
 
 import torch
@@ -35,6 +36,32 @@ def helper_with_disable(a, b):
 def helper_of_script(a, b):
     with torch.autocast("cpu", enabled=False):
         return torch.mm(a, b) * 2.0  # finds: trace-drops-disable
+
+
+def saved_with_disable(a, b):
+    with torch.autocast("cpu", torch.bfloat16), torch.autocast("cpu", None, False):
+        return torch.mm(a, b) * 2.0  # finds: trace-drops-disable
+
+
+@torch.autocast(device_type="cpu", enabled=False)
+def saved_and_decorated(a, b):
+    return plain_sum(a, b) * 2.0
+
+
+def plain_sum(a, b):
+    return torch.mm(a, a) + torch.mm(b, b)  # finds: trace-drops-disable
+
+
+def saved_and_on(a, b):
+    with torch.autocast("cpu", enabled=False):
+        a = a + b
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return torch.mm(a, b) * 2.0
+
+
+def saved_for_another_device(a, b):
+    with torch.autocast("cuda", enabled=False):
+        return torch.mm(a, b) * 2.0
 
 
 def control_of_disable(a, b):
@@ -80,6 +107,29 @@ def s32():
 
     for _ in range(3):
         calls(square(), square())
+
+
+def loaded(traced):
+    file = io.BytesIO()
+    torch.jit.save(traced, file)
+    file.seek(0)
+    return torch.jit.load(file)
+
+
+def c14b_saved_and_loaded():
+    for helper in (saved_with_disable, saved_and_decorated):
+        traced = loaded(torch.jit.trace(helper, (square(), square())))
+        for _ in range(3):
+            with region():
+                traced(square(), square())
+
+
+def c14bn_saved_where_autocast_is_on_or_off_for_another_device():
+    for helper in (saved_and_on, saved_for_another_device):
+        with torch.autocast("cpu", enabled=False):
+            traced = loaded(torch.jit.trace(helper, (square(), square())))
+        with region():
+            traced(square(), square())
 
 
 def c14n_called_outside_any_region():
