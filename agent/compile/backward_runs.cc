@@ -107,6 +107,13 @@ void expect_backward_of(std::string_view id) try {
 } catch (const std::exception&) {  // out of memory
 }
 
+bool in_backward_graph() noexcept try {
+  const auto node = torch::autograd::get_current_node();
+  return node != nullptr && is_of_compiled(*node);
+} catch (const std::exception&) {
+  return false;
+}
+
 void hold_backward_runs() { forwards().mutex.lock(); }
 void release_backward_runs() { forwards().mutex.unlock(); }
 

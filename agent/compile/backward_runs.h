@@ -9,6 +9,9 @@ namespace castscope::compile {
 // In the thread that calls the region, before it runs.
 void expect_backward_of(std::string_view id);
 
+// This thread evaluates the backward node of a compiled region.
+bool in_backward_graph() noexcept;
+
 void hold_backward_runs();
 void release_backward_runs();
 

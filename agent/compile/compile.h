@@ -34,6 +34,9 @@ void cast_traced(observe::ThreadState& t, const SeenInTrace& seen) noexcept;
 // While Dynamo follows code: where that is, with its callers; 0 where it is not known. Takes the GIL.
 std::uint32_t followed_stack() noexcept;
 
+// Whether this thread runs a graph of which is known what it casts. May take the GIL, in a backward node of Python's.
+bool in_graph(const observe::ThreadState& t) noexcept;
+
 // What stands in PyTorch's place: of CASTSCOPE_HOOK_RECORD_FUNCTION; nullptr for any other.
 void* hook(castscope_hook);
 

@@ -287,11 +287,11 @@ bool has_backward(std::string_view id) {
 
 bool any_graph() { return g_any.load(std::memory_order_relaxed); }
 
-void graph_runs(ThreadState& t, std::string_view id, Part part) noexcept try {
+bool graph_runs(ThreadState& t, std::string_view id, Part part) noexcept try {
   Recording& r = *observe::g_process.recording.load();
   std::lock_guard lock(registry().mutex);
   const auto found = registry().compiled.find(id);
-  if (found == registry().compiled.end()) return;
+  if (found == registry().compiled.end()) return false;
   define_all(r, found->second, part);
   if (part == Part::kBackward) look_at_backward(t, found->second);
   if (part == Part::kForward) {
@@ -306,7 +306,9 @@ void graph_runs(ThreadState& t, std::string_view id, Part part) noexcept try {
     lanes::LaneWriter::add(counter.bytes, site.bytes);
     for (std::uint64_t i = 0; i < site.casts; ++i) publish(t, r, site.site, site.bytes / site.casts);
   }
+  return true;
 } catch (const std::exception&) {  // out of memory: this run is not counted
+  return true;
 }
 
 void hold_graphs() { registry().mutex.lock(); }

@@ -45,8 +45,8 @@ std::vector<script::Frame> stack_at(const Compilation& of, const Place& place);
 
 // Any graph is known, so that calls of regions are of interest.
 bool any_graph();
-// The region is called, or its backward is evaluated.
-void graph_runs(observe::ThreadState& t, std::string_view id, Part part) noexcept;
+// The region is called, or its backward is evaluated. Whether its graph is known.
+bool graph_runs(observe::ThreadState& t, std::string_view id, Part part) noexcept;
 
 void hold_graphs();
 void release_graphs();

@@ -20,6 +20,15 @@ namespace {
 
 using observe::ThreadState;
 
+// While the region runs.
+struct RunsRegion : at::ObserverContext {
+  explicit RunsRegion(ThreadState& t) { ++t.compiled_regions; }
+  ~RunsRegion() override {
+    ThreadState* t = observe::thread_slot();  // another one in a child that was forked meanwhile
+    if (t != nullptr && t->compiled_regions > 0) --t->compiled_regions;
+  }
+};
+
 std::unique_ptr<at::ObserverContext> region_begins(const at::RecordFunction& function) {
   constexpr std::string_view kRegion = "Torch-Compiled Region: ";
   std::string_view name = function.name();
@@ -27,9 +36,9 @@ std::unique_ptr<at::ObserverContext> region_begins(const at::RecordFunction& fun
   name.remove_prefix(kRegion.size());
   ThreadState* t = observe::g_process.stopped.load(std::memory_order_relaxed) ? nullptr : observe::thread_state();
   if (t == nullptr) return nullptr;
-  graph_runs(*t, name, Part::kForward);
+  const bool known = graph_runs(*t, name, Part::kForward);
   expect_backward_of(name);
-  return nullptr;
+  return known ? std::make_unique<RunsRegion>(*t) : nullptr;
 }
 
 using RecordFunction = void (*)(at::RecordFunction* self, at::RecordScope scope);
@@ -45,6 +54,8 @@ void record_function(at::RecordFunction* self, at::RecordScope scope) {
 }
 
 }  // namespace
+
+bool in_graph(const ThreadState& t) noexcept { return any_graph() && (t.compiled_regions != 0 || in_backward_graph()); }
 
 void* hook(castscope_hook hook) {
   return hook == CASTSCOPE_HOOK_RECORD_FUNCTION ? reinterpret_cast<void*>(&record_function) : nullptr;

@@ -300,9 +300,8 @@ void put_hooks() {
   for (int i = 0; i < CASTSCOPE_HOOK_COUNT; ++i) {
     if (g_originals[i] == nullptr) continue;
     const auto hook = static_cast<castscope_hook>(i);
-    void* function = hook == CASTSCOPE_HOOK_CACHED_CAST ? cached_cast_hook(minor)
-                     : hook == CASTSCOPE_HOOK_TO_COPY   ? to_copy_hook(minor)
-                                                        : conversion_hook(hook);
+    void* function = hook == CASTSCOPE_HOOK_CACHED_CAST ? cached_cast_hook(minor) : to_copy_hook(hook, minor);
+    if (function == nullptr) function = conversion_hook(hook);
     if (function == nullptr) function = state_hook(hook);
     if (function == nullptr) function = scaling_hook(hook);
     if (function == nullptr) function = error_hook(hook);

@@ -254,6 +254,7 @@ script::Frame Definitions::user_line(const RawFrame* frames, std::size_t n) {
     if (found == codes_.end()) continue;
     const Place& place = found->second.place;
     if (!torch_folder_.empty() && place.file.starts_with(torch_folder_)) continue;
+    if (ends_with(place.file, "/contextlib.py")) continue;  // an ExitStack entered it
     return {place.file, place.function, line_of(*frame)};
   }
   return {};

@@ -67,7 +67,8 @@ class Definitions {
     std::string file, function;
   };
   Place innermost(const RawStack& raw);
-  // The innermost line that is not PyTorch's own; no file where there is none. Of frames whose code is pinned.
+  // The innermost line that is neither PyTorch's nor contextlib's; no file where there is none. Of frames whose code is
+  // pinned.
   script::Frame user_line(const RawFrame* frames, std::size_t n);
   Place place(const void* code);  // empty when it is not pinned
   // Whether a frame of the stack, as far as its code is pinned, is one that `is` asks for.

@@ -13,6 +13,7 @@
 #include "agent/observe/call_frame.h"
 #include "agent/observe/facts.h"
 #include "agent/observe/hooks.h"
+#include "agent/observe/misplaced_sources.h"
 #include "agent/observe/torch_python.h"
 
 namespace castscope::observe {
@@ -167,6 +168,7 @@ void note_python(PyObject* given) {
     if (!pytorchs && operators::open_use(*t) == 0) return;
     // A native error on its way through Python code of PyTorch becomes an exception object there.
     if (!t->last_error.empty() && text.starts_with(t->last_error)) return;
+    if (text.find("decorator is not supported in script mode") != text.npos && tell_refused_decorator(text)) return;
     note_error(*t, ErrorKind::kPython, text);
   } catch (const std::exception&) {  // out of memory: it is not told
   }

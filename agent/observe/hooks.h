@@ -16,11 +16,11 @@ F original(castscope_hook hook) {
 
 // The function to put into a slot; nullptr to leave the slot alone. The Python version picks the stack walk.
 void* cached_cast_hook(int python_minor);
-void* to_copy_hook(int python_minor);
-void* conversion_hook(castscope_hook hook);  // TO_DTYPE, …, TO_OTHER
-void* state_hook(castscope_hook hook);       // autocast's setters, nesting, clear_cache
-void* engine_hook();                         // ENGINE_EXECUTE
-void* privateuse1_hook();                    // PRIVATEUSE1_BACKEND
+void* to_copy_hook(castscope_hook hook, int python_minor);  // TO_COPY, TO_COPY_KERNEL
+void* conversion_hook(castscope_hook hook);                 // TO_DTYPE, …, TO_OTHER
+void* state_hook(castscope_hook hook);                      // autocast's setters, nesting, clear_cache
+void* engine_hook();                                        // ENGINE_EXECUTE
+void* privateuse1_hook();                                   // PRIVATEUSE1_BACKEND
 
 // castscope.step()
 void explicit_step();

@@ -22,7 +22,7 @@ using Told = std::vector<std::pair<std::uint32_t, ToldSource>>;
 // A function's wrapper has it as __wrapped__. One that opens a region names autocast in its code; PyTorch's own says
 // that it cannot be scripted, which torch.jit.script looks at for functions only.
 constexpr const char* kSource = R"py(
-import ast, gc, inspect, textwrap, types
+import ast, gc, inspect, sys, textwrap, types
 
 
 def stripped(lines):
@@ -32,7 +32,8 @@ def stripped(lines):
 def chain(function):
     links = [function]
     while type(links[-1]) is types.FunctionType and "__wrapped__" in links[-1].__dict__ and len(links) < 50:
-        links.append(links[-1].__dict__["__wrapped__"])
+        inner = links[-1].__dict__["__wrapped__"]
+        links.append(inner.__func__ if type(inner) is types.MethodType else inner)
     return links if type(links[-1]) is types.FunctionType else []
 
 
@@ -49,9 +50,12 @@ def opens_region(link):
     return "autocast" in link.__dict__.get("__script_unsupported", "") or "autocast" in link.__code__.co_names
 
 
-def decorator(text, line):
-    decorators = ast.parse(textwrap.dedent(text)).body[0].decorator_list
-    named = [d for d in decorators if "autocast" in ast.unparse(d)] or decorators[:1]
+def decorator(text, line, dropped):
+    # Those of torch.jit hand on what they are given.
+    decorators = [d for d in ast.parse(textwrap.dedent(text)).body[0].decorator_list if "jit." not in ast.unparse(d)]
+    named = [d for d in decorators if "autocast" in ast.unparse(d)]
+    if not named:
+        named = [d for d, drops in zip(decorators, dropped) if drops] if len(dropped) == len(decorators) else decorators
     return [str(line + named[0].lineno - 1), ast.unparse(named[0])] if named else [str(line), ""]
 
 
@@ -59,10 +63,10 @@ def answer(wrappers, file, line, text):
     for links in wrappers.get((file, line), ()):
         inner = links[-1].__code__
         if is_source(inner, line, text):
-            dropped = any(opens_region(link) for link in links[:-1])
-            return [inner.co_filename] + (decorator(text, line) if dropped else ["", ""])
+            dropped = [opens_region(link) for link in links[:-1]]
+            return [inner.co_filename] + (decorator(text, line, dropped) if any(dropped) else ["", ""])
     if file.endswith("/torch/amp/autocast_mode.py"):
-        return ["", *decorator(text, line)]
+        return ["", *decorator(text, line, [])]
     return [file, "", ""]
 
 
@@ -75,9 +79,25 @@ def find(questions):
             if links:
                 wrappers.setdefault((one.__code__.co_filename, links[-1].__code__.co_firstlineno), []).append(links)
     return [text for question in questions for text in answer(wrappers, *question)]
+
+
+def refused():
+    frame = sys._getframe()
+    while frame is not None and frame.f_code.co_name != "_script_impl":
+        frame = frame.f_back
+    links = chain(frame.f_locals.get("obj")) if frame is not None else []
+    if not links:
+        return []
+    code = links[-1].__code__
+    try:
+        text = "".join(inspect.getsourcelines(code)[0])
+    except (OSError, TypeError, SyntaxError):
+        return [code.co_filename, code.co_firstlineno, code.co_name]
+    dropped = [opens_region(link) for link in links[:-1]]
+    return [code.co_filename, int(decorator(text, code.co_firstlineno, dropped)[0]), code.co_name]
 )py";
 
-Snippet g_find{kSource, "find"};
+Snippet g_find{kSource, "find"}, g_refused{kSource, "refused"};
 constexpr const char* kNotKnown = "<unknown file>";
 
 struct Answer {
@@ -121,6 +141,17 @@ void find_misplaced_sources() noexcept try {
     tell_dropped_decorator(answers[i].decorator, {answers[i].file, "", line});
   }
 } catch (const std::exception&) {  // out of memory: they keep the file that PyTorch names
+}
+
+bool tell_refused_decorator(std::string_view error) {
+  const PythonApi& py = g_process.python;
+  PyObject* answer = g_refused.call(py, "()");
+  if (answer == nullptr) return false;
+  const std::vector<script::Frame> place = frames_of(py, answer);
+  py.dec_ref(answer);
+  py.clear_error();
+  if (!place.empty()) tell_refused_function(error, place.front());
+  return !place.empty();
 }
 
 }  // namespace castscope::observe

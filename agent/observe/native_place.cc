@@ -84,7 +84,7 @@ _Unwind_Reason_Code look_for_operator(_Unwind_Context* context, void* data) {
 }  // namespace
 
 NativePlace native_place(const void* caller, const Definitions::Place& innermost, lanes::Phase phase,
-                         bool below_autocast) {
+                         bool below_autocast, bool boxed) {
   const Symbol symbol = caller == nullptr ? Symbol{} : symbol_of(caller);
   const bool pytorchs = has_operators(innermost.file);
   if (symbol.library.starts_with("libtorch_python") && !pytorchs) {
@@ -96,9 +96,10 @@ NativePlace native_place(const void* caller, const Definitions::Place& innermost
                                        ? "aten::_autocast_to_full_precision"
                                        : "aten::_autocast_to_reduced_precision"};
   // Below an operator in Python lie the interpreter's own frames.
-  Search search{.most_levels = pytorchs ? 1000 : 48, .past_python = pytorchs};
+  Search search{.most_levels = pytorchs ? 1000 : 48, .past_python = pytorchs, .converting = boxed};
   _Unwind_Backtrace(look_for_operator, &search);
-  if (search.from_python) return {lanes::Cause::kUserTo, "aten::to"};
+  // TorchScript's interpreter may run in a thread of its own, and C++ needs no Python.
+  if (search.from_python || (search.converting && search.op.empty())) return {lanes::Cause::kUserTo, "aten::to"};
   if (symbol.name.find("TensorIteratorBase") != std::string_view::npos) return {lanes::Cause::kPromotion, search.op};
   if (phase == lanes::Phase::kBackward) return {lanes::Cause::kBackward, search.op};
   if (below_autocast && sets_dtype_argument(search.op)) return {lanes::Cause::kDtypeArgument, search.op};

@@ -36,9 +36,9 @@ void remember_script_weight(Recording& r, const TensorImpl* source) {
 }
 
 template <int PythonMinor>
-at::Tensor counted_to_copy(ThreadState& t, const void* caller, const at::Tensor& self, ScalarType to,
-                           optional<ScalarType> dtype, optional<c10::Layout> layout, optional<c10::Device> device,
-                           optional<bool> pin, bool non_blocking, Format format) {
+at::Tensor counted_to_copy(ThreadState& t, castscope_hook hook, const void* caller, const at::Tensor& self,
+                           ScalarType to, optional<ScalarType> dtype, optional<c10::Layout> layout,
+                           optional<c10::Device> device, optional<bool> pin, bool non_blocking, Format format) {
   Recording& r = *g_process.recording.load(std::memory_order_relaxed);
   const TensorImpl* source = self.unsafeGetTensorImpl();
   const auto python = stack_summary<PythonMinor>(t);
@@ -70,14 +70,17 @@ at::Tensor counted_to_copy(ThreadState& t, const void* caller, const at::Tensor&
 
   const std::uint64_t begin = t.lane.now();
   Converting now(t, source, to);
-  at::Tensor result = original<ToCopy>(CASTSCOPE_HOOK_TO_COPY)(self, dtype, layout, device, pin, non_blocking, format);
+  at::Tensor result = original<ToCopy>(hook)(self, dtype, layout, device, pin, non_blocking, format);
   const std::uint64_t ticks = t.lane.now() - begin;
   const std::uint64_t bytes = bytes_of(result);
   lanes::LaneWriter::add(counted.counter->casts, 1);
   lanes::LaneWriter::add(counted.counter->bytes, bytes);
   lanes::LaneWriter::add(counted.counter->ticks, ticks);
+  // A script's own regions end with its run, and have no number.
+  const bool weight = script_weight || script_parameter;
+  const std::uint32_t run = weight && t.region_serial == 0 ? t.script_runs * 0x9e3779b1u : 0;
   publish(t, r, lanes::EventKind::kCast, source, counted.site, begin, ticks, bytes,
-          script_weight || script_parameter ? lanes::kFlagData : std::uint8_t{0});
+          weight ? lanes::kFlagData : std::uint8_t{0}, run);
   if (operators::deep()) [[unlikely]]
     operators::cast_made(t, source, static_cast<std::uint8_t>(to), counted.site);
   return result;
@@ -122,10 +125,39 @@ at::Tensor to_copy(const at::Tensor& self, optional<ScalarType> dtype, optional<
       // TorchScript's casts reach _to_copy without any to_*.
       const void* caller = t->to_caller != nullptr ? t->to_caller : __builtin_return_address(0);
       if (!is_traced(source) && !is_traced_on_meta(source))
-        return counted_to_copy<PythonMinor>(*t, caller, self, *dtype, dtype, layout, device, pin, non_blocking, format);
+        return counted_to_copy<PythonMinor>(*t, CASTSCOPE_HOOK_TO_COPY, caller, self, *dtype, dtype, layout, device,
+                                            pin, non_blocking, format);
       return traced_to_copy(*t, self, *dtype, dtype, layout, device, pin, non_blocking, format);
     }
   return original<ToCopy>(CASTSCOPE_HOOK_TO_COPY)(self, dtype, layout, device, pin, non_blocking, format);
+}
+
+class InCopyKernel {
+ public:
+  explicit InCopyKernel(ThreadState& t) : t_(t) { t.in_copy_kernel = true; }
+  ~InCopyKernel() { t_.in_copy_kernel = false; }
+  InCopyKernel(const InCopyKernel&) = delete;
+  InCopyKernel& operator=(const InCopyKernel&) = delete;
+
+ private:
+  ThreadState& t_;
+};
+
+// What torch.ops.aten._to_copy and graphs of it call (a program of torch.export that was taken apart): they reach the
+// kernel through the dispatcher, not through at::_ops::_to_copy::call. That one calls it too.
+template <int PythonMinor>
+at::Tensor to_copy_kernel(const at::Tensor& self, optional<ScalarType> dtype, optional<c10::Layout> layout,
+                          optional<c10::Device> device, optional<bool> pin, bool non_blocking, Format format) {
+  const TensorImpl* source = self.unsafeGetTensorImpl();
+  ThreadState* t = thread_slot();
+  const bool within = t != nullptr && (t->conversion.source != nullptr || t->in_cached_cast);
+  if (!within && dtype.has_value() && self.defined() && is_precision_cast(source, *dtype) && !is_traced(source) &&
+      !is_traced_on_meta(source) && (t = thread_state()) != nullptr && !compile::in_graph(*t)) {
+    const InCopyKernel here(*t);
+    return counted_to_copy<PythonMinor>(*t, CASTSCOPE_HOOK_TO_COPY_KERNEL, __builtin_return_address(0), self, *dtype,
+                                        dtype, layout, device, pin, non_blocking, format);
+  }
+  return original<ToCopy>(CASTSCOPE_HOOK_TO_COPY_KERNEL)(self, dtype, layout, device, pin, non_blocking, format);
 }
 
 // Notes who asked for the outermost conversion of this thread.
@@ -178,18 +210,28 @@ at::Tensor to_other(const at::Tensor& self, const at::Tensor& other, bool non_bl
 
 }  // namespace
 
-void* to_copy_hook(int python_minor) {
+namespace {
+
+template <int PythonMinor>
+void* to_copy_hook_of(castscope_hook hook) {
+  if (hook == CASTSCOPE_HOOK_TO_COPY) return reinterpret_cast<void*>(&to_copy<PythonMinor>);
+  return hook == CASTSCOPE_HOOK_TO_COPY_KERNEL ? reinterpret_cast<void*>(&to_copy_kernel<PythonMinor>) : nullptr;
+}
+
+}  // namespace
+
+void* to_copy_hook(castscope_hook hook, int python_minor) {
   switch (python_minor) {
     case 11:
-      return reinterpret_cast<void*>(&to_copy<11>);
+      return to_copy_hook_of<11>(hook);
     case 12:
-      return reinterpret_cast<void*>(&to_copy<12>);
+      return to_copy_hook_of<12>(hook);
     case 13:
-      return reinterpret_cast<void*>(&to_copy<13>);
+      return to_copy_hook_of<13>(hook);
     case 14:
-      return reinterpret_cast<void*>(&to_copy<14>);
+      return to_copy_hook_of<14>(hook);
     default:
-      return reinterpret_cast<void*>(&to_copy<0>);
+      return to_copy_hook_of<0>(hook);
   }
 }
 

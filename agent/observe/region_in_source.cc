@@ -50,10 +50,19 @@ def spans(node, line):
     return node.lineno <= line <= node.end_lineno
 
 
-def region_of(file, line, device):
+def name_of(function):
+    return getattr(function, "name", "<lambda>")
+
+
+def region_of(file, line, function, device):
     """Of the innermost region around this line in its function: line and whether autocast is off; None without one."""
     around = [node for node in ast.walk(tree(file) or ast.Module([], [])) if hasattr(node, "lineno") and spans(node, line)]
     functions = [node for node in around if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))]
+    function = function.rpartition(".")[2]
+    if functions and (function == "<lambda>" or not function.startswith("<")):
+        functions = [node for node in functions if name_of(node) == function]
+        if not functions:
+            raise LookupError("the source is not what was traced")
     inner = max(functions, key=lambda node: (node.lineno, -node.end_lineno), default=None)
     calls = [(call.lineno, call) for call in getattr(inner, "decorator_list", [])]
     for node in around:
@@ -66,8 +75,11 @@ def region_of(file, line, device):
 
 def disabled(lines, device):
     for line in lines.split("\x1e"):
-        file, number = line.split("\x1f")
-        region = region_of(file, int(number), device)
+        file, number, function = line.split("\x1f")
+        try:
+            region = region_of(file, int(number), function, device)
+        except LookupError:
+            return []
         if region is not None:
             return [file, region[0], ""] if region[1] is True else []
     return []
@@ -81,7 +93,7 @@ std::string text_of_lines(const std::vector<script::Frame>& lines) {
   std::string text;
   for (const script::Frame& line : lines)
     if (!definitions.is_in_torch(line.file))
-      text += (text.empty() ? "" : "\x1e") + line.file + "\x1f" + std::to_string(line.line);
+      text += (text.empty() ? "" : "\x1e") + line.file + "\x1f" + std::to_string(line.line) + "\x1f" + line.function;
   return text;
 }
 

@@ -68,11 +68,23 @@ NamedByNode name_by_node(Recording& r, const script::NodeNote& node, lanes::Site
   return {node.op, node.argument_name, site.phase == lanes::Phase::kBackward ? lanes::Role::kUnknown : node.role};
 }
 
-void tell_dropped_decorator(std::string_view decorator, const script::Frame& place) {
+namespace {
+
+void tell_of_decorated(lanes::FactKind kind, std::string_view text, const script::Frame& place) {
   ThreadState* t = thread_state();
   if (t == nullptr) return;
   const std::uint32_t stack = stack_of(*t, g_process.recording.load()->definitions, {place}, true);
-  note_fact(*t, {.kind = lanes::FactKind::kScriptDropsDecorator, .text = decorator, .stack = stack});
+  note_fact(*t, {.kind = kind, .text = text, .stack = stack});
+}
+
+}  // namespace
+
+void tell_dropped_decorator(std::string_view decorator, const script::Frame& place) {
+  tell_of_decorated(lanes::FactKind::kScriptDropsDecorator, decorator, place);
+}
+
+void tell_refused_function(std::string_view error, const script::Frame& place) {
+  tell_of_decorated(lanes::FactKind::kScriptRefused, error, place);
 }
 
 void tell_lost_region(ThreadState& t, const script::Region& region) {
@@ -92,6 +104,7 @@ void tell_disabled(ThreadState& t, const script::NodeNote& node, const std::vect
   FactSeen seen{.kind = lanes::FactKind::kScriptIgnoresDisable, .subject = id, .stack = site.stack};
   std::string place;
   if (node.disabled != nullptr) {
+    if (node.disabled->device != site.device) return;
     place = place_text(*node.disabled);
     if (node.traced) seen.kind = lanes::FactKind::kTraceDropsDisable;
   } else if (node.loaded) {

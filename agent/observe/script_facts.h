@@ -26,8 +26,9 @@ NamedByNode name_by_node(Recording& r, const script::NodeNote& node, lanes::Site
 void tell_disabled(ThreadState& t, const script::NodeNote& node, const std::vector<script::Frame>& lines,
                    std::uint32_t id, const lanes::SiteDefinition& site);
 
-// A scripted method has lost this decorator, which stands there. Takes the GIL.
+// A scripted method has lost this decorator, or a function was refused for its own, which stands there. Take the GIL.
 void tell_dropped_decorator(std::string_view decorator, const script::Frame& place);
+void tell_refused_function(std::string_view error, const script::Frame& place);
 
 // Code in this region is being traced, and called scripted code: told at the call that traces.
 void tell_lost_region(ThreadState& t, const script::Region& region);

@@ -55,7 +55,7 @@ void find_cause(ThreadState& t, const CallFacts& facts, const RawStack& raw, con
   Recording& r = *g_process.recording.load();
   const bool below_autocast = t.enabled_by_raw[facts.device % 32] == 1 && !autocast_enabled(facts.device);
   const Definitions::Place innermost = r.definitions.innermost(raw);
-  const NativePlace place = native_place(native_caller, innermost, facts.phase, below_autocast);
+  const NativePlace place = native_place(native_caller, innermost, facts.phase, below_autocast, t.in_copy_kernel);
   d.cause = place.cause;
   if (d.cause == lanes::Cause::kUserTo && may_cast_for_fsdp(innermost.file) &&
       r.definitions.passes_through(raw, [](const Definitions::Place& at) { return is_fsdp(at.file); }))
@@ -97,7 +97,7 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
     find_cause(t, facts, raw, native_caller, d);
     if (node != nullptr && node->is_cast && node->baked) {
       d.cause = lanes::Cause::kScript;
-      d.flags = lanes::kSiteBaked;
+      if (!node->in_own_region) d.flags = lanes::kSiteBaked;
     }
     if (node != nullptr && node->is_cast && d.cause == lanes::Cause::kScript) named = name_by_node(r, *node, d);
   }

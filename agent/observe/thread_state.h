@@ -158,12 +158,15 @@ struct ThreadState : memory::InOwnMemory {
   const PyThread* python_thread = nullptr;  // lasting_thread of this thread
   const void* autograd = nullptr;           // this thread's c10::AutogradState: grad mode, inference mode
   const script::Running* script = nullptr;  // TorchScript's interpreter, where it runs in this thread
+  std::uint32_t script_runs = 0;            // of its outermost one in this thread, so far
+  std::uint32_t compiled_regions = 0;       // that run in this thread, whose graphs tell what they cast
   // the present call
   bool in_cached_cast = false;
   bool converted = false;  // _to_copy ran inside it
   Conversion conversion;
   bool ignoring = false;            // our own calls into PyTorch or Python
   const void* to_caller = nullptr;  // return address of the outermost at::_ops::to_*::call
+  bool in_copy_kernel = false;      // _to_copy was called boxed: by torch.ops, or a graph
   // regions
   bool region_known = false;
   bool cache_enabled = true;

@@ -144,8 +144,8 @@ void region_begins(observe::ThreadState& t, bool new_step) {
   const std::size_t places = r.definitions.places();
   const bool changed = places != g_watch->places;
   g_watch->places = places;
-  if (g_watch->schedule.step_begins(r.steps.current(), changed, h.deep_ticks.load(std::memory_order_relaxed),
-                                    r.segment.now() - h.clock0))
+  if (g_watch->schedule.step_begins(r.steps.current(), changed, h.deep_operators.load(std::memory_order_relaxed),
+                                    h.deep_ticks.load(std::memory_order_relaxed), r.segment.now() - h.clock0))
     switch_on(t, *g_watch);
   else
     switch_off(&t, *g_watch);

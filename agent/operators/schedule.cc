@@ -1,6 +1,7 @@
 #include "agent/operators/schedule.h"
 
 #include <charconv>
+#include <utility>
 
 namespace castscope::operators {
 
@@ -13,8 +14,10 @@ Mode mode_of(std::string_view text) {
   return {Mode::kEvery, every};
 }
 
-bool Schedule::step_begins(std::uint64_t step, bool changed, std::uint64_t looked, std::uint64_t run) {
+bool Schedule::step_begins(std::uint64_t step, bool changed, std::uint64_t operators, std::uint64_t looked,
+                           std::uint64_t run) {
   step_ = step;
+  if (std::exchange(after_change_, false)) operators_in_changes_ += operators - operators_before_;
   switch (mode_.kind) {
     case Mode::kAlways:
       return true;
@@ -26,13 +29,16 @@ bool Schedule::step_begins(std::uint64_t step, bool changed, std::uint64_t looke
       break;
   }
   if (step < kFirstSteps) return deep_ = true;
-  if (changed && !deep_) due_ = true;  // what a deep step met for the first time has been looked at
+  if (changed && !deep_) due_ = changed_ = true;  // what a deep step met for the first time has been looked at
   if (step >= distance_) {
     due_ = true;
     while (distance_ <= step) distance_ *= 10;
   }
-  deep_ = due_ && is_in_budget(looked, run);
-  if (deep_) due_ = false;
+  deep_ = due_ && (is_in_budget(looked, run) || (changed_ && operators_in_changes_ < kOperatorsAfterChanges));
+  if (!deep_) return false;
+  after_change_ = changed_;
+  operators_before_ = operators;
+  due_ = changed_ = false;
   return deep_;
 }
 

@@ -18,6 +18,9 @@ inline constexpr std::uint64_t kFirstSteps = 3;
 // What follows the optimizer's step: a handful of operators, or a whole evaluation, of which the first batches will do.
 // So many are looked at whatever the budget says (some 60 ms once), later ones as it allows.
 inline constexpr std::uint64_t kOperatorsInTail = 2'000, kOperatorsInFirstTails = 20'000;
+// A step after something new was met (the model is scripted after a while, an evaluation begins): so many operators are
+// looked at whatever the budget says, later ones as it allows.
+inline constexpr std::uint64_t kOperatorsAfterChanges = 20'000;
 // In a job without steps, which would else be deep for ever: about what a few steps of a large model call.
 inline constexpr std::uint64_t kOperatorsWithoutSteps = 20'000;
 // 0.2 % of the run: a fifth of the 1 % that the bench allows for a whole step.
@@ -30,9 +33,10 @@ class Schedule {
  public:
   explicit Schedule(Mode mode) : mode_(mode) {}
 
-  // Step `step` begins: whether it is deep. `changed`: something new was met since the step before began. `looked` and
-  // `run`: time spent looking so far, and time since the recording began, in any one unit.
-  bool step_begins(std::uint64_t step, bool changed, std::uint64_t looked, std::uint64_t run);
+  // Step `step` begins: whether it is deep. `changed`: something new was met since the step before began. `operators`:
+  // looked at so far. `looked` and `run`: time spent looking so far, and time since the recording began, in any one
+  // unit.
+  bool step_begins(std::uint64_t step, bool changed, std::uint64_t operators, std::uint64_t looked, std::uint64_t run);
   // Whether to look at what follows the optimizer's step, up to the next region, of a step that is not deep.
   // `in_tails`: operators looked at in those before.
   bool tail_begins(std::uint64_t in_tails, std::uint64_t looked, std::uint64_t run) const {
@@ -52,7 +56,11 @@ class Schedule {
   std::uint64_t step_ = 0;
   std::uint64_t distance_ = 10;  // the next step that is deep by distance
   bool deep_ = false;
-  bool due_ = false;  // stays so until the budget allows it
+  bool due_ = false;                        // stays so until the budget allows it
+  bool changed_ = false;                    // it is due because of something new
+  bool after_change_ = false;               // the present step is deep because of that
+  std::uint64_t operators_before_ = 0;      // looked at when it began
+  std::uint64_t operators_in_changes_ = 0;  // in those before
 };
 
 }  // namespace castscope::operators

@@ -11,12 +11,12 @@ namespace {
 using testing::ElementsAre;
 
 std::vector<std::uint64_t> deep_steps(Schedule schedule, std::uint64_t steps, std::vector<std::uint64_t> changes = {},
-                                      std::uint64_t looked = 0) {
+                                      std::uint64_t looked = 0, std::uint64_t operators = 0) {
   std::vector<std::uint64_t> deep;
   for (std::uint64_t s = 0; s < steps; ++s) {
     bool changed = false;
     for (const std::uint64_t c : changes) changed |= c + 1 == s;
-    if (schedule.step_begins(s, changed, looked, 1000 * s)) deep.push_back(s);
+    if (schedule.step_begins(s, changed, operators * s, looked, 1000 * s)) deep.push_back(s);
   }
   return deep;
 }
@@ -32,8 +32,15 @@ TEST(Schedule, TheStepAfterAChange) {
 
 TEST(Schedule, BeyondTheFirstOnlyWithinTheBudget) {
   // 3 * 40 looked, and 1000 run per step: 0.2 % at step 60.
-  EXPECT_THAT(deep_steps(Schedule({}), 80, {4}, 40), ElementsAre(0, 1, 2, 60)) << "it is made up for later, once";
-  EXPECT_THAT(deep_steps(Schedule({}), 30, {4}, 1'000'000), ElementsAre(0, 1, 2));
+  EXPECT_THAT(deep_steps(Schedule({}), 80, {}, 40), ElementsAre(0, 1, 2, 60)) << "it is made up for later, once";
+  EXPECT_THAT(deep_steps(Schedule({}), 30, {}, 1'000'000), ElementsAre(0, 1, 2));
+}
+
+TEST(Schedule, SoMuchAfterChangesAndThenAsTheBudgetAllows) {
+  constexpr std::uint64_t kMuch = 1'000'000;
+  EXPECT_THAT(deep_steps(Schedule({}), 30, {4, 6, 8}, kMuch, 9'000), ElementsAre(0, 1, 2, 5, 7, 9));
+  EXPECT_THAT(deep_steps(Schedule({}), 30, {4, 6, 8}, kMuch, 11'000), ElementsAre(0, 1, 2, 5, 7));
+  EXPECT_THAT(deep_steps(Schedule({}), 80, {4, 6, 8}, 40, 30'000), ElementsAre(0, 1, 2, 5, 60));
 }
 
 TEST(Schedule, AsTheModeSays) {
@@ -45,12 +52,12 @@ TEST(Schedule, AsTheModeSays) {
 
 TEST(Schedule, AJobWithoutStepsIsLookedAtForSoManyOperators) {
   Schedule automatic({}), always(mode_of("always"));
-  automatic.step_begins(0, false, 0, 0);
-  always.step_begins(0, false, 0, 0);
+  automatic.step_begins(0, false, 0, 0, 0);
+  always.step_begins(0, false, 0, 0, 0);
   EXPECT_TRUE(automatic.goes_on(kOperatorsWithoutSteps - 1));
   EXPECT_FALSE(automatic.goes_on(kOperatorsWithoutSteps));
   EXPECT_TRUE(always.goes_on(kOperatorsWithoutSteps));
-  automatic.step_begins(1, false, 0, 0);
+  automatic.step_begins(1, false, 0, 0, 0);
   EXPECT_TRUE(automatic.goes_on(kOperatorsWithoutSteps)) << "a step is looked at to its end";
 }
 

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define CASTSCOPE_PRELOAD_ABI 7
+#define CASTSCOPE_PRELOAD_ABI 8
 
 /* X(enumerator, mangled name, may it load the agent in a process that never calls initModule?)
  * Every name is exported by libtorch_cpu, or by libc10 below it, and reached through the PLT, from inside too (checked
@@ -23,6 +23,9 @@
     0)                                                                                                                                                \
   X(TO_COPY,                                                                                                                                          \
     _ZN2at4_ops8_to_copy4callERKNS_6TensorESt8optionalIN3c1010ScalarTypeEES5_INS6_6LayoutEES5_INS6_6DeviceEES5_IbEbS5_INS6_12MemoryFormatEE,          \
+    0)                                                                                                                                                \
+  X(TO_COPY_KERNEL,                                                                                                                                   \
+    _ZN2at6native8_to_copyERKNS_6TensorESt8optionalIN3c1010ScalarTypeEES4_INS5_6LayoutEES4_INS5_6DeviceEES4_IbEbS4_INS5_12MemoryFormatEE,             \
     0)                                                                                                                                                \
   X(TO_DTYPE, _ZN2at4_ops8to_dtype4callERKNS_6TensorEN3c1010ScalarTypeEbbSt8optionalINS5_12MemoryFormatEE, 0)                                         \
   X(TO_DTYPE_LAYOUT,                                                                                                                                  \

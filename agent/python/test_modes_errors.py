@@ -7,6 +7,7 @@ import pytest
 import torch
 from castscope import compare
 from castscope.modes import record
+from castscope.modes.stacks import is_users
 
 X = torch.ones(3)
 
@@ -129,3 +130,15 @@ def test_what_its_interpreter_raises_is_told_with_the_users_line():
     error = refused("script", ConvolutionWithBias(), torch.ones(1, 1, 2, 2))
     assert error.code == "return self.convolution(x)"
     assert error.summary == "RuntimeError: Input type (c10::BFloat16) and bias type (float) should be the same"
+
+
+def test_the_reason_behind_long_values_is_in_the_summary():
+    error = refused("trace", lambda x: {"first": torch.arange(2000.0).reshape(40, 50), "why": str(x.shape)}, X)
+    assert "tensor(…)" in error.summary and len(error.summary) <= 250
+    assert error.summary.endswith(" ".join(error.text.split())[-40:].rstrip("."))
+
+
+def test_generated_code_is_nobodys():
+    name = "d67sv4oxkk2rrh6bbzxnjhtp3hzpzruudnwjoltk7sumq42ru42"
+    assert not is_users(f"/tmp/torchinductor_me/{name[:2]}/c{name}.py")
+    assert is_users("/home/me/d6/model.py") and is_users(f"/home/me/project/c{name}.py")

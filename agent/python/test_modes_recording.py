@@ -203,6 +203,14 @@ def test_integers_alone_are_no_units():
     assert computed(recorded("eager", function, torch.ones(3))) == ["add float32"]
 
 
+def test_what_makes_the_inputs_draws_for_itself():
+    class Locked:
+        def __deepcopy__(self, memo):
+            raise TypeError("cannot copy")
+    found = record("eager", lambda x, _: x + 1, lambda: (torch.randn(2), Locked()))
+    assert not found.draws
+
+
 def test_keyword_arguments_and_both():
     def function(x, y, scale=None):
         return x @ y if scale is None else x @ y * scale

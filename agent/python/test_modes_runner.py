@@ -88,6 +88,25 @@ def test_color_only_where_it_is_asked_for(run):
     assert "\x1b[1m" in run("--color", "always", "--modes", "script", "train.py", train=DIFFERENT).stdout
 
 
+MAKER_FAILS = """\
+import torch, castscope
+
+def make():
+    raise KeyError("no batch")
+
+@castscope.entry(inputs=make)
+def step(x):
+    return x @ x
+"""
+
+
+def test_inputs_that_cannot_be_made_name_the_line(run):
+    done = run("train.py", train=MAKER_FAILS)
+    assert done.returncode == 3
+    assert "step cannot be compared: KeyError: 'no batch'" in done.stderr
+    assert "train.py:4)" in done.stderr
+
+
 def test_functions_by_name(run):
     source = "import torch\ndef step(x): return x * 2\ndef make(): return (torch.ones(3),)\n"
     done = run("--modes", "script,export", "--entry", "net:step", "--inputs", "net:make", net=source)

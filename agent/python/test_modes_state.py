@@ -114,6 +114,24 @@ def test_an_input_that_is_changed_in_place_is_said():
     assert found.same_values
 
 
+def test_inputs_have_the_names_that_they_are_passed_by():
+    def add(values, scale):
+        values["a"][1].add_(1)
+        scale.mul_(2)
+    inputs = Arguments(({"a": [torch.zeros(1), torch.zeros(1)]},), {"scale": torch.ones(1)})
+    assert "changes input 0['a'][1], input scale" in notes(compare(add, inputs, modes=("trace",)))
+
+
+def test_values_that_change_from_call_to_call_are_said():
+    calls = []
+
+    def counted(x):
+        calls.append(1)
+        return x * len(calls)
+    found = notes(compare(counted, (torch.ones(2),), modes=("export",)))
+    assert "gives other values when it is called again" in found
+
+
 def test_leaves_stay_leaves():
     x = torch.ones(3, requires_grad=True)
     seen = []

@@ -4,8 +4,9 @@ import math
 
 import pytest
 import torch
+from castscope import compare
 from castscope.modes.recording import Recording
-from castscope.modes.values import compare_outputs
+from castscope.modes.values import compare_outputs, same_values
 
 
 def recording(**outputs):
@@ -75,3 +76,22 @@ def test_another_number_of_tensors_is_said():
 def test_values_that_are_no_tensors_are_compared():
     left, right = Recording("eager", values={"[1]": 3}), Recording("trace", values={"[1]": 4})
     assert compare_outputs(left, right) == ([], ["[1] is 4, in eager 3"])
+
+
+@pytest.mark.parametrize("make", [
+    lambda: torch.eye(3).to_sparse(), lambda: torch.eye(4).to_sparse_csr(), lambda: torch.tensor([1.0, float("nan")]),
+    lambda: torch.nested.nested_tensor([torch.ones(2), torch.zeros(3)], layout=torch.jagged),
+    lambda: torch.nested.nested_tensor([torch.ones(2), torch.zeros(3)]), lambda: torch.ones(2, device="meta")])
+def test_values_of_any_layout_are_looked_at(make):
+    assert same_values(make(), make().clone())
+    if make().device.type != "meta":
+        assert not same_values(make(), make() * 2)
+
+
+def test_results_without_plain_values():
+    def of(function, inputs):
+        return compare(function, inputs, modes=("trace",)).outputs["trace"][0]
+    product = of(lambda a, b: torch.sparse.mm(a, b).to_sparse(), (torch.eye(3).to_sparse(), torch.ones(3, 3)))
+    assert product.close and not product.problem
+    meta = of(lambda x: x @ x, (torch.ones(3, 3, device="meta"),))
+    assert meta.close and meta.problem == "on the meta device, without values"

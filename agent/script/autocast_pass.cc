@@ -1,11 +1,14 @@
 // TorchScript casts by a pass over a graph, before its first run. What the pass adds is compared with what was there;
 // each new cast gets the source range of the operator that it serves, since the pass gives it none. That is data for
 // debugging only: nothing is compiled or run another way.
+#include <c10/util/Exception.h>
 #include <torch/csrc/jit/frontend/source_range.h>
+#include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <atomic>
 #include <exception>
+#include <optional>
 #include <unordered_set>
 
 #include "agent/observe/errors.h"
@@ -99,16 +102,47 @@ void note_disabled(Node& node, const RegionPointer& region) {
   node.setSourceRange(own_range(original_range(node.sourceRange()), {.disabled = region}));
 }
 
+// The dtype that a cast was made for; none of one to float32.
+std::optional<std::uint8_t> dtype_of(const Node& cast, std::uint8_t device) {
+  if (cast.inputs().size() < 5) return std::nullopt;
+  const auto dtype = torch::jit::toIValue(cast.input(static_cast<c10::DeviceType>(device) == c10::kCUDA ? 3 : 4));
+  if (!dtype.has_value() || !dtype->isInt()) return std::nullopt;
+  return static_cast<std::uint8_t>(dtype->toInt());
+}
+
+// Planned for a function that was inlined since, without its caller's regions: for what was around the script's call.
+void note_callers_region(Node& cast, const NodeNote& known, const RegionPointer& region) {
+  if (region == nullptr || known.region != nullptr || known.disabled != nullptr) return;
+  if (!region->enabled) {
+    NodeNote what = known;
+    what.disabled = region;
+    cast.setSourceRange(own_range(cast.sourceRange(), std::move(what)));
+  } else if (const auto dtype = dtype_of(cast, region->device); dtype.has_value() && *dtype != region->dtype) {
+    observe::note_script_fact({.kind = lanes::FactKind::kScriptIgnoresDtype, .detail = *dtype, .text = "called"},
+                              region->place);
+  }
+}
+
+// It was there before this pass. A frozen program that was saved and loaded has its casts, and nothing is known of
+// them.
+void look_at_known_cast(Node& cast, const RegionPointer& region) {
+  if (note_of(cast.sourceRange()) == nullptr) give_note(cast, region);
+  refine_role(cast);
+  if (const auto known = note_of(cast.sourceRange())) note_callers_region(cast, *known, region);
+}
+
 void look_at(Graph& graph, const std::unordered_set<const Node*>& casts_before) {
   each_node(*graph.block(), [&](Node& node, const RegionPointer& region) {
     if (is_cast(node)) {
-      casts_before.contains(&node) ? refine_role(node) : give_note(node, region);
+      casts_before.contains(&node) ? look_at_known_cast(node, region) : give_note(node, region);
     } else if (region != nullptr && !region->enabled) {
       note_disabled(node, region);
     }
   });
   for (const IgnoredDtype& region : ignored_dtypes(*graph.block()))
-    observe::note_script_fact({lanes::FactKind::kScriptIgnoresDtype, region.taken}, region.place);
+    observe::note_script_fact(
+        {.kind = lanes::FactKind::kScriptIgnoresDtype, .detail = region.taken, .text = region.constant ? "frozen" : ""},
+        region.place);
 }
 
 void refused(Graph& graph, const char* text) {
@@ -120,7 +154,10 @@ void refused(Graph& graph, const char* text) {
   }
 }
 
-void run_pass(Pass pass, const std::shared_ptr<Graph>& graph) try { pass(graph); } catch (const std::exception& e) {
+void run_pass(Pass pass, const std::shared_ptr<Graph>& graph) try { pass(graph); } catch (const c10::Error& e) {
+  refused(*graph, e.what_without_backtrace());
+  throw;
+} catch (const std::exception& e) {
   refused(*graph, e.what());
   throw;
 }

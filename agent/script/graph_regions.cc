@@ -111,6 +111,22 @@ std::vector<Frame> refused_place(Block& graph) {
   return refused == nullptr ? std::vector<Frame>() : frames_of(chain_of(*refused));
 }
 
+namespace {
+
+// A constant that the constructor looks at in the graph: "the default, if it is None, else this".
+std::optional<torch::jit::IValue> constant_behind(const Value* value) {
+  const Node* node = value->node();
+  if (node->kind() != prim::If) return std::nullopt;
+  for (const Block* block : node->blocks()) {
+    const Value* out = block->outputs().at(value->offset());
+    if (out->node()->kind() == prim::unchecked_cast) out = out->node()->input();
+    if (auto constant = torch::jit::toIValue(out); constant.has_value() && constant->isInt()) return constant;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::vector<IgnoredDtype> ignored_dtypes(Block& graph) {
   std::vector<IgnoredDtype> found;
   each_node(graph, [&](Node& node, const RegionPointer&) {
@@ -118,7 +134,10 @@ std::vector<IgnoredDtype> ignored_dtypes(Block& graph) {
     const Value* dtype = set_to(node.input(), "fast_dtype");
     if (dtype == nullptr || has_constant(dtype) || is_default_dtype(dtype)) return;
     const RegionPointer region = region_of(node.input());
-    if (region != nullptr && region->enabled) found.push_back({region->place, region->dtype});
+    if (region == nullptr || !region->enabled) return;
+    const auto constant = constant_behind(dtype);
+    if (!constant.has_value() || constant->toInt() != region->dtype)
+      found.push_back({region->place, region->dtype, constant.has_value()});
   });
   return found;
 }

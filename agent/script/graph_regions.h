@@ -22,10 +22,12 @@ void each_node(torch::jit::Block&, const std::function<void(torch::jit::Node&, c
 // Where the pass refuses the graph, whose exception names no place; empty when that is not known.
 std::vector<Frame> refused_place(torch::jit::Block&);
 
-// A region whose dtype is known at run time only: the pass takes the device's default for it, and says nothing.
+// A region whose dtype the pass does not know, at run time only or not yet: it takes the device's default for it, and
+// says nothing.
 struct IgnoredDtype {
   std::vector<Frame> place;
   std::uint8_t taken = 0;  // c10::ScalarType
+  bool constant = false;
 };
 std::vector<IgnoredDtype> ignored_dtypes(torch::jit::Block&);
 

@@ -39,7 +39,10 @@ class Entered {
  private:
   static void set(const Running* running) {
     t_running = running;
-    if (ThreadState* t = observe::thread_slot()) t->script = running;
+    ThreadState* t = observe::thread_slot();
+    if (t == nullptr) return;
+    if (t->script == nullptr) ++t->script_runs;
+    t->script = running;
   }
   const Running* const before_;
   const Running now_;

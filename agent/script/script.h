@@ -37,7 +37,8 @@ using RegionPointer = std::shared_ptr<const Region>;
 struct NodeNote {
   // Of a cast: the argument that it serves.
   bool is_cast = false;
-  bool baked = false;          // it was made by eager autocast while its code was traced
+  bool baked = false;          // it was made by eager autocast while its code was traced, …
+  bool in_own_region = false;  // … in a region of that code
   std::string op;              // "aten::linear"
   std::uint32_t argument = 0;  // position in the schema
   std::string argument_name;   // "weight"

@@ -24,6 +24,14 @@ thread_local std::vector<Entered> t_entered;
 
 Node* last_node(torch::jit::tracer::TracingState& state) { return state.graph->insertPoint()->prev(); }
 
+// Modules that are called while another is traced are blocks of its graph.
+template <typename Visit>
+void with_blocks(Node& node, const Visit& visit) {
+  visit(node);
+  for (torch::jit::Block* block : node.blocks())
+    for (Node* inner : block->nodes()) with_blocks(*inner, visit);
+}
+
 bool is_call(const Node& node) {
   return node.kind() == c10::prim::CallFunction || node.kind() == c10::prim::CallMethod;
 }
@@ -40,6 +48,7 @@ void cast_traced(std::string_view op, std::uint32_t argument, std::string_view a
   if (node->kind() != kTo) return;
   NodeNote what{.is_cast = true, .baked = true, .op = std::string(op), .argument = argument};
   what.argument_name = argument_name;
+  what.in_own_region = std::ranges::any_of(t_entered, [&](const Entered& e) { return e.trace == state.get(); });
   note(node->sourceRange(), std::move(what));
 }
 
@@ -60,11 +69,13 @@ bool region_left_in_trace(std::uint32_t serial, const Region& region) {
   const auto place = region.enabled ? nullptr : std::make_shared<const Region>(region);
   // What is in an enabled region is marked for the region around it, which may be disabled: the innermost one counts.
   const bool marks = place != nullptr || !t_entered.empty();
-  for (Node* node = entered.last->next(); node != state->graph->insertPoint(); node = node->next()) {
-    calls |= is_call(*node);
-    if (marks && node->kind().is_aten() && note_of(node->sourceRange()) == nullptr)
-      note(node->sourceRange(), {.disabled = place, .traced = true});
-  }
+  const auto look_at = [&](const Node& node) {
+    calls |= is_call(node);
+    if (marks && node.kind().is_aten() && note_of(node.sourceRange()) == nullptr)
+      note(node.sourceRange(), {.disabled = place, .traced = true});
+  };
+  for (Node* node = entered.last->next(); node != state->graph->insertPoint(); node = node->next())
+    with_blocks(*node, look_at);
   return calls && region.enabled;
 }
 

@@ -1,6 +1,8 @@
 """Graphs that run as Python code which torch.fx wrote: casts stand at the lines that the graph was made from. Of the
 stack torch.export remembers the frames of modules' forward alone."""
 
+import collections
+
 import pytest
 
 NET = """\
@@ -47,6 +49,22 @@ with torch.no_grad():
         graphs = [at for at, frame in enumerate(frames) if frame.startswith(graph)]
         assert graphs and frames[-1].endswith("<module>"), site["stack"]
         assert len([frame for frame in frames if frame == f"job.py:{LINE} forward"]) == 1, site["stack"]
+
+
+def test_a_program_that_was_taken_apart_casts_by_operators_of_its_own(run):
+    report = run(f"""{NET}
+program = torch.export.export(net, (x,)).run_decompositions().module()
+with torch.no_grad():
+    for _ in range(4):
+        program(x)
+torch.ops.aten._to_copy.default(x, dtype=torch.bfloat16)
+""")
+    assert report["totals"]["by_cause"] == {"user_to": 4 * 3 + 1}
+    # Of a region's operators a program that was taken apart remembers no lines: they stand at its call.
+    casts = collections.Counter()
+    for site in report["sites"]:
+        casts[site["location"]["line"]] += site["casts"]
+    assert casts == {15: 4 * 3, 16: 1}
 
 
 def test_a_graph_that_remembers_no_lines_stands_at_its_call(run):

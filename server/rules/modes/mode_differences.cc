@@ -22,6 +22,7 @@ struct Spot {
 };
 struct Seen {
   std::vector<const OperatorUse*> eager, other;
+  std::set<std::uint8_t> outside;  // what eager code computed in without a region
 };
 
 bool is_compared(const OperatorUse& use) {
@@ -33,11 +34,15 @@ bool is_compared(const OperatorUse& use) {
 // is held against all such work of its line.
 void add_other_names(std::map<Spot, Seen>& spots) {
   std::map<Line, std::vector<const OperatorUse*>> matrix_work;
+  std::map<Line, std::set<std::uint8_t>> outside;
   for (const auto& [spot, seen] : spots)
-    if (is_matrix_work(spot.op))
+    if (is_matrix_work(spot.op)) {
       matrix_work[spot.line].insert(matrix_work[spot.line].end(), seen.eager.begin(), seen.eager.end());
+      outside[spot.line].insert(seen.outside.begin(), seen.outside.end());
+    }
   for (auto& [spot, seen] : spots)
-    if (seen.eager.empty() && is_matrix_work(spot.op)) seen.eager = matrix_work[spot.line];
+    if (seen.eager.empty() && is_matrix_work(spot.op))
+      seen.eager = matrix_work[spot.line], seen.outside = outside[spot.line];
 }
 
 std::map<Spot, Seen> spots_of(const RunData& data, const std::set<Mode>& modes) {
@@ -47,10 +52,12 @@ std::map<Spot, Seen> spots_of(const RunData& data, const std::set<Mode>& modes) 
     if (times[use.id] == 0 || !is_compared(use)) continue;
     const std::optional<Mode> mode = mode_of(data, use);
     const bool other = mode.has_value() && modes.contains(*mode);
-    const bool eager = mode == Mode::kEager && in_autocast(data, use);
-    if (!other && !eager) continue;
+    if (!other && mode != Mode::kEager) continue;
     Seen& seen = spots[{line_of(data, use.stack), work_of(use.op)}];
-    (other ? seen.other : seen.eager).push_back(&use);
+    if (!other && !in_autocast(data, use))
+      seen.outside.insert(use.computed);
+    else
+      (other ? seen.other : seen.eager).push_back(&use);
   }
   add_other_names(spots);
   return spots;
@@ -60,13 +67,40 @@ bool computed_in(const std::vector<const OperatorUse*>& uses, std::uint8_t dtype
   return std::ranges::any_of(uses, [&](const OperatorUse* use) { return use->computed == dtype; });
 }
 
+// Where scripts open regions of their own.
+std::set<Line> script_regions(const RunData& data) {
+  std::set<Line> lines;
+  for (const store::Region& region : data.regions)
+    if (region.kind == lanes::RegionKind::kScript) lines.insert(line_of(data, region.stack));
+  return lines;
+}
+
+// Eager code that ran as `other` did: in a region of the same dtype. Where that ran in none, a program of torch.export
+// is held against any; a script or a trace against regions that it has too.
+std::vector<const OperatorUse*> alike(const RunData& data, const Seen& seen, const OperatorUse& other,
+                                      const std::set<Line>& script_regions) {
+  const store::Region* region = enabled_region(data, other);
+  if (region == nullptr && seen.outside.contains(other.computed)) return {};
+  const bool exported = mode_of(data, other) == Mode::kExport;
+  std::vector<const OperatorUse*> found;
+  for (const OperatorUse* eager : seen.eager) {
+    const store::Region* its = enabled_region(data, *eager);
+    if (region != nullptr ? its->dtype == region->dtype
+                          : exported || script_regions.contains(line_of(data, its->stack)))
+      found.push_back(eager);
+  }
+  return found;
+}
+
 }  // namespace
 
 ModeDifferences::ModeDifferences(const RunData& data, const std::set<Mode>& modes) : data_(data), graph_(data) {
+  const std::set<Line> regions = script_regions(data);
   for (const auto& [spot, seen] : spots_of(data, modes))
-    for (const OperatorUse* other : seen.other)
-      if (!seen.eager.empty() && !computed_in(seen.eager, other->computed))
-        found_[other->id] = {other, seen.eager.front()};
+    for (const OperatorUse* other : seen.other) {
+      const std::vector<const OperatorUse*> eager = alike(data, seen, *other, regions);
+      if (!eager.empty() && !computed_in(eager, other->computed)) found_[other->id] = {other, eager.front()};
+    }
 }
 
 std::map<Line, std::vector<ModeDifference>> ModeDifferences::first() const {

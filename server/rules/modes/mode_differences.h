@@ -1,7 +1,8 @@
 // Operators that computed in another dtype in one mode than the same line did in eager code.
 //
 // Compared are operators of one name at one line, of any name where both are matrix work, eager ones in an enabled
-// region, as deep steps saw them. What differs only because an operator before it did is its follower.
+// region, as deep steps saw them, and only what ran alike: in regions of one dtype. What differs only because an
+// operator before it did is its follower.
 #pragma once
 
 #include <cstdint>

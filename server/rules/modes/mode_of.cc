@@ -11,6 +11,7 @@ std::optional<Mode> mode_of(const store::RunData& data, const store::OperatorUse
   if (is_within_torch(data, use.stack, "jit/_trace.py")) return std::nullopt;
   if (use.is(lanes::kUseScript)) return use.is(lanes::kUseTraced) ? Mode::kTrace : Mode::kScript;
   if (use.stack == 0) return Mode::kEager;
+  if (is_within_torch(data, use.stack, "_inductor/")) return std::nullopt;
   const auto runs_in = [&](const char* graph) {
     return std::ranges::any_of(data.stacks[use.stack - 1].frames,
                                [&](const store::CodeLocation& frame) { return frame.file == graph; });

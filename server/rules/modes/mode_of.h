@@ -13,7 +13,7 @@ namespace castscope::rules {
 enum class Mode : std::uint8_t { kEager, kScript, kTrace, kCompile, kExport };
 inline constexpr std::array<std::string_view, 5> kModeNames = {"eager", "script", "trace", "compile", "export"};
 
-// None: it ran only to be recorded, by torch.jit.trace.
+// None: it ran only to be recorded, by torch.jit.trace, or as part of what Inductor generated, whose graph tells it.
 std::optional<Mode> mode_of(const store::RunData&, const store::OperatorUse&);
 
 }  // namespace castscope::rules

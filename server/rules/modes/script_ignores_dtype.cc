@@ -1,5 +1,8 @@
 // script-ignores-dtype: a region of scripted code takes its dtype from a value that is known at run time only. The pass
 // that applies autocast to the graph takes the device's default instead, and says nothing.
+//
+// The fact's text tells of others: "frozen", a constant that is not yet known when torch.jit.freeze applies autocast;
+// "called", casts of what is called there that were made for another region.
 #include "server/rules/modes/mode_facts.h"
 #include "server/rules/rules.h"
 #include "server/store/names.h"
@@ -12,9 +15,20 @@ void judge_it(Inquiry& inquiry) {
   for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kScriptIgnoresDtype)) {
     Finding& finding = inquiry.add(facts.first().stack);
     const std::string taken(store::dtype_name(static_cast<std::uint8_t>(facts.first().detail)));
-    finding.title = "the dtype of this scripted region is ignored: it casts to " + taken + " whatever is passed";
     finding.evidence_text = {{"taken", taken}};
-    finding.fix = "Write the dtype as a constant (dtype=torch.float16), one region for each.";
+    if (facts.first().text == "called") {
+      finding.title = "what is called in this scripted region casts to " + taken + ", the dtype of the region around";
+      finding.fix =
+          "Call the script outside of other regions, or leave this one out: what it calls was prepared for the "
+          "region that it was first called in.";
+    } else {
+      const bool frozen = facts.first().text == "frozen";
+      finding.title = "the dtype of this scripted region is ignored: it casts to " + taken +
+                      (frozen ? " once the script is frozen" : " whatever is passed");
+      finding.fix = frozen ? "Open the region around the call of the frozen script, or convert the model before it is "
+                             "frozen: torch.jit.freeze applies autocast before it has worked out the dtype."
+                           : "Write the dtype as a constant (dtype=torch.float16), one region for each.";
+    }
   }
 }
 
@@ -24,7 +38,7 @@ extern const Rule script_ignores_dtype;
 const Rule script_ignores_dtype = {
     .name = "script-ignores-dtype",
     .severity = "error",
-    .summary = "the dtype of a region in a script is known at run time only, and ignored",
+    .summary = "the dtype of a region in a script is not the one that it casts to",
     .thresholds = {},
     .explanation = {.what = "Scripted code has `with torch.autocast(…, dtype=dtype)` where `dtype` is an argument or "
                             "an attribute that may change.",

@@ -22,15 +22,17 @@ void judge_it(Inquiry& inquiry) {
   std::map<Line, Recast> at;
   for (const store::SiteUse& use : data.site_uses) {
     const store::Site& site = data.site(use.site);
-    if (site.cause != lanes::Cause::kScript || !is_of_model(site) || use.evidence.same_source == 0) continue;
+    if (site.cause != lanes::Cause::kScript || !is_of_model(site)) continue;
     Recast& recast = at[line_of(data, site.stack)];
-    if (recast.stack == 0) recast.stack = site.stack;
     recast.casts += use.counts.casts;
+    if (use.evidence.same_source == 0) continue;
+    if (recast.stack == 0) recast.stack = site.stack;
     recast.repeats += use.evidence.same_source;
     recast.cpu_ns += use.counts.cpu_ns;
     recast.what.insert(argument_text(data, site) + " of " + short_name(site.op));
   }
   for (const auto& [line, recast] : at) {
+    if (recast.repeats == 0) continue;
     Finding& finding = inquiry.add(recast.stack);
     finding.title = *recast.what.begin() + " is cast again at each use by TorchScript, which has no cache";
     finding.evidence_number = {

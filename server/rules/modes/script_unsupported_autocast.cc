@@ -1,9 +1,10 @@
 // script-unsupported-autocast: TorchScript refused a way to use autocast. Its exceptions name no file and no line; the
 // agent looks in the graph for the region that the pass does not take.
-#include <array>
+#include <algorithm>
 
 #include "server/rules/errors/error_facts.h"
 #include "server/rules/modes/mode_facts.h"
+#include "server/rules/places.h"
 #include "server/rules/rules.h"
 
 namespace castscope::rules {
@@ -12,6 +13,8 @@ namespace {
 constexpr std::string_view kDecorator = "decorator is not supported in script mode";
 
 std::string fix_for(std::string_view text) {
+  if (text.find("device argument must be a constant") != std::string_view::npos)
+    return "Write the device as a constant; choose between two functions outside of the script.";
   if (text.find("must be a constant") != std::string_view::npos)
     return "Write enabled as a constant; choose between two functions outside of the script.";
   if (text.find("as ...") != std::string_view::npos) return "Write `with torch.autocast(…):` without `as`.";
@@ -24,9 +27,19 @@ std::string fix_for(std::string_view text) {
   return "Write the region as one `with torch.autocast(…):` with constant arguments where it is used.";
 }
 
+// torch.jit.script of a module tries each attribute that is a function, and leaves out those that it cannot compile
+// (torch/jit/_recursive.py, infer_concrete_type_builder).
+bool is_tried(const store::RunData& data, std::uint32_t stack) {
+  return std::ranges::any_of(frames_of(data, stack), [&](const store::CodeLocation& frame) {
+    return within_torch(data, frame) == "jit/_recursive.py" && frame.function == "infer_concrete_type_builder";
+  });
+}
+
 void judge_it(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kScriptRefused)) {
+    if (std::ranges::all_of(facts.facts, [&](const store::Fact* fact) { return is_tried(data, fact->stack); }))
+      continue;
     Finding& finding = inquiry.add(facts.first().stack);
     finding.title = "TorchScript refuses this use of autocast, without a place in its message";
     finding.evidence_number = {{"errors", facts.times}};
@@ -34,6 +47,7 @@ void judge_it(Inquiry& inquiry) {
     finding.fix = fix_for(facts.first().text);
   }
   for (const ErrorAt& at : errors_saying(data, kDecorator)) {
+    if (is_tried(data, at.stack)) continue;
     Finding& finding = inquiry.add(at.stack);
     finding.title = "TorchScript refuses a function that is decorated with autocast";
     finding.evidence_number = {{"errors", at.times}};

@@ -5,6 +5,7 @@
 
 #include "server/rules/dtypes.h"
 #include "server/rules/errors/error_facts.h"
+#include "server/rules/modes/mode_of.h"
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
 #include "server/rules/regions.h"
@@ -70,6 +71,7 @@ void judge_skipped(Inquiry& inquiry) {
   for (const store::OperatorUse& use : data.operator_uses) {
     if (!is_forward(use) || !use.is(lanes::kUseSiblingEligible) || !is_one_of(functional(use.op), kLowered)) continue;
     if (!in_autocast(data, use) || !has_operand(use, kFloat)) continue;
+    if (!mode_of(data, use).has_value()) continue;  // generated code calls this form of what the user wrote otherwise
     const auto error = errors.find(use.id);
     if (error == errors.end() && graph.total(use.id).times == 0) continue;
     Group& group = groups[line_of(data, use.stack)];

@@ -119,6 +119,12 @@ class Product(torch.nn.Module):
         return self.linear(x)
 
 
+class Island(Product):
+    def forward(self, x):
+        with torch.autocast("cpu", enabled=False):
+            return torch.mm(x, x) + self.linear(x)
+
+
 class Convolved(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -250,6 +256,13 @@ def x11bn_never_changed():
     function = compiled(default_never_changed)
     for _ in range(3):
         function(square())
+
+
+def x17b_an_island_in_float32():
+    model = torch.compile(Island())
+    for _ in range(3):
+        with region():
+            model(square())  # finds: compile-cache-bypassed
 
 
 def c24():

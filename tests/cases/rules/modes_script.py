@@ -1,7 +1,6 @@
 """TorchScript and autocast: what users write, one function a case. See apart.py."""
 
 import contextlib
-import functools
 import warnings
 
 import torch
@@ -10,6 +9,12 @@ from apart import main, region
 from torch import nn
 
 warnings.simplefilter("ignore")
+
+
+class OneLinear(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(16, 16)
 
 
 class Normed(nn.Module):
@@ -24,107 +29,69 @@ class Normed(nn.Module):
         return y + y
 
 
-class Traced(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.linear = nn.Linear(16, 16)
-
+class Traced(OneLinear):
     def forward(self, x):
         return F.gelu(self.linear(x))  # finds: script-dtype-differs
 
 
-class Alone(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.linear = nn.Linear(16, 16)
-
+class Alone(OneLinear):
     def forward(self, x):
         return self.linear(x)
 
 
-class Added(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.linear = nn.Linear(16, 16)
-
+class Added(OneLinear):
     def forward(self, x):
         c = self.linear(x)
         return c + c  # finds: script-dtype-differs
 
 
-class Twice(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.linear = nn.Linear(16, 16)
-
+class Twice(OneLinear):
     def forward(self, x):
         return self.linear(x)  # finds: script-recasts-weights
 
 
-class Concatenated(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.linear = nn.Linear(16, 16)
-
+class Concatenated(OneLinear):
     def forward(self, x):
         c = self.linear(x)
         return torch.cat([c, c])
 
 
-class Once(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.linear = nn.Linear(16, 16)
-
+class Once(OneLinear):
     def forward(self, x):
         return self.linear(x)
 
 
-class Decorated(nn.Module):
-    @torch.autocast("cpu", dtype=torch.bfloat16)  # finds: script-drops-decorator
+class DisabledAroundModule(OneLinear):
     def forward(self, x):
-        return torch.mm(x, x)
+        with torch.autocast("cpu", enabled=False):
+            return self.linear(x)  # finds: script-ignores-disable
 
 
-class HelperDecorated(nn.Module):
-    @torch.no_grad()
-    @torch.autocast("cpu", enabled=False)  # finds: script-drops-decorator
-    def part(self, x):
-        return x @ x
-
+class HalfAroundModule(OneLinear):
     def forward(self, x):
-        return self.part(x) + x
+        with torch.autocast("cpu", dtype=torch.float16):  # finds: script-ignores-dtype
+            return self.linear(x)
 
 
-def in_bfloat16(method):
-    @functools.wraps(method)
-    def within_a_region(*args):
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            return method(*args)
-
-    return within_a_region
-
-
-class OwnDecorator(nn.Module):
-    @in_bfloat16  # finds: script-drops-decorator
+class HalfFrozen(OneLinear):
     def forward(self, x):
-        return torch.mm(x, x)
+        with torch.autocast("cpu", dtype=torch.float16):  # finds: script-ignores-dtype
+            return self.linear(x)
 
 
-def checked(method):
-    @functools.wraps(method)
-    def checks(self, x):
-        assert x.dim() == 2
-        return method(self, x)
-
-    return checks
-
-
-class WithForm(nn.Module):
-    @checked
+class OwnRegion(OneLinear):
     def forward(self, x):
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            return torch.mm(x, x)
+            return self.linear(x)
+
+
+class ScriptedLater(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear, self.norm = nn.Linear(16, 16), nn.LayerNorm(16)
+
+    def forward(self, x):
+        return self.norm(self.linear(x))  # finds: script-dtype-differs
 
 
 def square(n=16):
@@ -232,6 +199,61 @@ def s24b_first_call_outside_any_region():
             scripted_disable_later(square(), square())
 
 
+def s24d_disabled_around_a_module():
+    scripted = torch.jit.script(DisabledAroundModule())
+    for _ in range(3):
+        with region():
+            scripted(square())
+
+
+def s24dn_of_the_same_dtype():
+    scripted = torch.jit.script(OwnRegion())
+    for _ in range(3):
+        with region():
+            scripted(square())
+
+
+def x09b_around_a_module():
+    scripted = torch.jit.script(HalfAroundModule())
+    with region():
+        scripted(square())
+
+
+def x09c_frozen():
+    torch.jit.freeze(torch.jit.script(HalfFrozen().eval()))(square())
+
+
+def x09cn_frozen_with_the_default():
+    torch.jit.freeze(torch.jit.script(OwnRegion().eval()))(square())
+
+
+def c15n_each_call_is_a_region():
+    scripted = torch.jit.script(OwnRegion())
+    for _ in range(4):
+        scripted(square())
+
+
+def c16c_scripted_after_a_while():
+    net = ScriptedLater()
+    for _ in range(8):
+        with region():
+            net(square())
+    scripted = torch.jit.script(net)
+    for _ in range(4):
+        with region():
+            scripted(square())
+
+
+def c16cn_both_in_a_region_and_outside():
+    net = Alone()
+    scripted, traced = torch.jit.script(net), torch.jit.trace(net, square())
+    for ways in (net, scripted, traced):
+        with region():
+            ways(square())
+    for ways in (net, scripted, traced):
+        ways(square())
+
+
 def s24n_both_regions_in_the_script():
     both_in_script(square(), square())
 
@@ -284,33 +306,6 @@ def s28():
 def s28b_banned_operator():
     with contextlib.suppress(RuntimeError):
         loss_in_region(torch.rand(4, 4), torch.rand(4, 4))
-
-
-def s25():
-    @torch.autocast("cpu", dtype=torch.bfloat16)
-    def decorated(a, b):
-        return torch.mm(a, b)
-
-    with contextlib.suppress(RuntimeError):
-        torch.jit.script(decorated)  # finds: script-unsupported-autocast
-
-
-def s25b_of_a_method():
-    scripted = torch.jit.script(Decorated())
-    for _ in range(3):
-        scripted(square())
-
-
-def s25c_below_another_decorator():
-    torch.jit.script(HelperDecorated())(square())
-
-
-def s25d_a_decorator_of_ones_own():
-    torch.jit.script(OwnDecorator())(square())
-
-
-def s25bn_with_form_below_a_decorator_without_region():
-    torch.jit.script(WithForm())(square())
 
 
 def s29n_with_form():

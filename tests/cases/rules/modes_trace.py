@@ -11,6 +11,25 @@ from torch import nn
 warnings.simplefilter("ignore")
 
 
+class DisabledHead(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(16, 16))
+
+    def forward(self, x):
+        with torch.autocast("cpu", enabled=False):
+            return self.layers(x.float())  # finds: trace-drops-disable
+
+
+class Body(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = DisabledHead()
+
+    def forward(self, x):
+        return self.head(x)
+
+
 class Layer(nn.Module):
     def __init__(self):
         super().__init__()
@@ -62,6 +81,11 @@ def saved_and_on(a, b):
 def saved_for_another_device(a, b):
     with torch.autocast("cuda", enabled=False):
         return torch.mm(a, b) * 2.0
+
+
+def own_region(a, b):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return torch.mm(a, b)
 
 
 def control_of_disable(a, b):
@@ -130,6 +154,23 @@ def c14bn_saved_where_autocast_is_on_or_off_for_another_device():
             traced = loaded(torch.jit.trace(helper, (square(), square())))
         with region():
             traced(square(), square())
+
+
+def c14c_around_a_module():
+    traced = torch.jit.trace(Body(), square())
+    with region():
+        traced(square())
+
+
+def c14cn_another_devices_region():
+    traced = torch.jit.trace(saved_for_another_device, (square(), square()))
+    with region():
+        traced(square(), square())
+
+
+def s34cn_in_its_own_region():
+    traced = torch.jit.trace(own_region, (square(), square()))
+    traced(square(), square())
 
 
 def c14n_called_outside_any_region():

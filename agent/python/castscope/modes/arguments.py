@@ -78,6 +78,14 @@ def tensors_in(value: Any) -> List[torch.Tensor]:
     return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
+def named_tensors_in(arguments: Arguments) -> List[Tuple[str, torch.Tensor]]:
+    """As they are passed: "input 0", "input 1['mask']", "input scale"."""
+    named = [(f"input {at}", value) for at, value in enumerate(arguments.args)]
+    named += [(f"input {name}", value) for name, value in arguments.kwargs.items()]
+    return [(name + pytree.keystr(path), leaf) for name, value in named
+            for path, leaf in pytree.tree_flatten_with_path(value)[0] if isinstance(leaf, torch.Tensor)]
+
+
 def positional(function: Callable[..., Any], arguments: Arguments) -> Tuple[Any, ...]:
     """All in order, for torch.jit.trace, which takes arguments of either kind but not of both (2.13). What comes after
     the last one that was given is left to the function's defaults: a trace takes nothing but tensors."""

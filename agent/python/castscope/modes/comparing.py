@@ -12,7 +12,7 @@ from castscope.modes.comparison import Comparison, rows_of
 from castscope.modes.names import MODES
 from castscope.modes.recording import Options, Recording, record, uncompiled
 from castscope.modes.state import RandomStates, ambient_autocast
-from castscope.modes.values import compare_outputs
+from castscope.modes.values import compare_outputs, same_values
 
 
 def compare(function: Callable[..., Any], inputs: Any, modes: Iterable[str] = MODES, *, backward: bool = False,
@@ -65,10 +65,19 @@ def _not_repeatable(eager: Recording, again: Recording) -> List[str]:
     """What Python keeps elsewhere than in modules and tensors is not put back: then modes are held against chance."""
     def computed(recording: Recording) -> List[Any]:
         return [(unit.operator, unit.input_dtypes, unit.output_dtype) for unit in recording.units]
-    if computed(eager) == computed(again):
+    if computed(eager) != computed(again):
+        what = "computes otherwise"
+    elif not _same_outputs(eager, again):
+        what = "gives other values"
+    else:
         return []
-    return ["computes otherwise when it is called again: something that it keeps in Python was not put back, and "
-            "differences between modes may come from that"]
+    return [f"{what} when it is called again: something that it keeps in Python was not put back, and differences "
+            "between modes may come from that"]
+
+
+def _same_outputs(eager: Recording, again: Recording) -> bool:
+    return eager.outputs.keys() == again.outputs.keys() and all(
+        same_values(tensor, again.outputs[name]) for name, tensor in eager.outputs.items())
 
 
 def _inductors_own() -> List[str]:

@@ -45,6 +45,12 @@ def mode_error(mode: str, error: BaseException, function: Any = None) -> ModeErr
                      linecache.getline(line.file, line.line).strip() if line else "")
 
 
+def users_place(error: BaseException) -> str:
+    """" (train.py:12)": where in the user's code it was raised; "" where that is not known."""
+    line = _line_in_traceback(error)
+    return f" ({line.file}:{line.line})" if line else ""
+
+
 def _line_in_text(text: str) -> Optional[Line]:
     """TorchScript's compiler writes the place first and who called it after; its interpreter, dynamo and export have a
     traceback of the user's code, outermost first."""
@@ -135,6 +141,13 @@ def _summary(text: str) -> str:
         text = text[text.rindex("<--- HERE") + len("<--- HERE"):] if "<--- HERE" in text else text
         raised = re.search(r"^(\w+(?:Error|Exception): .+)", text, re.MULTILINE | re.DOTALL)
         text = raised[1] if raised else text
-    head = re.split(r':?\s*\n\s*File "|\n\s*\n|\n  (?:Explanation|Hint)|\nTensor:', text)[0]
+    text = re.sub(r"\b(tensor|Parameter containing:\s*tensor)\(\[[^()]*\)", "tensor(…)", text)  # its values
+    head = re.split(r':?\s*\n\s*File "|\n\s*\n|\n  (?:Explanation|Hint)|\nTensor:|\. This could be because', text)[0]
     head = re.sub(r" at 0x[0-9a-f]+>", ">", " ".join(head.split())).rstrip(".")
-    return head if len(head) <= _MOST else head[:_MOST].rsplit(" ", 1)[0] + " …"
+    return head if len(head) <= _MOST else _without_middle(head)
+
+
+def _without_middle(text: str) -> str:
+    """PyTorch writes what it was given first, and the reason last."""
+    half = _MOST // 2
+    return f"{text[:half].rsplit(' ', 1)[0]} … {text[-half:].split(' ', 1)[-1]}"

@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Optional
 import torch
 from torch.utils import _pytree as pytree
 
-from castscope.modes.arguments import Arguments, Inputs, tensors_in
+from castscope.modes.arguments import Arguments, Inputs, named_tensors_in, tensors_in
 from castscope.modes.errors import ModeError, mode_error
 from castscope.modes.names import MODES
 from castscope.modes.recorder import Recorder
@@ -17,6 +17,7 @@ from castscope.modes.stacks import ModuleNames, calls_the_user
 from castscope.modes.state import ModuleState, RandomStates
 from castscope.modes.surroundings import plain_inference, quiet
 from castscope.modes.units import Unit
+from castscope.modes.values import same_values
 
 # Who makes a mode's program: `prepare(function, arguments, options, notes) -> Program`.
 _MAKERS = {"eager": "castscope.modes.eager", "script": "castscope.modes.scripted", "trace": "castscope.modes.traced",
@@ -98,7 +99,7 @@ def _record(recording: Recording, function: Callable[..., Any], inputs: Inputs, 
         state.without_gradients()
         random.restore()
         torch.clear_autocast_cache()
-        _run(recording, program, inputs.fresh(), options, random, state)
+        _run(recording, program, inputs.fresh(), options, state)
     except (Exception, SystemExit) as error:  # the function's own end is not the comparison's
         recording.error = mode_error(recording.mode, error, function)
     finally:
@@ -108,9 +109,9 @@ def _record(recording: Recording, function: Callable[..., Any], inputs: Inputs, 
                 program.close()
 
 
-def _run(recording: Recording, program: Program, arguments: Arguments, options: Options, random: RandomStates,
-         state: ModuleState) -> None:
-    before = [tensor.detach().clone() for tensor in tensors_in(arguments)]
+def _run(recording: Recording, program: Program, arguments: Arguments, options: Options, state: ModuleState) -> None:
+    random = RandomStates()  # what makes the arguments may have drawn from it
+    before = [(name, tensor, tensor.detach().clone()) for name, tensor in named_tensors_in(arguments)]
     with quiet(recording.notes):
         result = program.run(program.recorder, arguments)
         recording.outputs, recording.values = _flat(result)
@@ -119,8 +120,7 @@ def _run(recording: Recording, program: Program, arguments: Arguments, options: 
         recording.outputs = {name: tensor.detach().clone() for name, tensor in recording.outputs.items()}
     recording.draws = random.drawn_since()
     recording.changes = state.changes() + [
-        f"input {at}" for at, (tensor, value) in enumerate(zip(tensors_in(arguments), before))
-        if tensor.shape != value.shape or not torch.equal(tensor.detach(), value)]
+        name for name, tensor, value in before if not same_values(tensor, value)]
     for name in dict.fromkeys(program.recorder.higher_order):
         recording.notes.append(f"what is inside {name} is not compared")
 

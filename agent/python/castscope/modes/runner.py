@@ -170,8 +170,14 @@ def _all_compared(to_compare: List[Entry], modes: Optional[List[str]]) -> Tuple[
             results.append(_compared(one, modes))
         except Exception as error:
             failed = True
-            print(f"castscope: {one.name} cannot be compared: {type(error).__name__}: {error}", file=sys.stderr)
+            print(f"castscope: {one.name} cannot be compared: {type(error).__name__}: {error}{_place_of(error)}",
+                  file=sys.stderr)
     return results, failed
+
+
+def _place_of(error: Exception) -> str:
+    from castscope.modes.errors import users_place  # it imports torch
+    return users_place(error)
 
 
 def _compared(one: Entry, modes: Optional[List[str]]) -> Any:

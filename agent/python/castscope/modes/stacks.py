@@ -24,6 +24,7 @@ Stack = Tuple[Line, ...]
 _PYTHON = tuple({os.path.join(path, "") for path in (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))})
 _HERE = os.path.join(os.path.dirname(__file__), "")
 _NOT_USERS = (os.path.join(os.path.dirname(torch.__file__), ""), os.path.join(os.path.dirname(_HERE[:-1]), ""))
+_OF_PYTORCH = ("sympy", "mpmath")  # its compiler's symbols
 _PACKAGES = ("site-packages", "dist-packages")
 
 _callers: List[CodeType] = []  # functions of this package that call the user's code: a stack ends there
@@ -38,10 +39,19 @@ def calls_the_user(function: Callable[..., Any]) -> Callable[..., Any]:
 @functools.lru_cache(maxsize=None)
 def is_users(file: str) -> bool:
     """Libraries on top of PyTorch are the user's as well: their lines say which layer it is."""
-    if not file or file.startswith(("<", "??")) or file.startswith(_NOT_USERS):
+    if not file or file.startswith(("<", "??")) or file.startswith(_NOT_USERS) or _is_inductors(file):
+        return False
+    if any(f"{os.sep}{name}{os.sep}" in file for name in _OF_PYTORCH):
         return False
     in_python = file.startswith(_PYTHON) and not any(f"{os.sep}{name}{os.sep}" in file for name in _PACKAGES)
     return not in_python
+
+
+def _is_inductors(file: str) -> bool:
+    """What Inductor generated, in its cache: a folder of two letters of the file's hash (torch/_inductor/codecache.py,
+    get_path)."""
+    folder, name = os.path.split(file)
+    return re.fullmatch(r"c[a-z2-7]{50,51}\.py", name) is not None and os.path.basename(folder) == name[1:3]
 
 
 def users(lines: Iterable[Line]) -> Stack:

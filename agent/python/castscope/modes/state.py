@@ -14,6 +14,8 @@ from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import torch
 
+from castscope.modes.values import same_values
+
 _DEVICES = ("cpu", "cuda", "xpu", "mps", "hpu", "mtia", "maia", "privateuseone")
 
 
@@ -74,7 +76,7 @@ class ModuleState:
             self.tensors[id(tensor)] = (name, tensor, tensor.detach().clone(), tensor.grad if tensor.is_leaf else None)
 
     def changes(self) -> List[str]:
-        found = [name for name, tensor, value, _ in self.tensors.values() if not _same(tensor, value)]
+        found = [name for name, tensor, value, _ in self.tensors.values() if not same_values(tensor, value)]
         for label, module, before in self.modules:
             for key, value in before.items():
                 now = vars(module).get(key)
@@ -93,7 +95,7 @@ class ModuleState:
                 _put_back(vars(module), key, value)
         with torch.no_grad():
             for _, tensor, value, gradient in self.tensors.values():
-                if not _same(tensor, value):
+                if not same_values(tensor, value):
                     tensor.detach().copy_(value)
                 if tensor.is_leaf and tensor.grad is not gradient:
                     tensor.grad = gradient
@@ -160,14 +162,6 @@ def _same_items(left: Any, right: Any) -> bool:
         return {id(item) for item in left} == {id(item) for item in right}
     left, right = (list(side.items()) if isinstance(side, dict) else list(enumerate(side)) for side in (left, right))
     return len(left) == len(right) and all(a[0] == b[0] and a[1] is b[1] for a, b in zip(left, right))
-
-
-def _same(tensor: torch.Tensor, value: torch.Tensor) -> bool:
-    """Bit for bit: NaN is as it was, too."""
-    if tensor.shape != value.shape or tensor.dtype != value.dtype:
-        return False
-    tensor = tensor.detach()
-    return torch.equal(tensor, value) or bool(((tensor == value) | ((tensor != tensor) & (value != value))).all())
 
 
 def ambient_autocast() -> Dict[str, str]:

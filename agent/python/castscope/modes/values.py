@@ -31,6 +31,40 @@ class OutputError:
         return self.dtype == self.eager_dtype
 
 
+def same_values(tensor: torch.Tensor, value: torch.Tensor) -> bool:
+    """Bit for bit: NaN is as it was, too. Of a tensor that has no values, or none that can be looked at: True."""
+    if tensor.dtype != value.dtype or tensor.layout != value.layout:
+        return False
+    if tensor.device.type == "meta":
+        return tensor.shape == value.shape
+    try:
+        if not tensor.is_nested and tensor.shape != value.shape:  # a nested one has a size of its own, or none
+            return False
+        return all(_same_plain(left, right) for left, right in zip(_parts(tensor.detach()), _parts(value)))
+    except (RuntimeError, NotImplementedError, TypeError, AttributeError):  # a class, a layout that cannot
+        return True
+
+
+def _same_plain(left: torch.Tensor, right: torch.Tensor) -> bool:
+    if left.shape != right.shape:
+        return False
+    return torch.equal(left, right) or bool(((left == right) | ((left != left) & (right != right))).all())
+
+
+def _parts(tensor: torch.Tensor) -> Tuple[torch.Tensor, ...]:
+    """The plain tensors that one of another layout is made of."""
+    if tensor.layout == torch.strided:
+        return tuple(tensor.unbind()) if tensor.is_nested else (tensor,)
+    if tensor.layout == torch.sparse_coo:
+        return tensor._indices(), tensor._values()
+    if tensor.layout == torch.jagged:
+        return tensor.values(), tensor.offsets()
+    rows = tensor.layout in (torch.sparse_csr, torch.sparse_bsr)
+    outer, inner = ((tensor.crow_indices(), tensor.col_indices()) if rows
+                    else (tensor.ccol_indices(), tensor.row_indices()))
+    return outer, inner, tensor.values()
+
+
 def compare_outputs(eager: Any, other: Any, rtol: Optional[float] = None, atol: Optional[float] = None
                     ) -> Tuple[List[OutputError], List[str]]:
     """Of two recordings: an entry for each tensor, and what is different about the results as a whole."""
@@ -60,14 +94,25 @@ def _names(tensors: Dict[str, torch.Tensor]) -> str:
     return (", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")) or "no tensors"
 
 
+def _dense(tensor: torch.Tensor) -> torch.Tensor:
+    tensor = tensor.dequantize() if tensor.is_quantized else tensor.detach()
+    if tensor.is_nested:
+        return torch.nested.to_padded_tensor(tensor, 0.0)
+    return tensor if tensor.layout == torch.strided else tensor.to_dense()
+
+
 def _error(name: str, eager: torch.Tensor, other: torch.Tensor, rtol: Optional[float], atol: Optional[float]
            ) -> OutputError:
     dtypes = str(other.dtype)[6:], str(eager.dtype)[6:]
+    if "meta" in (eager.device.type, other.device.type):
+        return OutputError(name, *dtypes, close=True, problem="on the meta device, without values")
+    try:
+        eager, other = _dense(eager), _dense(other)
+    except (RuntimeError, NotImplementedError):
+        return OutputError(name, *dtypes, close=False, problem=f"{eager.layout}: not compared"[6:])
     if eager.shape != other.shape:
         return OutputError(name, *dtypes, close=False,
                            problem=f"shape {list(other.shape)}, in eager {list(eager.shape)}")
-    if eager.layout != torch.strided or other.layout != torch.strided:
-        return OutputError(name, *dtypes, close=False, problem="sparse: not compared")
     if not (eager.is_floating_point() or eager.is_complex()):
         differing = int((eager.cpu() != other.cpu()).sum())
         return OutputError(name, *dtypes, close=not differing,
