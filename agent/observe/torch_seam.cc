@@ -14,6 +14,7 @@
 #include <new>
 
 #include "agent/memory/own_memory.h"
+#include "agent/observe/record_inputs.h"
 
 namespace castscope::observe {
 namespace {
@@ -258,7 +259,7 @@ std::unique_ptr<at::ObserverContext> operator_begins(const at::RecordFunction& f
   o.name[length] = 0;
   try {
     std::uint32_t position = 0;
-    for (const c10::IValue& value : fn.inputs()) note_argument(o, value, position++);
+    for (const c10::IValue& value : inputs_of(fn)) note_argument(o, value, position++);
   } catch (...) {
     o.n = 0;  // an operator whose arguments cannot be looked at teaches nothing
   }

@@ -7,6 +7,7 @@
 
 #include "agent/observe/autocast_state.h"
 #include "agent/observe/call_frame.h"
+#include "agent/observe/record_inputs.h"
 #include "agent/operators/deep.h"
 #include "agent/operators/inside_operator.h"
 #include "agent/operators/use_record.h"
@@ -85,7 +86,7 @@ void operator_begins(ThreadState& t, ThreadOperators& o, const at::RecordFunctio
   ++o.operators;
   if (o.enclosing >= 0) {
     OpenUse& outer = o.uses[static_cast<std::size_t>(o.enclosing)];
-    if (outer.may_be_cast && note_second_call(outer, info_of(o, schema), fn.inputs())) return;
+    if (outer.may_be_cast && note_second_call(outer, info_of(o, schema), observe::inputs_of(fn))) return;
     if (!is_called_by_a_body(t, outer)) return;
   }
   if (o.enclosing == ThreadOperators::kUnknown) return;
@@ -97,7 +98,7 @@ void operator_begins(ThreadState& t, ThreadOperators& o, const at::RecordFunctio
   OpenUse& use = o.uses[static_cast<std::size_t>(o.used)];
   o.frames[o.depth - 1].is_use = true;
   o.enclosing = o.used++;
-  begin_use(t, o, use, info_of(o, schema), fn.inputs());
+  begin_use(t, o, use, info_of(o, schema), observe::inputs_of(fn));
 }
 
 void node_begins(ThreadState& t, ThreadOperators& o, const char* name) {

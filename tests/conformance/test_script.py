@@ -88,3 +88,21 @@ def test_tasks_of_fork_and_python_within_a_script_have_their_lines(tmp_path):
     assert lines == {("script", "aten::mm", 10): 3, ("autocast", "aten::mm", 6): 6, ("script", "aten::add.Tensor", 16): 6}
     called = next(site for site in outcome.report["sites"] if site["cause"] == "autocast")
     assert [frame.split(" ")[0].split("/")[-1] for frame in called["stack"]] == ["odd.py:6", "odd.py:15", "odd.py:21"]
+
+
+WITHOUT_THE_OPTIMIZER = """\
+import torch
+net = torch.jit.script(torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.Flatten(), torch.nn.Linear(144, 2)))
+with torch.jit.optimized_execution(False):
+    for _ in range(3):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            net(torch.randn(2, 3, 8, 8))
+"""
+
+
+def test_arguments_are_told_apart_where_the_interpreter_calls_operators_with_its_stack(tmp_path):
+    (tmp_path / "job.py").write_text(WITHOUT_THE_OPTIMIZER)
+    traced = runs.under_castscope([sys.executable, str(tmp_path / "job.py")], tmp_path / "castscope")
+    assert traced.status == 0, traced.stderr.decode()
+    casts = [site for site in traced.report["sites"] if site["cause"] == "autocast" and site["casts"]]
+    assert {site["argument"] for site in casts} == {"input", "weight", "bias"}

@@ -1,7 +1,10 @@
 // trace-bakes-dtype: code was traced in a region, so that the casts of eager autocast were recorded as if the user had
 // written them; and the trace ran outside of such a region, or in one of another dtype.
 #include <map>
+#include <set>
+#include <string>
 
+#include "absl/strings/str_join.h"
 #include "server/rules/dtypes.h"
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
@@ -15,6 +18,7 @@ namespace {
 struct Baked {
   const store::Site* site = nullptr;
   std::uint64_t casts = 0;
+  std::set<std::string> where;
 };
 
 void judge_it(Inquiry& inquiry) {
@@ -29,13 +33,13 @@ void judge_it(Inquiry& inquiry) {
     Baked& baked = at[line_of(data, site.stack)];
     if (baked.site == nullptr) baked.site = &site;
     baked.casts += use.counts.casts;
+    baked.where.insert(region == nullptr ? "outside of any region"
+                                         : "in a region of " + std::string(store::dtype_name(region->dtype)));
   }
   for (const auto& [line, baked] : at) {
     Finding& finding = inquiry.add(baked.site->stack);
     const std::string to(store::dtype_name(baked.site->to));
-    const store::Region* region = enabled_region(data, baked.site->region, baked.site->device);
-    const std::string runs =
-        region == nullptr ? "outside of any region" : "in a region of " + std::string(store::dtype_name(region->dtype));
+    const std::string runs = absl::StrJoin(baked.where, " and ");
     finding.title =
         short_name(baked.site->op) + " was traced in a region: the trace casts it to " + to + " " + runs + " too";
     finding.evidence_number = {{"casts", baked.casts}};
