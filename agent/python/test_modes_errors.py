@@ -142,3 +142,29 @@ def test_generated_code_is_nobodys():
     name = "d67sv4oxkk2rrh6bbzxnjhtp3hzpzruudnwjoltk7sumq42ru42"
     assert not is_users(f"/tmp/torchinductor_me/{name[:2]}/c{name}.py")
     assert is_users("/home/me/d6/model.py") and is_users(f"/home/me/project/c{name}.py")
+
+
+def run_time_enabled(x, use: bool):
+    y = x + 1
+    with torch.autocast("cpu", enabled=use):
+        return y @ y
+
+
+def named_region(x):
+    with torch.autocast("cpu", enabled=False):
+        x = x + 1
+    with torch.autocast("cpu") as region:
+        y = x @ x
+        with region:
+            return y @ y
+
+
+def refused_loss(x):
+    with torch.autocast("cpu"):
+        return torch.nn.functional.binary_cross_entropy(x, x)
+
+
+@pytest.mark.parametrize("function, inputs, at", [
+    (run_time_enabled, (X, True), 2), (named_region, (torch.ones(2, 2),), 3), (refused_loss, (torch.ones(2) / 2,), 2)])
+def test_a_refused_region_is_named_by_its_line(function, inputs, at):
+    assert offset(refused("script", function, *inputs), function) == at

@@ -92,14 +92,36 @@ std::vector<const OperatorUse*> alike(const RunData& data, const Seen& seen, con
   return found;
 }
 
+// Where TorchScript brings low values to float32 for an operator, and eager code does not: one of different dtypes at
+// different calls that computes low in eager code then differs, even where float32 is among them.
+std::set<Spot> raised_by_script(const RunData& data) {
+  std::set<Spot> script, eager;
+  for (const store::Site& site : data.sites)
+    if (is_low(site.from) && site.to == kFloat)
+      (site.cause == lanes::Cause::kScript ? script : eager).insert({line_of(data, site.stack), work_of(site.op)});
+  for (const Spot& spot : eager) script.erase(spot);
+  return script;
+}
+
+const OperatorUse* low_one(const std::vector<const OperatorUse*>& uses) {
+  const auto low = std::ranges::find_if(uses, [](const OperatorUse* use) { return is_low(use->computed); });
+  return low == uses.end() ? nullptr : *low;
+}
+
 }  // namespace
 
 ModeDifferences::ModeDifferences(const RunData& data, const std::set<Mode>& modes) : data_(data), graph_(data) {
   const std::set<Line> regions = script_regions(data);
+  const std::set<Spot> raised = raised_by_script(data);
   for (const auto& [spot, seen] : spots_of(data, modes))
     for (const OperatorUse* other : seen.other) {
       const std::vector<const OperatorUse*> eager = alike(data, seen, *other, regions);
-      if (!eager.empty() && !computed_in(eager, other->computed)) found_[other->id] = {other, eager.front()};
+      if (eager.empty()) continue;
+      const OperatorUse* low = low_one(eager);
+      if (!computed_in(eager, other->computed))
+        found_[other->id] = {other, eager.front()};
+      else if (low != nullptr && other->computed == kFloat && other->is(lanes::kUseScript) && raised.contains(spot))
+        found_[other->id] = {other, low};
     }
 }
 

@@ -34,6 +34,11 @@ class Traced(OneLinear):
         return F.gelu(self.linear(x))  # finds: script-dtype-differs
 
 
+class Scaled(nn.Module):
+    def forward(self, x, k: int):
+        return torch.relu(x) * k  # finds: script-dtype-differs
+
+
 class Alone(OneLinear):
     def forward(self, x):
         return self.linear(x)
@@ -242,6 +247,15 @@ def c16c_scripted_after_a_while():
     for _ in range(4):
         with region():
             scripted(square())
+
+
+def c16d_inputs_of_several_dtypes():
+    scripted = torch.jit.script(Scaled())
+    with region():
+        for dtype in (torch.float32, torch.bfloat16, torch.float32):
+            x = torch.ones(16, 16, dtype=dtype)
+            Scaled()(x, 3)
+            scripted(x, 3)
 
 
 def c16cn_both_in_a_region_and_outside():

@@ -31,9 +31,10 @@ _MOST = 240  # characters of a summary: three lines of a terminal
 
 
 def mode_error(mode: str, error: BaseException, function: Any = None) -> ModeError:
-    """`function` is what was to be had in the mode: named by its definition where nothing closer is known."""
+    """`function` is what was to be had in the mode: named by its definition where nothing closer is known. Who knows the
+    line of an error that names none has put it there as `castscope_line`."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip() or type(error).__name__
-    line = _line_in_text(text)
+    line = line_in_text(text) or getattr(error, "castscope_line", None)
     subject = ""
     if line is None and mode == "script":
         line, subject = _scripted(error)
@@ -51,7 +52,7 @@ def users_place(error: BaseException) -> str:
     return f" ({line.file}:{line.line})" if line else ""
 
 
-def _line_in_text(text: str) -> Optional[Line]:
+def line_in_text(text: str) -> Optional[Line]:
     """TorchScript's compiler writes the place first and who called it after; its interpreter, dynamo and export have a
     traceback of the user's code, outermost first."""
     for heading in _USERS_CODE:

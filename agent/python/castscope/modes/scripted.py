@@ -11,6 +11,7 @@ import torch
 from castscope.modes.arguments import Arguments
 from castscope.modes.recorder import Recorder
 from castscope.modes.recording import Options, Program, call
+from castscope.modes.refused import refused_line
 from castscope.modes.stacks import caller, python_stack, script_frames, users
 
 # torch.jit.script, trace and their modules: what is given as one of these is one already.
@@ -39,7 +40,12 @@ def script_program(program: Any, where_of: Callable[[Any, tuple], tuple]) -> Pro
 
     def run(recorder: Recorder, given: Arguments) -> Any:
         with recorder:
-            return call(program, given)
+            try:
+                return call(program, given)
+            except RuntimeError as error:
+                with contextlib.suppress(AttributeError):  # a program without a graph
+                    error.castscope_line = refused_line(program, error)  # type: ignore[attr-defined]
+                raise
     return Program(run, Recorder(where))
 
 
