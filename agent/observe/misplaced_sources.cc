@@ -105,7 +105,7 @@ struct Answer {
 };
 
 std::vector<Answer> ask(const Told& told) {
-  std::vector<Answer> answers(told.size(), Answer{kNotKnown, "", ""});
+  std::vector<Answer> answers(told.size());  // no file: the one that PyTorch names
   std::string questions;
   for (const auto& [number, source] : told)
     questions +=

@@ -10,19 +10,16 @@ namespace {
 
 // A region counts for a line if it begins within the function that the line is in, or decorates it.
 constexpr const char* kSource = R"py(
-import ast, tokenize
-
-trees = {}
+import ast, functools, tokenize
 
 
+@functools.lru_cache(maxsize=4)
 def tree(file):
-    if file not in trees:
-        try:
-            with tokenize.open(file) as text:
-                trees[file] = ast.parse(text.read())
-        except (OSError, SyntaxError, ValueError):
-            trees[file] = None
-    return trees[file]
+    try:
+        with tokenize.open(file) as text:
+            return ast.parse(text.read())
+    except (OSError, SyntaxError, ValueError):
+        return None
 
 
 def constant(node):

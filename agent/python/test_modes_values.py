@@ -88,6 +88,11 @@ def test_values_of_any_layout_are_looked_at(make):
         assert not same_values(make(), make() * 2)
 
 
+def test_a_nested_tensor_of_more_parts_is_another():
+    one, two = ([torch.ones(2)], [torch.ones(2), torch.ones(2)])
+    assert not same_values(torch.nested.nested_tensor(one), torch.nested.nested_tensor(two))
+
+
 def test_results_without_plain_values():
     def of(function, inputs):
         return compare(function, inputs, modes=("trace",)).outputs["trace"][0]

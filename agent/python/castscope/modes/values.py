@@ -40,7 +40,8 @@ def same_values(tensor: torch.Tensor, value: torch.Tensor) -> bool:
     try:
         if not tensor.is_nested and tensor.shape != value.shape:  # a nested one has a size of its own, or none
             return False
-        return all(_same_plain(left, right) for left, right in zip(_parts(tensor.detach()), _parts(value)))
+        left, right = _parts(tensor.detach()), _parts(value)
+        return len(left) == len(right) and all(map(_same_plain, left, right))
     except (RuntimeError, NotImplementedError, TypeError, AttributeError):  # a class, a layout that cannot
         return True
 
