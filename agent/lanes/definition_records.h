@@ -21,6 +21,7 @@ enum class Cause : std::uint8_t {
   kOperator = 8,       // an operator converts inside its own implementation
   kFsdp = 9,           // FSDP's mixed-precision policy
   kCompiled = 10,      // autocast's, in a graph of torch.compile
+  kReflatten = 11,     // autocast's kernel for cuDNN's RNN, which copies all weights into one buffer at every call
 };
 
 enum class Role : std::uint8_t {
@@ -123,6 +124,8 @@ enum class DefinitionKind : std::uint16_t {
   kOperatorUse = 11,  // OperatorUseDefinition, then Operand[n]; numbered with the sites
   kFlow = 12,         // FlowDefinition; numbered with the sites
   kFact = 13,         // FactDefinition; numbered with the sites
+  kKernel = 14,       // KernelDefinition; numbered with the sites
+  kMatmul = 15,       // MatmulDefinition; numbered with the sites
 };
 
 struct DefinitionHeader {
@@ -265,13 +268,65 @@ struct FactDefinition {
   std::uint32_t stack;
   std::uint32_t text;  // string
 };
+enum class GpuWork : std::uint8_t { kUnknown = 0, kKernel = 1, kCopy = 2, kSet = 3 };
+// What a GPU did, in a step whose kernels were timed, for a cast or an operator.
+struct KernelDefinition {
+  std::uint32_t site;    // the cast that launched it; 0 = none did
+  std::uint32_t use;     // operator use within which it was launched; 0 = none, or not known
+  std::uint32_t op;      // operator, also where it has no use (one without floats); 0 = launched outside any
+  std::uint32_t name;    // string: as CUPTI has it (a mangled symbol), "Memcpy DtoD", "Memset"
+  std::uint32_t origin;  // string: the graph that launched it, "0/1 forward (train.py:12)"; 0 = none
+  std::uint16_t device;  // CUDA's number
+  GpuWork work;
+  std::uint8_t flags;  // kKernel…
+};
+inline constexpr std::uint8_t kKernelReplayed = 1;  // a CUDA graph's replay; site, use and op are those of its capture
+// The operator that launched it was not known any more when the record came.
+inline constexpr std::uint8_t kKernelUnplaced = 2;
+
+// What a matrix product computes in, and adds up in.
+enum class MatmulCompute : std::uint8_t {
+  kUnknown = 0,
+  kFp16 = 1,      // fp16, added up in fp16
+  kFp32 = 2,      // inputs as they are (fp32, bf16, fp16, fp8), added up in fp32
+  kTf32 = 3,      // fp32 inputs rounded to TF32's 10 bits, added up in fp32
+  kFastFp16 = 4,  // fp32 inputs rounded to fp16
+  kFastBf16 = 5,  // fp32 inputs rounded to bf16
+  kBf16x9 = 6,    // fp32 emulated by nine products of bf16
+  kFp64 = 7,
+  kInt32 = 8,
+};
+// A call of cuBLAS or cuBLASLt, in a deep step. Column-major, as cuBLAS has it: C (m × n) = A (m × k) · B (k × n).
+struct MatmulDefinition {
+  std::uint32_t use;       // operator use within which it was called; 0 = none
+  std::uint32_t op;        // operator; 0 = called outside any
+  std::uint32_t function;  // string: "cublasGemmEx"
+  std::uint32_t m, n, k;   // 0 = too many different ones of this use to tell each
+  std::uint32_t batch;
+  std::uint32_t lda, ldb, ldc;  // elements
+  std::uint8_t a, b, c;         // c10::ScalarType; 0xff = one that PyTorch does not have
+  MatmulCompute compute;
+  std::uint8_t align_a, align_b, align_c;  // log2 of the bytes that its address and columns are aligned to, at most 8
+  std::uint8_t flags;                      // kMatmul…
+};
+inline constexpr std::uint8_t kMatmulTransposeA = 1;
+inline constexpr std::uint8_t kMatmulTransposeB = 2;
+inline constexpr std::uint8_t kMatmulPedantic = 4;  // CUBLAS_PEDANTIC_MATH, or a _PEDANTIC compute type
+// Partial sums of a split product may be added up in the dtype of the result (allow_…_reduced_precision_reduction).
+inline constexpr std::uint8_t kMatmulReducedReduction = 8;
+inline constexpr std::uint8_t kMatmulEpilogue = 16;  // bias, activation, … are part of the call
 struct ThreadDefinition {
   std::uint32_t lane;
   std::uint32_t tid;
   std::uint32_t name;  // string: the kernel's name of the thread
 };
-struct AttributeDefinition {  // "argv", "cwd", "host", "torch", "python", "rank", "local_rank", "world_size", "notice",
-                              // "rule_met"
+// "argv", "cwd", "host", "torch", "python", "rank", "local_rank", "world_size", "notice", "rule_met"; of GPUs:
+//   "gpu"       "0 NVIDIA H100 80GB HBM3, compute capability 9.0"
+//   "gpu_times" "CUPTI 13.0": what times the kernels; "CUDA events": only casts are timed; "none: REASON"
+//   "gpu_seat"  "FROM TO WHO": ns since the segment's begin in which another one had the seat; TO = "-" while it has.
+//               Told again when it is over: of those with the same FROM the last one counts.
+//   "gpu_math"  "allow_tf32=0 …": settings that decide what matrix products compute in
+struct AttributeDefinition {
   std::uint32_t key;          // string
   std::uint32_t value;        // string
 };
@@ -280,5 +335,6 @@ static_assert(sizeof(DefinitionHeader) == 16);
 static_assert(sizeof(SiteDefinition) == 28 && sizeof(RegionDefinition) == 20);
 static_assert(sizeof(OperatorUseDefinition) == 28 && sizeof(Operand) == 4);
 static_assert(sizeof(FlowDefinition) == 12 && sizeof(FactDefinition) == 16);
+static_assert(sizeof(KernelDefinition) == 24 && sizeof(MatmulDefinition) == 48);
 
 }  // namespace castscope::lanes

@@ -25,7 +25,7 @@
 namespace castscope::lanes {
 
 inline constexpr std::uint64_t kMagic = 0x454e414c54534143;  // "CASTLANE" in little-endian order
-inline constexpr std::uint32_t kVersion = 6;
+inline constexpr std::uint32_t kVersion = 7;
 inline constexpr std::uint64_t kPage = 4096;
 inline constexpr std::uint64_t kAlignment = 64;
 
@@ -55,9 +55,10 @@ using Shared = std::atomic<T>;  // lock-free and of T's size: asserted below
 // up makes room for both.
 constexpr std::uint64_t most_with_picture(std::uint64_t ring_events) { return ring_events * 5 / 8; }
 
-// What a counter counts is a site, or what deep steps see (an operator use, a flow, a fact): all four take their
-// numbers from one series. Of the latter `casts` is how often it was seen in deep steps; of an operator use also
-// `bytes` of its results and `ticks` from begin to end, what it calls included. The other words are 0.
+// What a counter counts is a site, or what deep steps see (an operator use, a flow, a fact, a kernel, a matrix product):
+// all take their numbers from one series. Of the latter `casts` is how often it was seen in deep steps; of an operator
+// use also `bytes` of its results and `ticks` from begin to end, what it calls included; of a kernel `bytes` that it
+// moved and, in `hits`, its time on the device in ns. The other words are 0.
 struct alignas(64) Counter {
   Shared<std::uint32_t> site;    // definition number; 0 = calls of cached_cast whose site has no counter
   std::uint32_t version;         // the writer's own: version counter of the source that was last kept, or served, here;
@@ -96,8 +97,12 @@ enum class EventKind : std::uint8_t {
   // already written (its casts, operators within).
   kOperator = 13,
   kPass = 14,  // cached_cast returned its argument while operators are looked at; site = pass-through site
+  // A GPU did something; site = its kernel definition, which counts it too; time, duration: on the device, brought to
+  // the segment's clock; step = that in which it was launched; bytes moved; dims = device, stream, grid blocks,
+  // threads in a block; tensor = CUPTI's correlation id. In the lane of the thread that reads CUPTI's records.
+  kKernel = 15,
 };
-inline constexpr EventKind kLastEventKind = EventKind::kPass;
+inline constexpr EventKind kLastEventKind = EventKind::kKernel;
 
 enum class StepReason : std::uint8_t { kOptimizer = 1, kRegionEnd = 2, kExplicit = 3 };
 
@@ -196,6 +201,10 @@ struct SegmentHeader {
   Shared<std::uint64_t> deep_ticks;        // time spent looking
   Shared<std::uint64_t> lost_events;       // dropped by threads that could get no lane
   Shared<std::uint64_t> exit_status;       // with kExited: status given to exit(), + 1; 0 = not known
+  Shared<std::uint64_t> gpu_steps;         // deep steps whose kernels were timed
+  Shared<std::uint64_t> gpu_records;       // of kernels, copies and sets that came
+  Shared<std::uint64_t> gpu_lost;          // of them that CUPTI dropped, or never delivered
+  Shared<std::uint64_t> gpu_unplaced;      // that came, and whose operator was not known any more
   // what threads counted that could get no lane: as Lane::overflow and Lane::other, added to atomically
   Counter lost, lost_other;
 };

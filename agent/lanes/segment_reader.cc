@@ -151,6 +151,10 @@ ProcessState SegmentReader::process_state() {
   s.deep_steps = h.deep_steps.load(std::memory_order_relaxed);
   s.deep_operators = h.deep_operators.load(std::memory_order_relaxed);
   s.deep_ticks = h.deep_ticks.load(std::memory_order_relaxed);
+  s.gpu_steps = h.gpu_steps.load(std::memory_order_relaxed);
+  s.gpu_records = h.gpu_records.load(std::memory_order_relaxed);
+  s.gpu_lost = h.gpu_lost.load(std::memory_order_relaxed);
+  s.gpu_unplaced = h.gpu_unplaced.load(std::memory_order_relaxed);
   s.lost_events = h.lost_events.load(std::memory_order_relaxed);
   s.lost = {};
   add(s.lost, h.lost);

@@ -326,17 +326,25 @@ std::uint32_t Definitions::fact(const lanes::FactDefinition& definition) {
   return counted(seen_, DefinitionKind::kFact, bytes(definition), {}, kMaxSeen);
 }
 
+std::uint32_t Definitions::kernel(const lanes::KernelDefinition& definition) {
+  return counted(seen_, DefinitionKind::kKernel, bytes(definition), {}, kMaxSeen);
+}
+
+std::uint32_t Definitions::matmul(const lanes::MatmulDefinition& definition) {
+  return counted(seen_, DefinitionKind::kMatmul, bytes(definition), {}, kMaxSeen);
+}
+
 std::size_t Definitions::places() {
   std::lock_guard lock(mutex_);
   return sites_.size() + regions_.size();
 }
 
-// The series that counters speak in. Uses, flows and facts share a map: a flow has 12 bytes, a fact 16, a use 28 and
-// more.
+// The series that counters speak in.
 std::uint32_t Definitions::counted(memory::OwnTextMap<std::uint32_t>& map, DefinitionKind kind, std::string_view head,
                                    std::string_view more, std::uint32_t limit) {
   memory::OwnString key(head);
   key.append(more);
+  key.push_back(static_cast<char>(kind));  // several kinds share a map
   std::lock_guard lock(mutex_);
   auto found = map.find(key);
   if (found != map.end()) return found->second;

@@ -27,7 +27,7 @@ inline constexpr std::uint32_t kMaxStacks = 200'000;
 inline constexpr std::uint32_t kMaxSites = 500'000;
 // Of what is cut off a stack (RawStack::beyond).
 inline constexpr std::size_t kMostUserFramesBeyond = 64;
-inline constexpr std::uint32_t kMaxSeen = 100'000;  // uses, flows and facts: with their counters 14 MB of the segment
+inline constexpr std::uint32_t kMaxSeen = 100'000;  // uses, flows, facts, …: with their counters 14 MB of the segment
 
 // Of a code object: "" when it has none, or is no string. GIL held.
 std::string text_attribute(const PythonApi& api, PyObject* object, const char* name);
@@ -57,6 +57,8 @@ class Definitions {
   std::uint32_t operator_use(const lanes::OperatorUseDefinition& definition, const lanes::Operand* operands);
   std::uint32_t flow(const lanes::FlowDefinition& definition);
   std::uint32_t fact(const lanes::FactDefinition& definition);
+  std::uint32_t kernel(const lanes::KernelDefinition& definition);
+  std::uint32_t matmul(const lanes::MatmulDefinition& definition);
   // How many sites and regions there are: grows when something new is met.
   std::size_t places();
   std::uint32_t thread(std::uint32_t lane, std::uint32_t tid, std::string_view name);

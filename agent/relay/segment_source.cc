@@ -166,6 +166,10 @@ void SegmentSource::collect_states(v1::Batch* to) {
   gauges.set_deep_steps(state.deep_steps);
   gauges.set_deep_operators(state.deep_operators);
   gauges.set_deep_ns(reader_->clock().duration_ns(state.deep_ticks));
+  gauges.set_gpu_steps(state.gpu_steps);
+  gauges.set_gpu_records(state.gpu_records);
+  gauges.set_gpu_lost(state.gpu_lost);
+  gauges.set_gpu_unplaced(state.gpu_unplaced);
 }
 
 bool SegmentSource::take_definitions(std::string* records) {
@@ -173,9 +177,9 @@ bool SegmentSource::take_definitions(std::string* records) {
   lanes::DefinitionHeader header{};
   for (std::size_t at = 0; at < records->size(); at += header.size) {  // whole records, which the reader has checked
     std::memcpy(&header, records->data() + at, sizeof header);
-    const bool counts_no_casts = header.kind == lanes::DefinitionKind::kOperatorUse ||
-                                 header.kind == lanes::DefinitionKind::kFlow ||
-                                 header.kind == lanes::DefinitionKind::kFact;
+    using enum lanes::DefinitionKind;
+    const bool counts_no_casts = header.kind == kOperatorUse || header.kind == kFlow || header.kind == kFact ||
+                                 header.kind == kKernel || header.kind == kMatmul;
     if (!counts_no_casts || header.id > lanes::kMaxSegmentBytes / sizeof(lanes::Counter)) continue;
     if (header.id >= no_site_.size()) no_site_.resize(header.id + 1);
     no_site_[header.id] = true;

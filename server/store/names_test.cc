@@ -32,7 +32,7 @@ TEST(NamesTest, DtypesAndDevicesAreThoseOfPyTorch) {
 TEST(NamesTest, EveryValueOfAClosedListHasItsWord) {
   EXPECT_EQ(name(lanes::Cause::kFsdp), "fsdp");
   EXPECT_EQ(name(lanes::Cause::kCompiled), "compiled");
-  EXPECT_EQ(cause_names().size(), static_cast<std::size_t>(lanes::Cause::kCompiled) + 1);
+  EXPECT_EQ(cause_names().size(), static_cast<std::size_t>(lanes::Cause::kReflatten) + 1);
   EXPECT_EQ(name(lanes::Role::kGradient), "gradient");
   EXPECT_EQ(role_names().size(), static_cast<std::size_t>(lanes::Role::kGradient) + 1);
   EXPECT_EQ(name(lanes::Phase::kOther), "other");
