@@ -14,6 +14,7 @@
 
 #include "agent/compile/compile.h"
 #include "agent/enforce/enforcing.h"
+#include "agent/gpu/gpu.h"
 #include "agent/memory/own_memory.h"
 #include "agent/observe/autocast_state.h"
 #include "agent/observe/errors.h"
@@ -66,6 +67,7 @@ void fork_begins() {
   enforce::fork_begins();
   script::fork_begins();
   compile::fork_begins();
+  gpu::fork_begins();
   memory::hold_own_memory();
   Recording* r = g_process.recording.load();
   if (r == nullptr) return;
@@ -83,6 +85,7 @@ thread_local const ThreadState* t_before_fork = nullptr;
 
 void fork_ends() {
   memory::release_own_memory();
+  gpu::fork_ends();
   compile::fork_ends();
   script::fork_ends();
   enforce::fork_ends();
@@ -91,6 +94,7 @@ void fork_ends() {
 // The thread that forked goes on in the child, where the parent's segment is none of its business.
 void child_begins() {
   memory::release_own_memory();
+  gpu::fork_ends();
   compile::fork_ends();
   script::fork_ends();
   if (ThreadState* t = thread_slot()) {
@@ -105,6 +109,7 @@ void child_begins() {
   g_named_threads = 0;
   g_make_recording = new std::mutex;
   operators::child_begins();
+  gpu::child_begins();
   enforce::child_begins();
 }
 
@@ -350,6 +355,7 @@ int start(const castscope_preload* preload) {
   if (!add_record_callbacks(user_scope_begins, user_scope_ended))
     return refuse(preload, "no thread-specific key is left");
   operators::start();
+  gpu::start();
   enforce::start(preload);
   std::string unused;  // tried again, and said, at the first event
   stat("/", &g_root);
@@ -361,6 +367,7 @@ int start(const castscope_preload* preload) {
 
 void exits(int status) {
   if (Recording* r = g_process.recording.load()) {
+    gpu::exits();
     if (ThreadState* t = thread_slot(); t != nullptr && !g_process.stopped) regions_abandoned(*t, false);
     r->segment.mark_end(lanes::EndMark::kExited, static_cast<std::uint64_t>(status) + 1);
   } else if (const lanes::SegmentFile* unused = g_prepared_file.exchange(nullptr)) {

@@ -9,6 +9,7 @@ namespace castscope::observe {
 enum Attention : std::uint8_t {
   kLearning = 1,  // operators are recorded: call sites learn which argument they serve
   kLooking = 2,   // every operator is looked at (operators/deep.h)
+  kTiming = 4,    // what is launched on a GPU is timed (gpu/gpu.h)
 };
 extern std::atomic<std::uint8_t> g_attention;
 

@@ -5,6 +5,7 @@
 #include "agent/compile/compile.h"
 #include "agent/enforce/casting.h"
 #include "agent/enforce/enforcing.h"
+#include "agent/gpu/gpu.h"
 #include "agent/observe/autocast_state.h"
 #include "agent/observe/call_frame.h"
 #include "agent/observe/cast_argument.h"
@@ -196,6 +197,7 @@ template <int PythonMinor, bool kEnforced>
   const Counted counted = find_site(t, key, facts, caller, source);
 
   const std::uint64_t begin = t.lane.now();
+  const gpu::CastWork work(t, counted.site);
   InsideCachedCast inside(t);
   enforce::Outcome outcome;
   at::Tensor result = cast<kEnforced>(to, arg, device, weight, kind, outcome);

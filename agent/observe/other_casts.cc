@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "agent/compile/compile.h"
+#include "agent/gpu/gpu.h"
 #include "agent/observe/backward_node.h"
 #include "agent/observe/call_frame.h"
 #include "agent/observe/conversion.h"
@@ -69,6 +70,7 @@ at::Tensor counted_to_copy(ThreadState& t, castscope_hook hook, const void* call
   if (folding || script_parameter) remember_script_weight(r, source);
 
   const std::uint64_t begin = t.lane.now();
+  const gpu::CastWork work(t, counted.site);
   Converting now(t, source, to);
   at::Tensor result = original<ToCopy>(hook)(self, dtype, layout, device, pin, non_blocking, format);
   const std::uint64_t ticks = t.lane.now() - begin;

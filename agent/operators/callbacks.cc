@@ -98,7 +98,20 @@ void operator_begins(ThreadState& t, ThreadOperators& o, const at::RecordFunctio
   OpenUse& use = o.uses[static_cast<std::size_t>(o.used)];
   o.frames[o.depth - 1].is_use = true;
   o.enclosing = o.used++;
+  use.work = {};
   begin_use(t, o, use, info_of(o, schema), observe::inputs_of(fn));
+  if (gpu::timing()) [[unlikely]]
+    use.work = gpu::work_begins(t);
+}
+
+// What it launched is known to be its.
+void settle_work(ThreadState& t, const OpenUse& use, std::uint32_t id) {
+  std::uint32_t op = 0;
+  try {
+    op = observe::g_process.recording.load()->definitions.op(use.info->name);
+  } catch (const std::exception&) {  // out of memory: it has no name
+  }
+  gpu::work_ends(t, use.work, {.use = id, .op = op});
 }
 
 void node_begins(ThreadState& t, ThreadOperators& o, const char* name) {
@@ -145,10 +158,13 @@ void ends(const at::RecordFunction& fn, at::ObserverContext*) {
   o.node = frame.node;
   if (frame.is_use) {
     OpenUse& use = o.uses[static_cast<std::size_t>(--o.used)];
+    std::uint32_t id = 0;
     try {
-      end_use(*t, o, use, fn.outputs(), now - use.begin);
+      id = end_use(*t, o, use, fn.outputs(), now - use.begin);
     } catch (const std::exception&) {  // out of memory: it is not counted
     }
+    if (use.work) [[unlikely]]
+      settle_work(*t, use, id);
   } else if (frame.enclosing >= 0) {
     if (const c10::FunctionSchema* schema = schema_of(fn))
       forget_made_inside(o, o.uses[static_cast<std::size_t>(frame.enclosing)], fn.outputs(), schema->returns().size());

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "agent/gpu/gpu.h"
 #include "agent/observe/regions.h"
 #include "agent/observe/stale_copies.h"
 #include "agent/observe/torch_python.h"
@@ -47,12 +48,13 @@ void switch_callbacks(bool on) {
   segment.header().deep_ticks.fetch_add(segment.now() - begin, std::memory_order_relaxed);
 }
 
-void look(observe::ThreadState& t, Watch& watch) {
+void look(observe::ThreadState& t, Watch& watch, bool is_step) {
   watch.operators_before = recording()->segment.header().deep_operators.load(std::memory_order_relaxed);
   const bool was_on = deep();
   if (!was_on) g_session.fetch_add(1);
   g_stretch.fetch_add(1);
   begin_stretch(operators_of(t));  // it has just called a region's begin, or step(): no operator is open
+  gpu::stretch_begins(is_step);
   if (was_on) return;
   observe::ask_for(observe::kLooking, true);
   observe::doubt_all_hits(true);
@@ -69,13 +71,14 @@ bool leave_tail(Watch& watch) {
 void switch_on(observe::ThreadState& t, Watch& watch) {
   recording()->segment.header().deep_steps.fetch_add(1, std::memory_order_relaxed);
   const bool was_told = deep() && !leave_tail(watch);
-  look(t, watch);
+  look(t, watch, true);
   if (!was_told) observe::mark(t, lanes::EventKind::kDeep, 0, 1);
 }
 
 void switch_off(observe::ThreadState* t, Watch& watch) {
   if (!observe::ask_for(observe::kLooking, false)) return;
   const bool was_told = !leave_tail(watch);
+  gpu::stretch_ends();
   observe::doubt_all_hits(false);
   switch_callbacks(false);
   if (t != nullptr && was_told) observe::mark(*t, lanes::EventKind::kDeep, 0, 0);
@@ -121,7 +124,7 @@ void operator_met() {
   std::lock_guard lock(g_watch->mutex);
   if (deep()) return;
   g_watch->in_tail = true;  // the first step begins with the first region
-  look(*t, *g_watch);
+  look(*t, *g_watch, false);
 }
 
 void child_begins() {
@@ -161,7 +164,7 @@ void optimizer_stepped(observe::ThreadState& t) {
                                      r.segment.now() - h.clock0))
     return;
   g_watch->in_tail = true;
-  look(t, *g_watch);
+  look(t, *g_watch, false);
 }
 
 void cast_made(observe::ThreadState& t, const void* source, std::uint8_t to, std::uint32_t site) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 
+#include "agent/gpu/gpu.h"
 #include "agent/memory/own_memory.h"
 #include "agent/operators/places.h"
 
@@ -26,6 +27,7 @@ struct OpenUse {
   const void* python_frame = nullptr;  // that called it
   c10::DispatchKeySet keys;            // of the first tensor
   std::uint64_t begin = 0;
+  gpu::Work work;  // what it launches is timed
 };
 
 class ThreadOperators : public memory::InOwnMemory {

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "agent/gpu/gpu.h"
 #include "agent/observe/autocast_state.h"
 #include "agent/observe/backward_node.h"
 #include "agent/observe/call_frame.h"
@@ -16,6 +17,8 @@ using c10::ScalarType;
 using c10::TensorImpl;
 using observe::ThreadState;
 using Values = c10::ArrayRef<const c10::IValue>;
+
+constexpr auto kCuda = static_cast<std::uint8_t>(c10::DeviceType::CUDA);
 
 // Boxed calls hand over the whole stack of an interpreter: the operator's own are the last.
 Values last(Values values, std::size_t n) { return values.size() > n ? values.slice(values.size() - n) : values; }
@@ -245,6 +248,8 @@ void begin_use(ThreadState& t, ThreadOperators& o, OpenUse& use, const OperatorI
   use.python_frame = info.own || !observe::g_process.has_python
                          ? nullptr
                          : observe::PythonStack::top(observe::g_process.python, t.python_thread);
+  if (gpu::waits() && use.device == kCuda && !traced && use.n > 0) [[unlikely]]
+    gpu::device_met();
   if (traced || most == 1 || info.kind == Kind::kIgnored) return;
   note_number(o, use, inputs);
   use.grad_mode = static_cast<const c10::AutogradState*>(t.autograd)->get_grad_mode();
@@ -275,22 +280,22 @@ bool note_second_call(OpenUse& outer, const OperatorInfo& info, Values inputs) {
   return true;
 }
 
-void end_use(ThreadState& t, ThreadOperators& o, OpenUse& use, c10::ArrayRef<c10::IValue> outputs,
-             std::uint64_t ticks) {
+std::uint32_t end_use(ThreadState& t, ThreadOperators& o, OpenUse& use, c10::ArrayRef<c10::IValue> outputs,
+                      std::uint64_t ticks) {
   using Kind = OperatorInfo::Kind;
   const Values results = last(Values(outputs.data(), outputs.size()), use.info->returns);
-  if (use.info->kind == Kind::kSame) return hand_on(o, use, results);
+  if (use.info->kind == Kind::kSame) return hand_on(o, use, results), 0;
   const Results r = look_at_results(results);
   const std::uint8_t result = r.first == nullptr ? kNoDtype : dtype_of(r.first);
   const bool unchanged = use.info->kind == Kind::kConversion && use.n > 0 && result == use.given[0].dtype;
-  if (unchanged) return hand_on(o, use, results);
+  if (unchanged) return hand_on(o, use, results), 0;
   const std::uint8_t computed = computed_in(use, result);
-  if (use.place == nullptr || r.traced || computed == kNoDtype) return made_by(o, results, 0, {});
+  if (use.place == nullptr || r.traced || computed == kNoDtype) return made_by(o, results, 0, {}), 0;
 
   const c10::DispatchKeySet keys = use.n == 0 && r.first != nullptr ? r.first->key_set() : use.keys;
   const auto device = r.first == nullptr ? std::uint8_t{0} : static_cast<std::uint8_t>(r.first->device_type());
   const Place::Use& counted = o.places.use(t, *use.place, {computed, result, device, flags_of(use, r.first, keys)});
-  if (counted.counter == nullptr) return made_by(o, results, 0, {});
+  if (counted.counter == nullptr) return made_by(o, results, 0, {}), 0;
   // The first call sets things up (kernels, threads, fresh memory), which would outweigh the few others that deep steps
   // see: it counts as long as the second.
   const std::uint64_t before = counted.counter->casts.load(std::memory_order_relaxed);
@@ -302,6 +307,7 @@ void end_use(ThreadState& t, ThreadOperators& o, OpenUse& use, c10::ArrayRef<c10
   note_foreign_region(t, use);
   made_by(o, results, counted.id, use.place->use.phase);
   if (result == static_cast<std::uint8_t>(ScalarType::Half)) note_values(t, r.first, counted.id, std::nullopt);
+  return counted.id;
 }
 
 void forget_made_inside(ThreadOperators& o, const OpenUse& outer, c10::ArrayRef<c10::IValue> outputs,

@@ -12,8 +12,8 @@ void begin_use(observe::ThreadState& t, ThreadOperators& o, OpenUse& use, const 
                c10::ArrayRef<const c10::IValue> inputs);
 // An operator within `outer`: true when it is the same again, as its autocast kernel calls it with what it cast.
 bool note_second_call(OpenUse& outer, const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs);
-// `outputs`: empty when the operator raised.
-void end_use(observe::ThreadState& t, ThreadOperators& o, OpenUse& use, c10::ArrayRef<c10::IValue> outputs,
+// `outputs`: empty when the operator raised. The use's number; 0 when it is not counted.
+std::uint32_t end_use(observe::ThreadState& t, ThreadOperators& o, OpenUse& use, c10::ArrayRef<c10::IValue> outputs,
              std::uint64_t ticks);
 // An operator within `outer` ended, and gave back `returns` values: what it made is nobody's whose address it got.
 void forget_made_inside(ThreadOperators& o, const OpenUse& outer, c10::ArrayRef<c10::IValue> outputs,

@@ -119,7 +119,8 @@ absl::Status compile_agent(const std::string& sources, const TorchInstall& torch
 
   Words files = sources_in("agent/observe/", ".cc") + sources_in("agent/operators/", ".cc") +
                 sources_in("agent/enforce/", ".cc") + sources_in("agent/script/", ".cc") +
-                sources_in("agent/compile/", ".cc") + sources_in("agent/memory/", ".cc") +
+                sources_in("agent/compile/", ".cc") + sources_in("agent/gpu/", ".cc") +
+                sources_in("agent/memory/", ".cc") +
                 Words{"agent/lanes/segment_file.cc", "agent/lanes/segment_writer.cc"};
   Words objects = object_names(folder, files.size());
   std::vector<Words> commands;

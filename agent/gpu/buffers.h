@@ -1,0 +1,54 @@
+// The buffers that CUPTI fills with records: it asks for an empty one and hands it back, in whichever thread it likes,
+// the job's among them, with locks of its own held. So neither side waits here: two stacks without locks. The memory is
+// our own, taken at need and kept.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace castscope::gpu {
+
+class Buffers {
+ public:
+  static constexpr std::size_t kBytes = 1u << 20;  // some 3,500 kernels; CUPTI's documentation advises 1 to 10 MB
+  static constexpr std::uint32_t kMost = 64;
+
+  // An empty one; nullptr when all are out, or there is no memory.
+  std::uint8_t* request();
+  // `buffer` comes back with `valid` bytes of records. False when it is none of ours.
+  bool completed(std::uint8_t* buffer, std::size_t valid);
+
+  struct Full {
+    std::uint8_t* data = nullptr;
+    std::size_t valid = 0;
+  };
+  // The one that came back first of those not taken yet; `data` is nullptr where there is none. For one reader at a
+  // time, who gives it back when it is read.
+  Full take();
+  void give_back(std::uint8_t* buffer);
+
+  // Given to CUPTI and not yet back.
+  std::uint32_t out() const { return out_.load(std::memory_order_relaxed); }
+
+ private:
+  // A stack of indices; the upper half of the word counts changes, so that none goes unseen.
+  using Stack = std::atomic<std::uint64_t>;
+  static constexpr std::uint32_t kNone = 0;
+  void push(Stack& stack, std::uint32_t index);
+  std::uint32_t pop(Stack& stack);
+  std::uint32_t index_of(const std::uint8_t* buffer) const;
+
+  struct Buffer {
+    std::atomic<std::uint8_t*> data{nullptr};
+    std::atomic<std::uint32_t> next{kNone};
+    std::size_t valid = 0;
+  };
+  std::array<Buffer, kMost + 1> buffers_;  // from 1 on
+  std::atomic<std::uint32_t> made_{0}, out_{0};
+  Stack free_{kNone}, full_{kNone};
+  std::uint32_t to_read_ = kNone;  // taken off `full_`, turned round; the reader's
+};
+
+}  // namespace castscope::gpu

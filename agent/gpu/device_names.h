@@ -1,0 +1,12 @@
+// What GPUs the process has.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace castscope::gpu {
+
+// "0 NVIDIA H100 80GB HBM3, compute capability 9.0", in CUDA's order. From the driver, which the job has initialized.
+std::vector<std::string> device_names();
+
+}  // namespace castscope::gpu

@@ -1,0 +1,91 @@
+#include "agent/gpu/gpu.h"
+
+#include <cstdlib>
+#include <exception>
+#include <string_view>
+
+#include "agent/gpu/job_cupti.h"
+#include "agent/gpu/timing.h"
+#include "agent/observe/process.h"
+#include "agent/operators/deep.h"
+
+namespace castscope::gpu {
+
+std::atomic<bool> g_waits{false};
+
+namespace {
+
+// Made once, when the first tensor on a GPU is met; never taken away: CUPTI may call it at any time.
+std::atomic<Timing*> g_timing{nullptr};
+
+void meet_device() {
+  observe::Recording& recording = *observe::g_process.recording.load();
+  cupti::Library library;
+  std::string why;
+  if (!cupti::find_library(&library, &why)) {
+    recording.definitions.attribute("gpu_times", "none: " + why);
+    return;
+  }
+  auto* timing = new Timing(recording, library);
+  if (!timing->start()) return;
+  watch_job_cupti(*timing);
+  g_timing.store(timing, std::memory_order_release);
+  if (operators::deep()) timing->stretch_begins(true);
+}
+
+}  // namespace
+
+void device_met() {
+  if (!g_waits.exchange(false)) return;
+  try {
+    meet_device();
+  } catch (const std::exception&) {  // no memory: GPUs are not timed
+  }
+}
+
+void stretch_begins(bool is_step) try {
+  if (Timing* timing = g_timing.load(std::memory_order_acquire)) timing->stretch_begins(is_step);
+} catch (const std::exception&) {  // no memory: this one is not timed
+}
+
+void stretch_ends() try {
+  if (Timing* timing = g_timing.load(std::memory_order_acquire)) timing->stretch_ends();
+} catch (const std::exception&) {
+}
+
+Work work_begins(observe::ThreadState& t) {
+  Timing* timing = g_timing.load(std::memory_order_acquire);
+  if (timing == nullptr) return {};
+  const Work work{timing->book().open(t.gpu_work), t.gpu_work};
+  if (timing->api().push(cupti::kKindOurs, work.ticket) != cupti::kSuccess) return {};
+  t.gpu_work = work.ticket;
+  return work;
+}
+
+void work_ends(observe::ThreadState& t, const Work& work, const Purpose& purpose) {
+  Timing* timing = g_timing.load(std::memory_order_acquire);
+  t.gpu_work = work.outer;
+  if (timing == nullptr) return;
+  timing->api().pop(cupti::kKindOurs, nullptr);
+  timing->book().settle(work.ticket, purpose);
+}
+
+void start() {
+  const char* wanted = std::getenv("CASTSCOPE_GPU");
+  g_waits = wanted == nullptr || std::string_view(wanted) != "off";
+}
+
+void fork_begins() { hold_job_cupti(); }
+void fork_ends() { release_job_cupti(); }
+
+void child_begins() {
+  observe::ask_for(observe::kTiming, false);
+  if (g_timing.exchange(nullptr) != nullptr) g_waits = false;
+}
+
+void exits() try {
+  if (Timing* timing = g_timing.load(std::memory_order_acquire)) timing->finish();
+} catch (const std::exception&) {  // no memory: what was not read is missing
+}
+
+}  // namespace castscope::gpu

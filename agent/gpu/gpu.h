@@ -1,0 +1,63 @@
+// What the rest of the agent calls of this folder, and all that it knows of it. No torch header here.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "agent/gpu/work_book.h"
+#include "agent/observe/attention.h"
+
+namespace castscope::observe {
+struct ThreadState;
+}
+
+namespace castscope::gpu {
+
+extern std::atomic<bool> g_waits;
+
+// Nothing has met a GPU's tensor yet: whoever meets one says so, and timing begins.
+inline bool waits() { return g_waits.load(std::memory_order_relaxed); }
+void device_met();
+
+// What is launched from here on is timed: the present step is a deep one.
+inline bool timing() { return (observe::attention() & observe::kTiming) != 0; }
+// A deep step begins, or goes on as another one; they are over.
+void stretch_begins(bool is_step);
+void stretch_ends();
+
+// Around work that is launched while timing: what it is for is known when it is over.
+struct Work {
+  std::uint64_t ticket = 0, outer = 0;  // 0: it is not timed
+  explicit operator bool() const { return ticket != 0; }
+};
+Work work_begins(observe::ThreadState& t);
+void work_ends(observe::ThreadState& t, const Work& work, const Purpose& purpose);
+
+// The work of one cast.
+class CastWork {
+ public:
+  CastWork(observe::ThreadState& t, std::uint32_t site) : t_(t), site_(site) {
+    if (timing()) [[unlikely]]
+      work_ = work_begins(t);
+  }
+  ~CastWork() {
+    if (work_) [[unlikely]]
+      work_ends(t_, work_, {.site = site_});
+  }
+  CastWork(const CastWork&) = delete;
+  CastWork& operator=(const CastWork&) = delete;
+
+ private:
+  observe::ThreadState& t_;
+  const std::uint32_t site_;
+  Work work_;
+};
+
+void start();
+void fork_begins();
+void fork_ends();
+// In a forked child: CUDA does not work there, once it did in the parent.
+void child_begins();
+void exits();
+
+}  // namespace castscope::gpu

@@ -1,0 +1,141 @@
+#include "agent/gpu/job_cupti.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <cstring>
+#include <string>
+
+#include "agent/gpu/imports.h"
+#include "agent/gpu/timing.h"
+
+namespace castscope::gpu {
+namespace {
+
+using cupti::Result;
+
+Timing* g_timing = nullptr;
+
+enum Function {
+  kSubscribe,
+  kSubscribeV2,
+  kUnsubscribe,
+  kRegisterCallbacks,
+  kRegisterTimestamp,
+  kEnable,
+  kDisable,
+  kFlushAll,
+  kFinalize,
+  kFunctions
+};
+extern std::array<Import, kFunctions> g_imports;
+
+template <typename F>
+F original(Function function) {
+  return reinterpret_cast<F>(original_of(g_imports[function]));
+}
+
+// Which library asks: PyTorch has its profiler within libtorch_cpu.
+std::string name_of(const void* caller) {
+  Dl_info info;
+  if (dladdr(caller, &info) == 0 || info.dli_fname == nullptr) return "the job";
+  const char* slash = std::strrchr(info.dli_fname, '/');
+  const std::string name = slash == nullptr ? info.dli_fname : slash + 1;
+  return name.starts_with("libtorch") ? "torch.profiler" : name;
+}
+
+[[gnu::noinline]] void job_wants_seat(const void* caller) try {
+  g_timing->job_wants_seat(name_of(caller).c_str());
+} catch (const std::exception&) {  // no memory for its name: it has the seat all the same
+}
+
+Result subscribe(cupti::Subscriber* subscriber, cupti::Callback callback, void* user) {
+  job_wants_seat(__builtin_return_address(0));
+  const Result result =
+      original<Result (*)(cupti::Subscriber*, cupti::Callback, void*)>(kSubscribe)(subscriber, callback, user);
+  if (result == cupti::kSuccess) g_timing->seat().job_subscribed();
+  return result;
+}
+
+Result subscribe_v2(cupti::Subscriber* subscriber, cupti::Callback callback, void* user, void* parameters) {
+  job_wants_seat(__builtin_return_address(0));
+  const Result result = original<Result (*)(cupti::Subscriber*, cupti::Callback, void*, void*)>(kSubscribeV2)(
+      subscriber, callback, user, parameters);
+  if (result == cupti::kSuccess) g_timing->seat().job_subscribed();
+  return result;
+}
+
+Result unsubscribe(cupti::Subscriber subscriber) {
+  g_timing->seat().job_unsubscribed();
+  return original<Result (*)(cupti::Subscriber)>(kUnsubscribe)(subscriber);
+}
+
+Result register_callbacks(cupti::BufferRequested requested, cupti::BufferCompleted completed) {
+  job_wants_seat(__builtin_return_address(0));
+  return original<Result (*)(cupti::BufferRequested, cupti::BufferCompleted)>(kRegisterCallbacks)(requested, completed);
+}
+
+Result register_timestamp(cupti::Timestamp timestamp) {
+  job_wants_seat(__builtin_return_address(0));
+  return original<Result (*)(cupti::Timestamp)>(kRegisterTimestamp)(timestamp);
+}
+
+Result enable(cupti::ActivityKind kind) {
+  job_wants_seat(__builtin_return_address(0));
+  g_timing->seat().job_enabled(kind);
+  return original<Result (*)(cupti::ActivityKind)>(kEnable)(kind);
+}
+
+Result disable(cupti::ActivityKind kind) {
+  const Result result = original<Result (*)(cupti::ActivityKind)>(kDisable)(kind);
+  g_timing->seat().job_disabled(kind);
+  return result;
+}
+
+Result flush_all(std::uint32_t flags) {
+  const Result result = original<Result (*)(std::uint32_t)>(kFlushAll)(flags);
+  g_timing->seat().job_flushed();
+  return result;
+}
+
+Result finalize() {
+  const Result result = original<Result (*)()>(kFinalize)();
+  g_timing->seat().job_finalized();
+  return result;
+}
+
+template <typename F>
+void* address(F* function) {
+  return reinterpret_cast<void*>(function);
+}
+
+std::array<Import, kFunctions> g_imports{{
+    {"cuptiSubscribe", address(subscribe)},
+    {"cuptiSubscribe_v2", address(subscribe_v2)},
+    {"cuptiUnsubscribe", address(unsubscribe)},
+    {"cuptiActivityRegisterCallbacks", address(register_callbacks)},
+    {"cuptiActivityRegisterTimestampCallback", address(register_timestamp)},
+    {"cuptiActivityEnable", address(enable)},
+    {"cuptiActivityDisable", address(disable)},
+    {"cuptiActivityFlushAll", address(flush_all)},
+    {"cuptiFinalize", address(finalize)},
+}};
+
+Imports* g_taken = nullptr;  // never taken away: a hook may run while the process ends
+
+}  // namespace
+
+void watch_job_cupti(Timing& timing) {
+  g_timing = &timing;
+  if (g_taken == nullptr) g_taken = new Imports(g_imports);
+  g_taken->take();
+}
+
+void hold_job_cupti() {
+  if (g_taken != nullptr) g_taken->hold();
+}
+void release_job_cupti() {
+  if (g_taken != nullptr) g_taken->release();
+}
+
+}  // namespace castscope::gpu

@@ -1,0 +1,73 @@
+// From what a device did, and for whom, to the counters and events of the segment. In the thread that reads CUPTI's
+// records, which has a lane of its own.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "agent/gpu/device_clock.h"
+#include "agent/gpu/graph_nodes.h"
+#include "agent/gpu/launches.h"
+#include "agent/gpu/work_book.h"
+#include "agent/lanes/lane_writer.h"
+#include "agent/memory/own_memory.h"
+#include "agent/observe/definitions.h"
+
+namespace castscope::gpu {
+
+class KernelCounts final : public Launches::Sink {
+ public:
+  KernelCounts(lanes::SegmentWriter& segment, observe::Definitions& definitions, const WorkBook& book,
+               GraphNodes& graph_nodes, std::uint32_t tid)
+      : segment_(segment),
+        definitions_(definitions),
+        book_(book),
+        graph_nodes_(graph_nodes),
+        lane_(segment, *segment.acquire_lane(tid)) {}
+
+  DeviceClock& clock() { return clock_; }
+  lanes::LaneWriter& lane() { return lane_; }
+  // The lane is this thread's (a definition) from here on.
+  void tell_thread(std::uint32_t thread);
+  // From `at` on (CUPTI's clock) the job is in this step.
+  void step_begins(std::uint64_t at, std::uint32_t step);
+
+  bool place(const DeviceWork& work, std::uint64_t ticket, std::uint64_t called, bool last_chance) override;
+
+ private:
+  struct Key {
+    Purpose purpose;
+    std::uint32_t name = 0;
+    std::uint16_t device = 0;
+    lanes::GpuWork work{};
+    std::uint8_t flags = 0;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const;
+  };
+  struct Counted {
+    std::uint32_t id = 0;
+    lanes::Counter* counter = nullptr;  // nullptr: there is no room for one
+  };
+  struct Begin {
+    std::uint64_t at;
+    std::uint32_t step;
+  };
+  std::uint32_t step_at(std::uint64_t called) const;
+  std::uint32_t name_of(const DeviceWork& work);
+  const Counted& counted(const Key& key);
+  void tell(const DeviceWork& work, std::uint32_t id, std::uint64_t called);
+
+  lanes::SegmentWriter& segment_;
+  observe::Definitions& definitions_;
+  const WorkBook& book_;
+  GraphNodes& graph_nodes_;
+  lanes::LaneWriter lane_;
+  DeviceClock clock_;
+  memory::OwnVector<Begin> steps_;
+  memory::OwnTextMap<std::uint32_t> names_;
+  memory::OwnMap<Key, Counted, KeyHash> counts_;
+};
+
+}  // namespace castscope::gpu

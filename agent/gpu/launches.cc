@@ -1,0 +1,169 @@
+#include "agent/gpu/launches.h"
+
+#include <limits>
+
+namespace castscope::gpu {
+namespace {
+
+constexpr std::uint64_t kOpen = std::numeric_limits<std::uint64_t>::max();
+// Of past stretches so many are kept: what comes later than that is nobody's.
+constexpr std::size_t kMostStretches = 256;
+
+std::uint32_t product(const std::int32_t (&sizes)[3]) {
+  std::uint64_t n = 1;
+  for (const std::int32_t size : sizes) n *= size > 0 ? static_cast<std::uint64_t>(size) : 1;
+  return n > 0xffffffff ? 0xffffffff : static_cast<std::uint32_t>(n);
+}
+
+DeviceWork work_of(const cupti::KernelRecord& r) {
+  return {.correlation = r.correlation_id,
+          .device = r.device,
+          .stream = r.stream,
+          .kind = cupti::kConcurrentKernel,
+          .direction = 0,
+          .blocks = product(r.grid),
+          .threads = product(r.block),
+          .start = r.start,
+          .end = r.end,
+          .bytes = 0,
+          .graph_node = r.graph_node,
+          .name = r.name};
+}
+
+template <typename Moved>
+DeviceWork work_of(const Moved& r, std::uint8_t direction) {
+  return {.correlation = r.correlation_id,
+          .device = r.device,
+          .stream = r.stream,
+          .kind = static_cast<std::uint8_t>(r.kind),
+          .direction = direction,
+          .blocks = 0,
+          .threads = 0,
+          .start = r.start,
+          .end = r.end,
+          .bytes = r.bytes,
+          .graph_node = r.graph_node,
+          .name = nullptr};
+}
+
+template <typename T>
+const T& as(const cupti::Record& record) {
+  return reinterpret_cast<const T&>(record);
+}
+
+}  // namespace
+
+void Launches::begin(memory::OwnVector<Stretch>& stretches, std::uint64_t at) {
+  if (stretches.size() == kMostStretches) stretches.erase(stretches.begin());
+  stretches.push_back({at, kOpen});
+}
+
+void Launches::end(memory::OwnVector<Stretch>& stretches, std::uint64_t at) {
+  if (!stretches.empty() && stretches.back().end == kOpen) stretches.back().end = at;
+}
+
+bool Launches::is_in(const memory::OwnVector<Stretch>& stretches, std::uint64_t at) {
+  for (auto stretch = stretches.rbegin(); stretch != stretches.rend(); ++stretch)
+    if (at >= stretch->begin) return at <= stretch->end;
+  return false;
+}
+
+void Launches::add(const cupti::Record& record) {
+  switch (record.kind) {
+    case cupti::kRuntime:
+    case cupti::kDriver:
+      return add_call(as<cupti::ApiRecord>(record));
+    case cupti::kExternalCorrelation: {
+      const auto& r = as<cupti::ExternalCorrelationRecord>(record);
+      if (r.external_kind == cupti::kKindOurs) calls_[r.correlation_id].ticket = r.external_id;
+      return;
+    }
+    case cupti::kConcurrentKernel:
+    case 3:  // CUPTI_ACTIVITY_KIND_KERNEL: one that ran alone
+      return add_work(work_of(as<cupti::KernelRecord>(record)));
+    case cupti::kMemcpy:
+      return add_work(work_of(as<cupti::MemcpyRecord>(record), as<cupti::MemcpyRecord>(record).direction));
+    case cupti::kMemset:
+      return add_work(work_of(as<cupti::MemsetRecord>(record), 0));
+    default:
+      return;
+  }
+}
+
+// The runtime's functions call the driver's: both come with the id of the outer one, whose time is the earlier.
+void Launches::add_call(const cupti::ApiRecord& record) {
+  if (record.kind == cupti::kRuntime && cupti::begins_capture(record.callback_id))
+    return begin(captures_, record.start);
+  if (record.kind == cupti::kRuntime && cupti::ends_capture(record.callback_id)) return end(captures_, record.end);
+  Call& call = calls_[record.correlation_id];
+  if (call.called == 0 || record.start < call.called) call.called = record.start;
+  call.age = 0;
+  if (call.works == 0 && !call.counted && is_in(stretches_, call.called)) {
+    call.counted = true;
+    ++outstanding_;
+  }
+}
+
+void Launches::add_work(const DeviceWork& work) {
+  if (work.end == 0) return;  // handed out before the device was through with it: it never comes
+  Call& call = calls_[work.correlation];
+  ++call.works;
+  call.age = 0;
+  if (call.counted) {
+    call.counted = false;
+    --outstanding_;
+  }
+  waiting_.push_back(work);
+}
+
+void Launches::settle(Sink& sink) {
+  std::size_t left = 0;
+  for (const DeviceWork& work : waiting_) {
+    const auto call = calls_.find(work.correlation);
+    const bool known = call != calls_.end() && call->second.called != 0;
+    if (known && !is_in(stretches_, call->second.called)) continue;  // launched between stretches
+    if (known && sink.place(work, call->second.ticket, call->second.called, false)) continue;
+    waiting_[left++] = work;
+  }
+  waiting_.resize(left);
+  forget_old();
+}
+
+void Launches::forget_old() {
+  for (auto at = calls_.begin(); at != calls_.end();) {
+    Call& call = at->second;
+    if (call.counted && !is_in(stretches_, call.called)) {  // the stretch had ended, as was only said later
+      call.counted = false;
+      --outstanding_;
+    }
+    if (++call.age < kRoundsKept) {
+      ++at;
+      continue;
+    }
+    give_up(call);
+    at = calls_.erase(at);
+  }
+}
+
+void Launches::finish(Sink& sink) {
+  for (const DeviceWork& work : waiting_) {
+    const auto call = calls_.find(work.correlation);
+    if (call == calls_.end() || call->second.called == 0) {
+      ++orphans_;
+    } else if (is_in(stretches_, call->second.called)) {
+      sink.place(work, call->second.ticket, call->second.called, true);
+    }
+  }
+  waiting_.clear();
+  for (auto& [id, call] : calls_) give_up(call);
+  calls_.clear();
+}
+
+void Launches::give_up(Call& call) {
+  if (!call.counted) return;
+  call.counted = false;
+  --outstanding_;
+  if (!is_in(captures_, call.called)) ++never_came_;
+}
+
+}  // namespace castscope::gpu

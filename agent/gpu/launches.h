@@ -1,0 +1,87 @@
+// Puts together what CUPTI tells in pieces, in any order and in different buffers: that a function of CUDA was called
+// (its record, with the time of the call), which ticket was in front of it, and what the device did for it. One call
+// may have the device do nothing (a launch into a graph that is captured), one thing, or many (a graph's replay).
+//
+// Only what was called within a stretch of timing counts: CUPTI goes on for a while after one, so that what the device
+// still has to do is told. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "agent/gpu/cupti_abi.h"
+#include "agent/memory/own_memory.h"
+
+namespace castscope::gpu {
+
+// What a device did: copied out of the record, of which CUPTI takes the memory back.
+struct DeviceWork {
+  std::uint32_t correlation = 0;
+  std::uint32_t device = 0, stream = 0;
+  std::uint8_t kind = 0;       // cupti::ActivityKind
+  std::uint8_t direction = 0;  // of a copy
+  std::uint32_t blocks = 0, threads = 0;
+  std::uint64_t start = 0, end = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t graph_node = 0;
+  const char* name = nullptr;  // of a kernel
+};
+
+class Launches {
+ public:
+  // Where what was put together goes. `ticket`: 0 = launched outside any operator; `called`: when, CUPTI's clock.
+  class Sink {
+   public:
+    // False: ask again later.
+    virtual bool place(const DeviceWork& work, std::uint64_t ticket, std::uint64_t called, bool last_chance) = 0;
+
+   protected:
+    ~Sink() = default;
+  };
+
+  // A stretch of timing in CUPTI's clock. The last one is open until it ends.
+  void stretch_begins(std::uint64_t at) { begin(stretches_, at); }
+  void stretch_ends(std::uint64_t at) { end(stretches_, at); }
+
+  void add(const cupti::Record& record);
+  // Hands on what is complete. Call it when all records that have come were added.
+  void settle(Sink& sink);
+  // Nothing more will come: hands on what can be, and forgets the rest.
+  void finish(Sink& sink);
+
+  // Calls within stretches whose work the device has not told of yet.
+  std::uint64_t outstanding() const { return outstanding_; }
+  // So far: calls whose work never came, but for those into a graph that was captured meanwhile; work of which no call
+  // is known, so that nobody can say whose it is.
+  std::uint64_t never_came() const { return never_came_; }
+  std::uint64_t orphans() const { return orphans_; }
+
+ private:
+  struct Call {
+    std::uint64_t called = 0;  // 0 = its record has not come
+    std::uint64_t ticket = 0;
+    std::uint32_t works = 0;  // that came
+    std::uint32_t age = 0;    // settle() calls since anything came of it
+    bool counted = false;     // in outstanding_
+  };
+  // Records of one call are at most so many rounds apart; a graph's replay may take long on the device.
+  static constexpr std::uint32_t kRoundsKept = 64;
+
+  struct Stretch {
+    std::uint64_t begin, end;
+  };
+  static void begin(memory::OwnVector<Stretch>& stretches, std::uint64_t at);
+  static void end(memory::OwnVector<Stretch>& stretches, std::uint64_t at);
+  static bool is_in(const memory::OwnVector<Stretch>& stretches, std::uint64_t at);
+  void add_call(const cupti::ApiRecord& record);
+  void add_work(const DeviceWork& work);
+  void give_up(Call& call);
+  void forget_old();
+
+  memory::OwnVector<Stretch> stretches_, captures_;
+  memory::OwnMap<std::uint32_t, Call> calls_;  // by correlation id
+  memory::OwnVector<DeviceWork> waiting_;
+  std::uint64_t outstanding_ = 0, never_came_ = 0, orphans_ = 0;
+};
+
+}  // namespace castscope::gpu

@@ -1,0 +1,140 @@
+// The thread that reads CUPTI's records.
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <exception>
+
+#include "agent/gpu/timing.h"
+#include "agent/observe/process.h"
+
+namespace castscope::gpu {
+namespace {
+
+// While the device works on what was timed, its records are asked for this often; so many times at most.
+constexpr std::chrono::milliseconds kRound{50};
+constexpr std::uint32_t kMostRoundsDrained = 60;
+
+}  // namespace
+
+void* Timing::run(void* self) {
+  pthread_setname_np(pthread_self(), "castscope-gpu");
+  static_cast<Timing*>(self)->read_for_ever();
+  return nullptr;
+}
+
+void Timing::read_for_ever() try {
+  while (!observe::g_process.stopped.load(std::memory_order_relaxed)) {
+    wait_for_work();
+    {
+      std::lock_guard lock(reading_);
+      read_once();
+    }
+    leave_when_drained();
+  }
+} catch (const std::exception&) {  // no memory: nothing is timed any more
+  observe::ask_for(observe::kTiming, false);
+  std::lock_guard lock(control_);
+  if (seat_.is_ours()) seat_.leave();
+  state_ = State::kOver;
+}
+
+void Timing::wait_for_work() {
+  std::unique_lock lock(wake_mutex_);
+  if (const State now = state_.load(); now == State::kIdle || now == State::kOver)
+    wake_.wait(lock, [&] { return woken_; });
+  else
+    wake_.wait_for(lock, kRound);
+  woken_ = false;
+}
+
+void Timing::read_once() {
+  if (counts_ == nullptr) {
+    const auto tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
+    counts_ = std::make_unique<KernelCounts>(recording_.segment, recording_.definitions, book_, graph_nodes_, tid);
+    lanes::Lane& lane = counts_->lane().lane();
+    counts_->tell_thread(recording_.definitions.thread(lane.id, tid, "castscope-gpu"));
+    counts_->clock().begin(read_clocks());
+  }
+  if (std::unique_lock lock(control_, std::try_to_lock); lock && seat_.is_ours()) {
+    seat_.flush(false);
+    dropped_ += seat_.take_dropped();
+  }
+  counts_->clock().follow(read_clocks());
+  apply_marks();
+  for (Buffers::Full full = buffers_.take(); full.data != nullptr; full = buffers_.take()) parse(full);
+  apply_marks();  // of what was being parsed
+  launches_.settle(*counts_);
+  graph_nodes_.settle();
+  count_lost();
+}
+
+void Timing::apply_marks() {
+  memory::OwnVector<Mark> marks;
+  {
+    std::lock_guard lock(marks_mutex_);
+    marks.swap(marks_);
+  }
+  for (const Mark& mark : marks) {
+    if (mark.kind == Mark::kEnd) {
+      launches_.stretch_ends(mark.at);
+      continue;
+    }
+    if (mark.kind == Mark::kBegin) launches_.stretch_begins(mark.at);
+    counts_->step_begins(mark.at, mark.step);
+  }
+}
+
+void Timing::parse(const Buffers::Full& full) {
+  cupti::Record* record = nullptr;
+  while (library_.api.next_record(full.data, full.valid, &record) == cupti::kSuccess && record != nullptr)
+    launches_.add(*record);
+  buffers_.give_back(full.data);
+}
+
+bool Timing::is_drained() {
+  std::lock_guard lock(reading_);
+  return launches_.outstanding() == 0 || ++rounds_drained_ >= kMostRoundsDrained;
+}
+
+void Timing::leave_when_drained() {
+  State now = state_.load();
+  if (now == State::kDraining && is_drained()) {
+    std::lock_guard lock(control_);
+    if (state_.compare_exchange_strong(now, State::kLeaving)) {
+      leave_seat();
+      now = State::kLeaving;
+    }
+  }
+  if (now == State::kTiming) rounds_drained_ = 0;
+  if (now != State::kLeaving) return;
+  std::lock_guard lock(reading_);
+  read_once();
+  launches_.finish(*counts_);
+  count_lost();
+  if (launches_.orphans() != 0) all_functions_ = true;  // of a function that is on no list of ours
+  rounds_drained_ = 0;
+  state_.compare_exchange_strong(now, State::kIdle);
+}
+
+void Timing::count_lost() {
+  const std::uint64_t lost = launches_.never_came() + launches_.orphans() + dropped_;
+  recording_.segment.header().gpu_lost.fetch_add(lost - lost_, std::memory_order_relaxed);
+  lost_ = lost;
+}
+
+void Timing::finish() {
+  if (observe::ask_for(observe::kTiming, false)) mark(Mark::kEnd);
+  {
+    std::lock_guard lock(control_);
+    if (seat_.is_ours()) leave_seat();
+    state_ = State::kOver;
+  }
+  std::lock_guard lock(reading_);
+  if (counts_ == nullptr) return;
+  read_once();
+  launches_.finish(*counts_);
+  count_lost();
+}
+
+}  // namespace castscope::gpu

@@ -1,0 +1,197 @@
+#include "agent/gpu/timing.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <exception>
+
+#include "agent/gpu/device_names.h"
+#include "agent/gpu/gpu.h"
+#include "agent/observe/process.h"
+
+namespace castscope::gpu {
+namespace {
+
+// A job that profiles itself again and again: so many spans are told.
+constexpr std::uint32_t kMostSpans = 200;
+
+Timing* g_timing = nullptr;  // for CUPTI's callbacks, which carry no pointer of ours
+
+void requested(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) {
+  g_timing->requested(buffer, size, most_records);
+}
+void completed(void*, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid) {
+  g_timing->completed(buffer, valid);
+}
+void resource(void*, int domain, std::uint32_t callback, const void* data) {
+  if (domain != cupti::kResourceDomain) return;
+  const auto& resource = *static_cast<const cupti::ResourceData*>(data);
+  if (resource.descriptor != nullptr)
+    g_timing->node_of_graph(callback, *static_cast<const cupti::GraphData*>(resource.descriptor));
+}
+
+}  // namespace
+
+Timing::Timing(observe::Recording& recording, const cupti::Library& library)
+    : recording_(recording),
+      library_(library),
+      graph_nodes_(book_),
+      seat_(library_.api, {gpu::requested, gpu::completed, gpu::resource}) {
+  g_timing = this;
+}
+
+bool Timing::start() {
+  pthread_t thread;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // the job's handlers are not to run in our thread
+  const bool started = pthread_create(&thread, nullptr, run, this) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (!started) {
+    tell("gpu_times", "none: no thread can be started to read CUPTI's records");
+    return false;
+  }
+  pthread_detach(thread);
+  tell("gpu_times", cupti::describe(library_.version));
+  for (const std::string& device : device_names()) tell("gpu", device);
+  return true;
+}
+
+void Timing::stretch_begins(bool is_step) {
+  State now = state_.load();
+  if (now == State::kDraining && state_.compare_exchange_strong(now, State::kTiming)) now = State::kTiming;
+  if (now == State::kIdle) {
+    std::unique_lock lock(control_, std::try_to_lock);
+    if (!lock || !take_seat()) return;
+    state_ = now = State::kTiming;
+  }
+  if (now != State::kTiming) return;
+  if (is_step) recording_.segment.header().gpu_steps.fetch_add(1, std::memory_order_relaxed);
+  mark(timing() ? Mark::kStep : Mark::kBegin);
+  observe::ask_for(observe::kTiming, true);
+  wake();
+}
+
+void Timing::stretch_ends() {
+  if (!observe::ask_for(observe::kTiming, false)) return;
+  mark(Mark::kEnd);
+  State timing = State::kTiming;
+  state_.compare_exchange_strong(timing, State::kDraining);
+}
+
+void Timing::mark(Mark::Kind kind) {
+  const ClockReading now = read_clocks();
+  std::lock_guard lock(marks_mutex_);
+  marks_.push_back({kind, now.records, recording_.steps.current()});
+}
+
+bool Timing::take_seat() {
+  if (seat_.job_has_it(lanes::monotonic_ns())) return false;
+  std::string why;
+  switch (seat_.take(all_functions_, &why)) {
+    case Seat::Taken::kYes:
+      seat_is_back();
+      return true;
+    case Seat::Taken::kTheJobHasIt:
+      return false;
+    case Seat::Taken::kRefused:
+      seat_lost(why.c_str());
+      return false;
+    case Seat::Taken::kFailed:
+      break;
+  }
+  tell("gpu_times", "none: " + why);
+  state_ = State::kOver;
+  return false;
+}
+
+void Timing::job_wants_seat(const char* who) {
+  seat_.job_begins(lanes::monotonic_ns());
+  std::lock_guard lock(control_);
+  if (seat_.is_ours()) {
+    if (observe::ask_for(observe::kTiming, false)) mark(Mark::kEnd);
+    state_ = State::kLeaving;
+    leave_seat();
+    wake();
+  }
+  seat_lost(who);
+}
+
+// What the device has not done by now is not told any more.
+void Timing::leave_seat() {
+  seat_.flush(true);
+  dropped_ += seat_.take_dropped();
+  seat_.leave();
+}
+
+void Timing::wake() {
+  std::lock_guard lock(wake_mutex_);
+  woken_ = true;
+  wake_.notify_one();
+}
+
+void Timing::seat_lost(const char* who) {
+  if (!other_.empty()) return;
+  other_ = who;
+  other_since_ns_ = since_begin_ns();
+  if (spans_++ < kMostSpans) tell("gpu_seat", std::to_string(other_since_ns_) + " - " + other_);
+}
+
+void Timing::seat_is_back() {
+  if (other_.empty()) return;
+  if (spans_ <= kMostSpans)
+    tell("gpu_seat", std::to_string(other_since_ns_) + " " + std::to_string(since_begin_ns()) + " " + other_);
+  other_.clear();
+}
+
+void Timing::requested(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) {
+  *buffer = buffers_.request();
+  *size = *buffer == nullptr ? 0 : Buffers::kBytes;
+  *most_records = 0;
+  if (*buffer != nullptr || library_.version >= cupti::kMayRefuseBuffers) return;
+  // One that is thrown away when it comes back.
+  *buffer = static_cast<std::uint8_t*>(std::malloc(Buffers::kBytes));
+  *size = *buffer == nullptr ? 0 : Buffers::kBytes;
+}
+
+void Timing::completed(std::uint8_t* buffer, std::size_t valid) {
+  if (!buffers_.completed(buffer, valid)) std::free(buffer);
+}
+
+void Timing::node_of_graph(std::uint32_t callback, const cupti::GraphData& graph) try {
+  std::uint64_t node = 0, from = 0;
+  if (library_.api.graph_node_id(graph.node, &node) != cupti::kSuccess) return;
+  const observe::ThreadState* t = observe::thread_slot();
+  if (callback == cupti::kGraphNodeCreated) {
+    if (t != nullptr) graph_nodes_.created(node, t->gpu_work);
+  } else if (library_.api.graph_node_id(graph.original_node, &from) == cupti::kSuccess) {
+    graph_nodes_.cloned(node, from);
+  }
+} catch (const std::exception&) {  // no memory: its replays are nobody's
+}
+
+ClockReading Timing::read_clocks() const {
+  ClockReading best;
+  std::uint64_t least = ~std::uint64_t{0};
+  for (int i = 0; i < 3; ++i) {
+    ClockReading r;
+    const std::uint64_t before = recording_.segment.now();
+    if (library_.api.timestamp(&r.records) != cupti::kSuccess) return r;
+    const std::uint64_t after = recording_.segment.now();
+    if (after - before >= least) continue;
+    least = after - before;
+    r.segment = before + least / 2;
+    r.monotonic_ns = lanes::monotonic_ns();
+    best = r;
+  }
+  return best;
+}
+
+std::uint64_t Timing::since_begin_ns() const {
+  return lanes::monotonic_ns() - recording_.segment.header().monotonic0_ns;
+}
+
+void Timing::tell(const char* key, const std::string& value) { recording_.definitions.attribute(key, value); }
+
+}  // namespace castscope::gpu

@@ -1,0 +1,109 @@
+// Times what a GPU does in deep steps: takes CUPTI's seat for them, reads the records in a thread of its own, leaves
+// the seat when the device is through with what was launched in them. docs/decisions/gpu.md.
+//
+// Threads: stretches begin and end in the job's threads, which never wait for the reader: where it is at work with the
+// seat, a stretch is not timed. The job's calls of CUPTI wait while castscope leaves the seat for them.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "agent/gpu/buffers.h"
+#include "agent/gpu/cupti.h"
+#include "agent/gpu/graph_nodes.h"
+#include "agent/gpu/kernel_counts.h"
+#include "agent/gpu/launches.h"
+#include "agent/gpu/seat.h"
+#include "agent/gpu/work_book.h"
+
+namespace castscope::observe {
+struct Recording;
+}
+
+namespace castscope::gpu {
+
+class Timing : public memory::InOwnMemory {
+ public:
+  Timing(observe::Recording& recording, const cupti::Library& library);
+
+  // False, and said in the report, where there can be no timing.
+  bool start();
+  void stretch_begins(bool is_step);
+  void stretch_ends();
+  // The process ends: what is known by now is read.
+  void finish();
+
+  const cupti::Api& api() const { return library_.api; }
+  WorkBook& book() { return book_; }
+
+  // The job's own client of CUPTI is about to begin something: after this the seat is free. `who`: for the report.
+  void job_wants_seat(const char* who);
+  Seat& seat() { return seat_; }
+
+  // CUPTI's callbacks.
+  void requested(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records);
+  void completed(std::uint8_t* buffer, std::size_t valid);
+  void node_of_graph(std::uint32_t callback, const cupti::GraphData& graph);
+
+ private:
+  // kIdle: the seat is not ours. kTiming: what is launched is timed. kDraining: nothing more is, the device still works
+  // on what was. kLeaving: the seat is left, or being left, and the reader has not read all yet. kOver: for good.
+  enum class State { kIdle, kTiming, kDraining, kLeaving, kOver };
+  struct Mark {
+    enum Kind { kBegin, kEnd, kStep } kind;
+    std::uint64_t at;
+    std::uint32_t step;
+  };
+
+  static void* run(void* self);
+  void read_for_ever();
+  void wait_for_work();
+  void read_once();  // under reading_
+  void apply_marks();
+  void parse(const Buffers::Full& full);
+  void leave_when_drained();
+  bool is_drained();
+  void leave_seat();  // under control_
+  void count_lost();
+  bool take_seat();  // under control_
+  void wake();
+  void mark(Mark::Kind kind);
+  void seat_lost(const char* who);
+  void seat_is_back();
+  ClockReading read_clocks() const;
+  std::uint64_t since_begin_ns() const;
+  void tell(const char* key, const std::string& value);
+
+  observe::Recording& recording_;
+  const cupti::Library library_;
+  WorkBook book_;
+  GraphNodes graph_nodes_;
+  Buffers buffers_;
+  Seat seat_;
+  std::atomic<State> state_{State::kIdle};
+  std::mutex control_;  // of the seat
+  std::mutex reading_;  // of what follows
+  Launches launches_;
+  std::unique_ptr<KernelCounts> counts_;
+  std::uint32_t rounds_drained_ = 0;
+  std::uint64_t lost_ = 0;  // as told
+  std::uint64_t dropped_ = 0;
+  std::atomic<bool> all_functions_{false};
+  std::mutex marks_mutex_;
+  memory::OwnVector<Mark> marks_;
+  std::condition_variable wake_;
+  std::mutex wake_mutex_;
+  bool woken_ = false;
+  // Of the seat's spans; under control_.
+  std::string other_;
+  std::uint64_t other_since_ns_ = 0;
+  std::uint32_t spans_ = 0;
+};
+
+}  // namespace castscope::gpu

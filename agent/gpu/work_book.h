@@ -1,0 +1,90 @@
+// What each piece of GPU work was launched for. A launch is marked with a ticket (CUPTI's external correlation id); the
+// record of what the device did brings the ticket back, long after, in another thread. Between the two this book knows
+// whose it was: an operator's use has its number only when it is over, and a cast lies within an operator.
+//
+// Threads: anyone may open a ticket; whoever opened it settles it; anyone may ask. No locks. A book has room for a
+// fixed number of tickets, of which the oldest are overwritten: who asks for one of those is told that it is gone,
+// never another's.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "agent/memory/own_memory.h"
+
+namespace castscope::gpu {
+
+// Numbers of definitions; 0 = none.
+struct Purpose {
+  std::uint32_t site = 0;    // the cast
+  std::uint32_t use = 0;     // the operator use around it
+  std::uint32_t op = 0;      // the operator, also where its use is not counted
+  std::uint32_t origin = 0;  // string: the compiled graph
+  bool operator==(const Purpose&) const = default;
+};
+
+class WorkBook : public memory::InOwnMemory {
+ public:
+  static constexpr std::size_t kTickets = 1u << 16;
+
+  // Never 0. `outer`: the ticket of the work around it in this thread; 0 = none.
+  std::uint64_t open(std::uint64_t outer) {
+    const std::uint64_t ticket = next_.fetch_add(1, std::memory_order_relaxed);
+    Entry& e = entry(ticket);
+    e.ticket.store(0, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_release);
+    e.outer.store(outer, std::memory_order_relaxed);
+    e.settled.store(0, std::memory_order_relaxed);
+    e.ticket.store(ticket, std::memory_order_release);
+    return ticket;
+  }
+
+  void settle(std::uint64_t ticket, const Purpose& purpose) {
+    Entry& e = entry(ticket);
+    if (e.ticket.load(std::memory_order_relaxed) != ticket) return;  // overwritten meanwhile
+    e.site.store(purpose.site, std::memory_order_relaxed);
+    e.use.store(purpose.use, std::memory_order_relaxed);
+    e.op.store(purpose.op, std::memory_order_relaxed);
+    e.origin.store(purpose.origin, std::memory_order_relaxed);
+    e.settled.store(ticket, std::memory_order_release);
+  }
+
+  enum class Found { kSettled, kOpen, kGone };
+  // kSettled: all is known. kOpen: it, or the operator around it, is not over yet. kGone: what is known of it is in
+  // `purpose` all the same (a cast whose operator is gone).
+  Found find(std::uint64_t ticket, Purpose* purpose) const {
+    *purpose = {};
+    for (int depth = 0; ticket != 0 && depth < kMostDepth; ++depth) {
+      const Entry& e = entry(ticket);
+      if (e.ticket.load(std::memory_order_acquire) != ticket) return Found::kGone;
+      if (e.settled.load(std::memory_order_acquire) != ticket) return Found::kOpen;
+      Purpose p{e.site.load(std::memory_order_relaxed), e.use.load(std::memory_order_relaxed),
+                e.op.load(std::memory_order_relaxed), e.origin.load(std::memory_order_relaxed)};
+      const std::uint64_t outer = e.outer.load(std::memory_order_relaxed);
+      std::atomic_thread_fence(std::memory_order_acquire);
+      if (e.ticket.load(std::memory_order_relaxed) != ticket) return Found::kGone;
+      if (purpose->site == 0) purpose->site = p.site;
+      if (purpose->origin == 0) purpose->origin = p.origin;
+      purpose->use = p.use;
+      purpose->op = p.op;
+      if (p.use != 0 || p.op != 0) return Found::kSettled;
+      ticket = outer;
+    }
+    return Found::kSettled;
+  }
+
+ private:
+  static constexpr int kMostDepth = 64;
+  struct Entry {
+    std::atomic<std::uint64_t> ticket{0}, settled{0}, outer{0};
+    std::atomic<std::uint32_t> site{0}, use{0}, op{0}, origin{0};
+  };
+  Entry& entry(std::uint64_t ticket) { return entries_[ticket % kTickets]; }
+  const Entry& entry(std::uint64_t ticket) const { return entries_[ticket % kTickets]; }
+
+  std::atomic<std::uint64_t> next_{1};
+  std::array<Entry, kTickets> entries_;
+};
+
+}  // namespace castscope::gpu
