@@ -4,6 +4,7 @@
 #include <exception>
 #include <string_view>
 
+#include "agent/gpu/captures.h"
 #include "agent/gpu/job_cupti.h"
 #include "agent/gpu/timing.h"
 #include "agent/observe/process.h"
@@ -72,7 +73,9 @@ void work_ends(observe::ThreadState& t, const Work& work, const Purpose& purpose
 
 void start() {
   const char* wanted = std::getenv("CASTSCOPE_GPU");
-  g_waits = wanted == nullptr || std::string_view(wanted) != "off";
+  if (wanted != nullptr && std::string_view(wanted) == "off") return;
+  watch_captures();
+  g_waits = true;
 }
 
 void fork_begins() { hold_job_cupti(); }

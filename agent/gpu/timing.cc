@@ -6,6 +6,7 @@
 #include <csignal>
 #include <exception>
 
+#include "agent/gpu/captures.h"
 #include "agent/gpu/device_names.h"
 #include "agent/gpu/gpu.h"
 #include "agent/observe/process.h"
@@ -87,7 +88,7 @@ void Timing::mark(Mark::Kind kind) {
 }
 
 bool Timing::take_seat() {
-  if (seat_.job_has_it(lanes::monotonic_ns())) return false;
+  if (is_capturing() || seat_.job_has_it(lanes::monotonic_ns())) return false;
   std::string why;
   switch (seat_.take(all_functions_, &why)) {
     case Seat::Taken::kYes:

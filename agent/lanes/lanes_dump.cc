@@ -47,6 +47,22 @@ void print_deep_definition(Texts& texts, const DefinitionHeader& h, const char* 
   }
 }
 
+// What GPUs did in them.
+void print_gpu_definition(Texts& texts, const DefinitionHeader& h, const char* p) {
+  if (h.kind == DefinitionKind::kKernel) {
+    const auto d = read<KernelDefinition>(p);
+    std::printf("kernel %u site %u use %u operator %u device %u work %u flags %u origin '%s' %s\n", h.id, d.site, d.use,
+                d.op, d.device, static_cast<unsigned>(d.work), d.flags, texts[d.origin], texts[d.name]);
+  } else {
+    const auto d = read<MatmulDefinition>(p);
+    std::printf(
+        "matmul %u use %u operator %u %s m %u n %u k %u batch %u ld %u %u %u dtypes %u %u %u compute %u align %u %u %u "
+        "flags %u\n",
+        h.id, d.use, d.op, texts[d.function], d.m, d.n, d.k, d.batch, d.lda, d.ldb, d.ldc, d.a, d.b, d.c,
+        static_cast<unsigned>(d.compute), d.align_a, d.align_b, d.align_c, d.flags);
+  }
+}
+
 void print_definition(Texts& texts, const DefinitionHeader& h, const char* p) {
   switch (h.kind) {
     case DefinitionKind::kString:
@@ -103,6 +119,9 @@ void print_definition(Texts& texts, const DefinitionHeader& h, const char* p) {
     case DefinitionKind::kFlow:
     case DefinitionKind::kFact:
       return print_deep_definition(texts, h, p);
+    case DefinitionKind::kKernel:
+    case DefinitionKind::kMatmul:
+      return print_gpu_definition(texts, h, p);
     case DefinitionKind::kThread: {
       const auto d = read<ThreadDefinition>(p);
       std::printf("thread %u lane %u tid %u %s\n", h.id, d.lane, d.tid, texts[d.name]);
@@ -153,6 +172,8 @@ int dump(const char* path) {
               s.cache_peak_bytes, s.cache_peak_entries, s.cache_clears, s.lost.casts, s.lost.hits, s.lost.passes);
   std::printf("deep steps %lu operators %lu ns %lu\n", s.deep_steps, s.deep_operators,
               reader->clock().duration_ns(s.deep_ticks));
+  std::printf("gpu steps %lu records %lu lost %lu unplaced %lu\n", s.gpu_steps, s.gpu_records, s.gpu_lost,
+              s.gpu_unplaced);
   Texts texts;
   std::string records;
   while (reader->definitions(1 << 20, &records)) {

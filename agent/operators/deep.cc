@@ -29,6 +29,7 @@ struct Watch {
   bool begun = false;
   bool in_tail = false;                            // what is looked at follows an optimizer's step, and is no deep step
   std::uint64_t in_tails = 0;                      // operators looked at so, in those before
+  bool in_capture = false;                         // a CUDA graph is being captured
   std::size_t places = 0;                          // sites and regions known when the step before began
   std::atomic<std::uint64_t> operators_before{0};  // looked at when the present deep step began
 };
@@ -99,6 +100,7 @@ void looked_at(std::uint64_t operators, std::uint64_t ticks) {
   std::unique_lock lock(g_watch->mutex, std::try_to_lock);
   if (!lock || !deep()) return;
   const std::uint64_t since = now - g_watch->operators_before;
+  if (g_watch->in_capture) return;
   const bool is_short = g_watch->in_tail && g_mode.kind == Mode::kAutomatic;
   if (is_short ? since >= kOperatorsInTail : !g_watch->schedule.goes_on(since))
     switch_off(observe::thread_slot(), *g_watch);
@@ -150,7 +152,7 @@ void region_begins(observe::ThreadState& t, bool new_step) {
   if (g_watch->schedule.step_begins(r.steps.current(), changed, h.deep_operators.load(std::memory_order_relaxed),
                                     h.deep_ticks.load(std::memory_order_relaxed), r.segment.now() - h.clock0))
     switch_on(t, *g_watch);
-  else
+  else if (!g_watch->in_capture)
     switch_off(&t, *g_watch);
 }
 
@@ -165,6 +167,23 @@ void optimizer_stepped(observe::ThreadState& t) {
     return;
   g_watch->in_tail = true;
   look(t, *g_watch, false);
+}
+
+void capture_begins(observe::ThreadState& t) {
+  if (g_mode.kind == Mode::kNever || recording() == nullptr) return;
+  std::lock_guard lock(g_watch->mutex);
+  if (g_watch->in_capture) return;
+  g_watch->in_capture = true;
+  if (deep()) return;
+  g_watch->in_tail = true;
+  look(t, *g_watch, false);
+}
+
+void capture_ends() {
+  if (g_mode.kind == Mode::kNever || recording() == nullptr) return;
+  std::lock_guard lock(g_watch->mutex);
+  if (!std::exchange(g_watch->in_capture, false) || !g_watch->in_tail) return;
+  switch_off(observe::thread_slot(), *g_watch);
 }
 
 void cast_made(observe::ThreadState& t, const void* source, std::uint8_t to, std::uint32_t site) {

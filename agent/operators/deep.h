@@ -30,6 +30,9 @@ void region_begins(observe::ThreadState& t, bool new_step);
 // An optimizer made its step in this thread, which is in no operator now. What runs from here to the next region may be
 // an evaluation without autocast, of which nothing else tells.
 void optimizer_stepped(observe::ThreadState& t);
+// The job begins to capture a CUDA graph in this thread, and ends it: what it captures is looked at.
+void capture_begins(observe::ThreadState& t);
+void capture_ends();
 // While deep: `source` (a TensorImpl*) was cast to `to` (a c10::ScalarType) at this site.
 void cast_made(observe::ThreadState& t, const void* source, std::uint8_t to, std::uint32_t site);
 // The same at the first sight of a site whose values alone say what is wrong with it, in a step that is not deep;
