@@ -22,7 +22,7 @@ MAY_INCLUDE = {
     "agent/compile": ["agent/memory", "agent/lanes", "agent/observe", "agent/script/script.h", "agent/preload/interface.h"],
     "agent/operators": ["agent/memory", "agent/lanes", "agent/observe"],
     "agent/enforce": ["agent/memory", "agent/lanes", "agent/observe", "agent/preload/interface.h"],
-    "agent/gpu": ["agent/lanes", "agent/preload/interface.h"],
+    "agent/gpu": ["agent/memory", "agent/lanes", "agent/observe", "agent/preload/interface.h"],
     "proto": ["agent/lanes/format.h"],
     "agent/relay": ["agent/lanes", "proto"],
     "server/store": ["agent/lanes/format.h", "proto"],
