@@ -20,7 +20,7 @@ MAY_INCLUDE = {
                       "agent/enforce/casting.h", "agent/enforce/kernels.h"],
     "agent/script": ["agent/memory", "agent/lanes", "agent/observe", "agent/preload/interface.h"],
     "agent/compile": ["agent/memory", "agent/lanes", "agent/observe", "agent/script/script.h", "agent/preload/interface.h"],
-    "agent/operators": ["agent/memory", "agent/lanes", "agent/observe"],
+    "agent/operators": ["agent/memory", "agent/lanes", "agent/observe", "agent/gpu/matmuls.h"],
     "agent/enforce": ["agent/memory", "agent/lanes", "agent/observe", "agent/preload/interface.h"],
     "agent/gpu": ["agent/memory", "agent/lanes", "agent/observe", "agent/preload/interface.h"],
     "proto": ["agent/lanes/format.h"],

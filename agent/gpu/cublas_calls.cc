@@ -251,16 +251,26 @@ constexpr Known kKnown{};
 CASTSCOPE_CUBLAS_FUNCTIONS(CASTSCOPE_KNOWN)
 #undef CASTSCOPE_KNOWN
 
+template <Function F, typename... Args>
+auto original() {
+  return reinterpret_cast<Status (*)(Args...)>(original_of(g_imports[static_cast<std::size_t>(F)]));
+}
+
 // What was computed is read afterwards, and where the call succeeded: until it returns, its arguments are in nobody
 // else's hands.
 template <Function F, typename... Args>
-Status called(Args... args) {
-  auto* const original = reinterpret_cast<Status (*)(Args...)>(original_of(g_imports[static_cast<std::size_t>(F)]));
-  if (!g_matmuls_wanted.load(std::memory_order_relaxed)) [[likely]]
-    return original(args...);
-  const Status status = original(args...);
+[[gnu::noinline]] Status call_and_tell(Args... args) {
+  const Status status = original<F, Args...>()(args...);
   if (status == kSuccess) tell(kKnown<F>, args...);
   return status;
+}
+
+// Ends in a jump.
+template <Function F, typename... Args>
+Status called(Args... args) {
+  if (g_matmuls_wanted.load(std::memory_order_relaxed)) [[unlikely]]
+    return call_and_tell<F>(args...);
+  return original<F, Args...>()(args...);
 }
 
 template <Function F, typename Signature>

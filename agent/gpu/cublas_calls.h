@@ -13,8 +13,8 @@ inline std::atomic<bool> g_matmuls_wanted{false};
 
 // For Imports; with others or alone.
 std::span<Import> cublas_imports();
-// To be called after the imports were taken: finds, in the libraries that have the originals, the functions by which
-// math modes and descriptors are read. Until then, and where there are none, what they would tell is unknown.
+// To be called when some of the imports were taken: finds, in the libraries that have the originals, the functions by
+// which math modes and descriptors are read. Until then, and where there are none, what they would tell is unknown.
 void find_cublas_getters() noexcept;
 
 }  // namespace castscope::gpu
