@@ -235,7 +235,7 @@ TEST_F(ImportsTest, ThreadsCallOnWhileWordsChange) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 3; ++i) threads.emplace_back(work);
   const int before = g_calls;
-  for (int i = 0; i < 300 || g_calls == before; ++i) {
+  for (int i = 0; i < 100 || g_calls == before; ++i) {
     EXPECT_GT(imports_.take(), 0u);
     for (const int at = rounds; rounds == at;) std::this_thread::yield();
     EXPECT_GT(imports_.give_back(), 0u);
