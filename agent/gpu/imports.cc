@@ -110,17 +110,17 @@ void Imports::settle(Object& object, const LoadedObject& loaded, Look& look) {
       slot.state = State::kForeign;
       continue;
     }
-    using enum SlotWriter::Outcome;
+    using Outcome = SlotWriter::Outcome;
     const auto outcome = leads_to == nullptr
-                             ? kNotYet
+                             ? Outcome::kNotYet
                              : look.writer.store(slot.at, import.ours, loaded.read_only_after_relocation(slot.at));
-    if (outcome == kStored) {
+    if (outcome == Outcome::kStored) {
       slot.before = held;
       ++look.done;
     }
-    if (outcome == kFailed) slot.state = State::kFailed;
+    if (outcome == Outcome::kFailed) slot.state = State::kFailed;
     // The linker may be about to bind it, and store over ours: such a one is looked at once more.
-    if (outcome == kStored && leads_to == held) slot.state = State::kTaken;
+    if (outcome == Outcome::kStored && leads_to == held) slot.state = State::kTaken;
     object.settled &= slot.state != State::kWaiting;
   }
 }
