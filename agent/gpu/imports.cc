@@ -110,17 +110,17 @@ void Imports::settle(Object& object, const LoadedObject& loaded, Look& look) {
       slot.state = State::kForeign;
       continue;
     }
-    using enum SlotWriter::Outcome;
+    using Outcome = SlotWriter::Outcome;
     const auto outcome = leads_to == nullptr
-                             ? kNotYet
+                             ? Outcome::kNotYet
                              : look.writer.store(slot.at, import.ours, loaded.read_only_after_relocation(slot.at));
-    if (outcome == kStored) {
+    if (outcome == Outcome::kStored) {
       slot.before = held;
       ++look.done;
     }
-    if (outcome == kFailed) slot.state = State::kFailed;
+    if (outcome == Outcome::kFailed) slot.state = State::kFailed;
     // The linker may be about to bind it, and store over ours: such a one is looked at once more.
-    if (outcome == kStored && leads_to == held) slot.state = State::kTaken;
+    if (outcome == Outcome::kStored && leads_to == held) slot.state = State::kTaken;
     object.settled &= slot.state != State::kWaiting;
   }
 }
@@ -131,14 +131,19 @@ void Imports::look(Look& look) {
   const bool all = look.counts.unloads != seen_.unloads;
   memory::OwnVector<Object>& objects = all ? anew : objects_;
   waiting_ = false;
-  for (const LoadedObject& loaded : look.objects) {
-    auto known = std::find_if(objects.begin(), objects.end(), [&](const Object& o) { return o.base == loaded.base(); });
-    if (known == objects.end()) {
-      objects.push_back(scan(loaded));
-      known = objects.end() - 1;
+  // Of two copies of a library PyTorch's is the one that counts, whoever came first.
+  for (const bool of_torch : {true, false}) {
+    for (const LoadedObject& loaded : look.objects) {
+      if (loaded.file_name().starts_with("libtorch") != of_torch) continue;
+      auto known =
+          std::find_if(objects.begin(), objects.end(), [&](const Object& o) { return o.base == loaded.base(); });
+      if (known == objects.end()) {
+        objects.push_back(scan(loaded));
+        known = objects.end() - 1;
+      }
+      if (!known->settled) settle(*known, loaded, look);
+      waiting_ |= !known->settled;
     }
-    if (!known->settled) settle(*known, loaded, look);
-    waiting_ |= !known->settled;
   }
   if (all) objects_ = std::move(anew);
   seen_ = look.counts;

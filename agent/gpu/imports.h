@@ -20,7 +20,8 @@ namespace castscope::gpu {
 struct Import {
   const char* symbol;
   void* ours;
-  // What the first object that was found to import it would call. It is there before ours is called, and stays.
+  // What PyTorch would call, or the first object that was found to import it. It is there before ours is called, and
+  // stays.
   void* original = nullptr;
 };
 

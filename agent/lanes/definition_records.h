@@ -296,7 +296,8 @@ enum class MatmulCompute : std::uint8_t {
   kFp64 = 7,
   kInt32 = 8,
 };
-// A call of cuBLAS or cuBLASLt, in a deep step. Column-major, as cuBLAS has it: C (m × n) = A (m × k) · B (k × n).
+// A call of cuBLAS or cuBLASLt, in a deep step. Column-major, as cuBLAS has it: C (m × n) = A (m × k) · B (k × n). Of a
+// product with a vector (cublasSgemv_v2), which no Tensor Cores compute, n = 1.
 struct MatmulDefinition {
   std::uint32_t use;       // operator use within which it was called; 0 = none
   std::uint32_t op;        // operator; 0 = called outside any
@@ -306,8 +307,9 @@ struct MatmulDefinition {
   std::uint32_t lda, ldb, ldc;  // elements
   std::uint8_t a, b, c;         // c10::ScalarType; 0xff = one that PyTorch does not have
   MatmulCompute compute;
-  std::uint8_t align_a, align_b, align_c;  // log2 of the bytes that its address and columns are aligned to, at most 8
-  std::uint8_t flags;                      // kMatmul…
+  // log2 of the bytes that its address and columns are aligned to, at most 8. Without sizes: that of the worst, in each
+  std::uint8_t align_a, align_b, align_c;
+  std::uint8_t flags;  // kMatmul…
 };
 inline constexpr std::uint8_t kMatmulTransposeA = 1;
 inline constexpr std::uint8_t kMatmulTransposeB = 2;
@@ -327,8 +329,8 @@ struct ThreadDefinition {
 //               Told again when it is over: of those with the same FROM the last one counts.
 //   "gpu_math"  "allow_tf32=0 …": settings that decide what matrix products compute in
 struct AttributeDefinition {
-  std::uint32_t key;          // string
-  std::uint32_t value;        // string
+  std::uint32_t key;    // string
+  std::uint32_t value;  // string
 };
 
 static_assert(sizeof(DefinitionHeader) == 16);

@@ -1,0 +1,34 @@
+// What cuBLAS's types and modes mean for the precision of a product.
+#pragma once
+
+#include <cstdint>
+
+#include "agent/gpu/cublas_abi.h"
+#include "agent/lanes/definition_records.h"
+
+namespace castscope::gpu {
+
+// c10::ScalarType, or kNotInTorch.
+std::uint8_t scalar_type(cublas::DataType type);
+unsigned bits_of(cublas::DataType type);
+
+// NVIDIA_TF32_OVERRIDE, which cuBLAS obeys before anything that the program says.
+enum class Tf32Override : std::uint8_t { kNone, kOff, kOn };
+Tf32Override tf32_override();
+
+struct Compute {
+  lanes::MatmulCompute compute = lanes::MatmulCompute::kUnknown;
+  std::uint8_t flags = 0;  // lanes::kMatmulPedantic
+  bool operator==(const Compute&) const = default;
+};
+// `mode`: of the handle; kDefaultMath where there is none, as in cuBLASLt. That a GPU has no TF32 (before compute
+// capability 8.0) it does not know: there TF32 is fp32.
+Compute compute_of(cublas::ComputeType type, cublas::DataType inputs, unsigned mode, Tf32Override tf32);
+// Of the functions that have their type in the name.
+cublas::ComputeType compute_type_of(cublas::DataType type);
+
+// log2 of the bytes that all of these are multiples of, at most 8: an address, a leading dimension and a stride in
+// elements. 0 elements are a multiple of anything.
+std::uint8_t alignment(const void* address, std::uint64_t leading, std::uint64_t stride, cublas::DataType type);
+
+}  // namespace castscope::gpu
