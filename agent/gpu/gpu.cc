@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "agent/gpu/captures.h"
+#include "agent/gpu/cublas_calls.h"
 #include "agent/gpu/job_cupti.h"
 #include "agent/gpu/timing.h"
 #include "agent/observe/process.h"
@@ -15,6 +16,8 @@ namespace castscope::gpu {
 std::atomic<bool> g_waits{false};
 
 namespace {
+
+std::atomic<bool> g_looks{false};  // it was not switched off
 
 // Made once, when the first tensor on a GPU is met; never taken away: CUPTI may call it at any time.
 std::atomic<Timing*> g_timing{nullptr};
@@ -34,6 +37,14 @@ void meet_device() {
   if (operators::deep()) timing->stretch_begins(true);
 }
 
+// cuBLAS's functions, as far as they are loaded by now.
+void want_matmuls() {
+  if (!g_looks) return;
+  static auto* taken = new Imports(cublas_imports());  // never given back: a call may be on its way
+  if (taken->take() > 0) find_cublas_getters();
+  g_matmuls_wanted = true;
+}
+
 }  // namespace
 
 void device_met() {
@@ -45,11 +56,13 @@ void device_met() {
 }
 
 void stretch_begins(bool is_step) try {
+  want_matmuls();
   if (Timing* timing = g_timing.load(std::memory_order_acquire)) timing->stretch_begins(is_step);
 } catch (const std::exception&) {  // no memory: this one is not timed
 }
 
 void stretch_ends() try {
+  g_matmuls_wanted = false;
   if (Timing* timing = g_timing.load(std::memory_order_acquire)) timing->stretch_ends();
 } catch (const std::exception&) {
 }
@@ -75,7 +88,7 @@ void start() {
   const char* wanted = std::getenv("CASTSCOPE_GPU");
   if (wanted != nullptr && std::string_view(wanted) == "off") return;
   watch_captures();
-  g_waits = true;
+  g_looks = g_waits = true;
 }
 
 void fork_begins() { hold_job_cupti(); }

@@ -81,6 +81,26 @@ bool is_called_by_a_body(const ThreadState& t, const OpenUse& outer) {
          observe::PythonStack::top(observe::g_process.python, t.python_thread) != outer.python_frame;
 }
 
+std::uint32_t op_of(const OpenUse& use) { return observe::g_process.recording.load()->definitions.op(use.info->name); }
+
+// The matrix products since `from` were made for this use.
+void place_matmuls(ThreadState& t, ThreadOperators& o, std::size_t from, std::uint32_t use, std::uint32_t op) {
+  observe::Recording& r = *observe::g_process.recording.load();
+  o.matmuls.place(from, use, op, [&](lanes::MatmulDefinition& d, const char* function) -> lanes::Counter* {
+    d.function = r.definitions.string(function);
+    const std::uint32_t id = r.definitions.matmul(d);
+    return id == 0 ? nullptr : r.segment.new_counter(&t.lane.lane(), id);
+  });
+}
+
+// Those that no operator made come first.
+std::size_t begin_matmuls(ThreadState& t, ThreadOperators& o) {
+  const std::size_t pending = o.matmuls.pending();
+  if (pending == 0 || o.used > 1) return pending;
+  place_matmuls(t, o, 0, 0, 0);
+  return 0;
+}
+
 void operator_begins(ThreadState& t, ThreadOperators& o, const at::RecordFunction& fn,
                      const c10::FunctionSchema& schema) {
   ++o.operators;
@@ -99,6 +119,7 @@ void operator_begins(ThreadState& t, ThreadOperators& o, const at::RecordFunctio
   o.frames[o.depth - 1].is_use = true;
   o.enclosing = o.used++;
   use.work = {};
+  use.matmuls = begin_matmuls(t, o);
   begin_use(t, o, use, info_of(o, schema), observe::inputs_of(fn));
   if (gpu::timing()) [[unlikely]]
     use.work = gpu::work_begins(t);
@@ -108,7 +129,7 @@ void operator_begins(ThreadState& t, ThreadOperators& o, const at::RecordFunctio
 void settle_work(ThreadState& t, const OpenUse& use, std::uint32_t id) {
   std::uint32_t op = 0;
   try {
-    op = observe::g_process.recording.load()->definitions.op(use.info->name);
+    op = op_of(use);
   } catch (const std::exception&) {  // out of memory: it has no name
   }
   gpu::work_ends(t, use.work, {.use = id, .op = op});
@@ -161,6 +182,8 @@ void ends(const at::RecordFunction& fn, at::ObserverContext*) {
     std::uint32_t id = 0;
     try {
       id = end_use(*t, o, use, fn.outputs(), now - use.begin);
+      if (o.matmuls.pending() > use.matmuls) [[unlikely]]
+        place_matmuls(*t, o, use.matmuls, id, op_of(use));
     } catch (const std::exception&) {  // out of memory: it is not counted
     }
     if (use.work) [[unlikely]]
@@ -204,6 +227,20 @@ void enable_callbacks(bool on) {
   for (const at::CallbackHandle handle : {g_operators, g_nodes})
     on ? at::reenableCallback(handle) : at::disableCallback(handle);
 }
+
+}  // namespace castscope::operators
+
+namespace castscope::gpu {
+
+ThreadMatmuls* current_matmuls() noexcept {
+  const observe::ThreadState* t = observe::thread_slot();
+  return t == nullptr || t->operators == nullptr || t->ignoring || !operators::deep() ? nullptr
+                                                                                      : &t->operators->matmuls;
+}
+
+}  // namespace castscope::gpu
+
+namespace castscope::operators {
 
 void DeleteThreadOperators::operator()(ThreadOperators* o) const { delete o; }
 

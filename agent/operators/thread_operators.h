@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "agent/gpu/gpu.h"
+#include "agent/gpu/matmuls.h"
 #include "agent/memory/own_memory.h"
 #include "agent/operators/places.h"
 
@@ -27,7 +28,8 @@ struct OpenUse {
   const void* python_frame = nullptr;  // that called it
   c10::DispatchKeySet keys;            // of the first tensor
   std::uint64_t begin = 0;
-  gpu::Work work;  // what it launches is timed
+  gpu::Work work;           // what it launches is timed
+  std::size_t matmuls = 0;  // in ThreadOperators::matmuls: where its own begin
 };
 
 class ThreadOperators : public memory::InOwnMemory {
@@ -54,6 +56,7 @@ class ThreadOperators : public memory::InOwnMemory {
   bool infinite = false;                    // the last number that stood beside a single tensor, as in max_norm / norm
   Places places;
   Producers producers;
+  gpu::ThreadMatmuls matmuls;
   memory::OwnMap<const c10::FunctionSchema*, const OperatorInfo*> infos;
   memory::OwnMap<std::size_t, std::uint32_t> node_kinds;  // backward_node_kind → string
 };

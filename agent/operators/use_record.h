@@ -14,7 +14,7 @@ void begin_use(observe::ThreadState& t, ThreadOperators& o, OpenUse& use, const 
 bool note_second_call(OpenUse& outer, const OperatorInfo& info, c10::ArrayRef<const c10::IValue> inputs);
 // `outputs`: empty when the operator raised. The use's number; 0 when it is not counted.
 std::uint32_t end_use(observe::ThreadState& t, ThreadOperators& o, OpenUse& use, c10::ArrayRef<c10::IValue> outputs,
-             std::uint64_t ticks);
+                      std::uint64_t ticks);
 // An operator within `outer` ended, and gave back `returns` values: what it made is nobody's whose address it got.
 void forget_made_inside(ThreadOperators& o, const OpenUse& outer, c10::ArrayRef<c10::IValue> outputs,
                         std::size_t returns);
