@@ -64,7 +64,7 @@ stub_source() {
 
 compile() {
   # shellcheck disable=SC2086
-  $compiler -std=c++20 -O1 -g1 -fPIC -Wall -Wextra -Wno-deprecated-declarations -I"$here" -I"$out/made" \
+  $compiler -std=c++20 -O1 -g1 -fPIC -Wall -Wextra -Wno-deprecated-declarations -iquote "$here" -iquote "$out/made" \
     "${includes[@]}" -c "$1" -o "$2"
 }
 
@@ -98,10 +98,11 @@ library() {
 sources() { local name; for name in "$@"; do printf '%s/%s\n' "$here" "$name"; done; }
 
 make_names
-mapfile -t core < <(sources device.cc graph.cc log.cc faults.cc subscriber.cc api_call.cc client_clock.cc \
+mapfile -t core < <(sources device.cc device_limits.cc graph.cc log.cc faults.cc subscriber.cc api_call.cc client_clock.cc gemm.cc \
   activity_buffers.cc cupti_records.cc cupti_activity_api.cc cupti_ids_api.cc nogpu.cc)
 library libcupti.so.13 'cupti*;' "${core[@]}"
 library libcudart.so.13 'cuda*; __cuda*;' "$here"/cudart_*.cc
+library libcuda.so.1 'cu*;' "$here"/cuda_*.cc
 if header cublas_v2.h >/dev/null && [ -n "$real" ] && ls "$here"/cublas_*.cc >/dev/null 2>&1; then
   library libcublasLt.so.13 'cublasLt*;' "$here"/cublaslt_*.cc
   library libcublas.so.13 'cublas*;' "$here"/cublas_*.cc

@@ -6,6 +6,7 @@
 
 #include "cudart_state.h"
 #include "cupti_records.h"
+#include "device_limits.h"
 
 namespace nogpu {
 
@@ -26,11 +27,6 @@ using namespace nogpu;
 namespace {
 
 constexpr int kVersion = CUDART_VERSION;
-constexpr int kMultiprocessors = 132;
-constexpr int kThreadsOfMultiprocessor = 2048;
-constexpr int kSharedOfBlock = 48 << 10, kSharedOptIn = 227 << 10, kSharedOfMultiprocessor = 228 << 10;
-constexpr int kCacheSize = 50 << 20;
-
 struct ErrorName {
   cudaError_t error;
   const char *name, *text;
@@ -61,15 +57,15 @@ const ErrorName& named(cudaError_t error) {
 
 void fill_limits(cudaDeviceProp* prop) {
   prop->warpSize = 32;
-  prop->maxThreadsPerBlock = 1024;
+  prop->maxThreadsPerBlock = kThreadsOfBlock;
   prop->maxThreadsDim[0] = prop->maxThreadsDim[1] = 1024;
   prop->maxThreadsDim[2] = 64;
-  prop->maxGridSize[0] = 0x7fffffff;
-  prop->maxGridSize[1] = prop->maxGridSize[2] = 65535;
-  prop->regsPerBlock = prop->regsPerMultiprocessor = 65536;
+  prop->maxGridSize[0] = kGridX;
+  prop->maxGridSize[1] = prop->maxGridSize[2] = kGridYZ;
+  prop->regsPerBlock = prop->regsPerMultiprocessor = kRegisters;
   prop->multiProcessorCount = kMultiprocessors;
   prop->maxThreadsPerMultiProcessor = kThreadsOfMultiprocessor;
-  prop->maxBlocksPerMultiProcessor = 32;
+  prop->maxBlocksPerMultiProcessor = kBlocksOfMultiprocessor;
   prop->sharedMemPerBlock = kSharedOfBlock;
   prop->sharedMemPerBlockOptin = kSharedOptIn;
   prop->sharedMemPerMultiprocessor = kSharedOfMultiprocessor;
@@ -86,7 +82,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* prop, int device) {
   ApiCall call(CUPTI_RUNTIME_TRACE_CBID_cudaGetDeviceProperties_v12000);
   if (device < 0 || device >= device_count()) return done(call, cudaErrorInvalidDevice);
   *prop = cudaDeviceProp{};
-  std::snprintf(prop->name, sizeof prop->name, "castscope no-GPU double");
+  std::snprintf(prop->name, sizeof prop->name, "%s", kDeviceName);
   std::memset(prop->uuid.bytes, device + 1, sizeof prop->uuid.bytes);
   fill_limits(prop);
   prop->totalGlobalMem = kDeviceMemory;
@@ -107,28 +103,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* prop, int device) {
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   ApiCall call(CUPTI_RUNTIME_TRACE_CBID_cudaDeviceGetAttribute_v5000);
   if (device < 0 || device >= device_count()) return done(call, cudaErrorInvalidDevice);
-  switch (attribute) {
-    case cudaDevAttrComputeCapabilityMajor: *value = 9; break;
-    case cudaDevAttrMultiProcessorCount: *value = kMultiprocessors; break;
-    case cudaDevAttrMaxThreadsPerMultiProcessor: *value = kThreadsOfMultiprocessor; break;
-    case cudaDevAttrMaxThreadsPerBlock: *value = 1024; break;
-    case cudaDevAttrWarpSize: *value = 32; break;
-    case cudaDevAttrMaxGridDimX: *value = 0x7fffffff; break;
-    case cudaDevAttrMaxGridDimY:
-    case cudaDevAttrMaxGridDimZ: *value = 65535; break;
-    case cudaDevAttrMaxBlocksPerMultiprocessor: *value = 32; break;
-    case cudaDevAttrMaxSharedMemoryPerBlock: *value = kSharedOfBlock; break;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = kSharedOptIn; break;
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = kSharedOfMultiprocessor; break;
-    case cudaDevAttrMaxRegistersPerBlock:
-    case cudaDevAttrMaxRegistersPerMultiprocessor: *value = 65536; break;
-    case cudaDevAttrL2CacheSize: *value = kCacheSize; break;
-    case cudaDevAttrMemoryPoolsSupported:
-    case cudaDevAttrCooperativeLaunch:
-    case cudaDevAttrUnifiedAddressing:
-    case cudaDevAttrConcurrentKernels: *value = 1; break;
-    default: *value = 0;
-  }
+  *value = device_attribute(attribute);
   return done(call);
 }
 

@@ -146,10 +146,10 @@ cudaError_t cudaGetSymbolAddress(void** address, const void* symbol) {
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
   ApiCall call(CUPTI_RUNTIME_TRACE_CBID_cudaFuncGetAttributes_v3020);
   *attributes = {};
-  attributes->maxThreadsPerBlock = 1024;
+  attributes->maxThreadsPerBlock = kThreadsOfBlock;
   attributes->numRegs = 32;
   attributes->ptxVersion = attributes->binaryVersion = 90;
-  attributes->maxDynamicSharedSizeBytes = 227 << 10;
+  attributes->maxDynamicSharedSizeBytes = kSharedOptIn;
   return done(call, kernel_name(function) == nullptr ? cudaErrorInvalidDeviceFunction : cudaSuccess);
 }
 
@@ -161,7 +161,7 @@ cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) {
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void*, int threads, size_t,
                                                                    unsigned) {
   ApiCall call(CUPTI_RUNTIME_TRACE_CBID_cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags_v7000);
-  *blocks = std::clamp(2048 / std::max(threads, 1), 1, 32);
+  *blocks = std::clamp(kThreadsOfMultiprocessor / std::max(threads, 1), 1, kBlocksOfMultiprocessor);
   return done(call);
 }
 

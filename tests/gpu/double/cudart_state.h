@@ -10,6 +10,7 @@
 #include "api_call.h"
 #include "device.h"
 #include "graph.h"
+#include "device_limits.h"
 
 namespace nogpu {
 
@@ -42,8 +43,6 @@ struct Memory {
   char* start = nullptr;
   size_t size = 0;
 };
-
-inline constexpr size_t kDeviceMemory = size_t{80} << 30;
 
 Memory memory_at(const void* address);
 void* allocate(MemoryPlace place, size_t size);
