@@ -105,6 +105,8 @@ class Buffers {
         return;
       }
     }
+    // Once, so that both ends are converted alike.
+    clock_.look();
     uint8_t* there = current_.memory + current_.used;
     std::memcpy(there, record.bytes, record.size);
     for (const uint32_t offset : {record.times, record.times == 0 ? 0 : record.times + 8, record.third_time}) {
@@ -115,7 +117,6 @@ class Buffers {
   }
 
   void stamp(uint8_t* where, bool complete) {
-    clock_.look();
     uint64_t time = 0;
     std::memcpy(&time, where, sizeof time);
     time = complete && time != 0 ? clock_.convert(time) : 0;

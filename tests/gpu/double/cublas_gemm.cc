@@ -17,10 +17,9 @@ struct Product {
 cublasStatus_t multiply(cublasHandle_t handle, const Product& product) {
   // As cuBLAS has it: nothing to do is done without a kernel.
   if (product.m == 0 || product.n == 0 || product.batches == 0) return CUBLAS_STATUS_SUCCESS;
-  const bool tf32 =
-      product.a == CUDA_R_32F && (handle_of(handle)->math_mode & 0xf) == CUBLAS_TF32_TENSOR_OP_MATH;
-  launch_gemm({dtype_name(product.a), dtype_name(product.b), dtype_name(product.c),
-               compute_name(product.compute, tf32), product.m, product.n, product.k, product.batches},
+  const bool tf32 = product.a == CUDA_R_32F && (handle_of(handle)->math_mode & 0xf) == CUBLAS_TF32_TENSOR_OP_MATH;
+  launch_gemm({dtype_name(product.a), dtype_name(product.b), dtype_name(product.c), compute_name(product.compute, tf32),
+               product.m, product.n, product.k, product.batches},
               handle_of(handle)->stream);
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -45,42 +44,42 @@ cublasStatus_t multiply_as(cublasHandle_t handle, int64_t m, int64_t n, int64_t 
 }  // namespace
 
 // Each with 32-bit and with 64-bit sizes.
-#define NOGPU_GEMM(NAME, INT, VALUE)                                                                              \
-  cublasStatus_t NAME(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, INT m, INT n, INT k,           \
-                      const VALUE*, const VALUE*, INT, const VALUE*, INT, const VALUE*, VALUE*, INT) {            \
-    return multiply_as<VALUE>(handle, m, n, k);                                                                   \
+#define NOGPU_GEMM(NAME, INT, VALUE)                                                                                  \
+  cublasStatus_t NAME(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, INT m, INT n, INT k, const VALUE*, \
+                      const VALUE*, INT, const VALUE*, INT, const VALUE*, VALUE*, INT) {                              \
+    return multiply_as<VALUE>(handle, m, n, k);                                                                       \
   }
-#define NOGPU_STRIDED_GEMM(NAME, INT, VALUE)                                                                      \
-  cublasStatus_t NAME(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, INT m, INT n, INT k,           \
-                      const VALUE*, const VALUE*, INT, long long, const VALUE*, INT, long long, const VALUE*,     \
-                      VALUE*, INT, long long, INT batches) {                                                      \
-    return multiply_as<VALUE>(handle, m, n, k, batches);                                                          \
+#define NOGPU_STRIDED_GEMM(NAME, INT, VALUE)                                                                          \
+  cublasStatus_t NAME(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, INT m, INT n, INT k, const VALUE*, \
+                      const VALUE*, INT, long long, const VALUE*, INT, long long, const VALUE*, VALUE*, INT,          \
+                      long long, INT batches) {                                                                       \
+    return multiply_as<VALUE>(handle, m, n, k, batches);                                                              \
   }
-#define NOGPU_SGEMM_EX(NAME, INT)                                                                                 \
-  cublasStatus_t NAME(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, INT m, INT n, INT k,           \
-                      const float*, const void*, cudaDataType a, INT, const void*, cudaDataType b, INT,           \
-                      const float*, void*, cudaDataType c, INT) {                                                 \
-    return multiply(handle, {a, b, c, CUBLAS_COMPUTE_32F, m, n, k});                                              \
+#define NOGPU_SGEMM_EX(NAME, INT)                                                                                     \
+  cublasStatus_t NAME(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, INT m, INT n, INT k, const float*, \
+                      const void*, cudaDataType a, INT, const void*, cudaDataType b, INT, const float*, void*,        \
+                      cudaDataType c, INT) {                                                                          \
+    return multiply(handle, {a, b, c, CUBLAS_COMPUTE_32F, m, n, k});                                                  \
   }
-#define NOGPU_GEMM_EX(NAME, INT)                                                                                  \
-  cublasStatus_t NAME(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, INT m, INT n, INT k,           \
-                      const void*, const void*, cudaDataType a, INT, const void*, cudaDataType b, INT,            \
-                      const void*, void*, cudaDataType c, INT, cublasComputeType_t compute, cublasGemmAlgo_t) {   \
-    return multiply(handle, {a, b, c, compute, m, n, k});                                                         \
+#define NOGPU_GEMM_EX(NAME, INT)                                                                                     \
+  cublasStatus_t NAME(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, INT m, INT n, INT k, const void*, \
+                      const void*, cudaDataType a, INT, const void*, cudaDataType b, INT, const void*, void*,        \
+                      cudaDataType c, INT, cublasComputeType_t compute, cublasGemmAlgo_t) {                          \
+    return multiply(handle, {a, b, c, compute, m, n, k});                                                            \
   }
-#define NOGPU_STRIDED_GEMM_EX(NAME, INT)                                                                          \
-  cublasStatus_t NAME(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, INT m, INT n, INT k,           \
-                      const void*, const void*, cudaDataType a, INT, long long, const void*, cudaDataType b, INT, \
-                      long long, const void*, void*, cudaDataType c, INT, long long, INT batches,                 \
-                      cublasComputeType_t compute, cublasGemmAlgo_t) {                                            \
-    return multiply(handle, {a, b, c, compute, m, n, k, batches});                                                \
+#define NOGPU_STRIDED_GEMM_EX(NAME, INT)                                                                             \
+  cublasStatus_t NAME(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, INT m, INT n, INT k, const void*, \
+                      const void*, cudaDataType a, INT, long long, const void*, cudaDataType b, INT, long long,      \
+                      const void*, void*, cudaDataType c, INT, long long, INT batches, cublasComputeType_t compute,  \
+                      cublasGemmAlgo_t) {                                                                            \
+    return multiply(handle, {a, b, c, compute, m, n, k, batches});                                                   \
   }
-#define NOGPU_BATCHED_GEMM_EX(NAME, INT)                                                                          \
-  cublasStatus_t NAME(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, INT m, INT n, INT k,           \
-                      const void*, const void* const[], cudaDataType a, INT, const void* const[], cudaDataType b, \
-                      INT, const void*, void* const[], cudaDataType c, INT, INT batches,                          \
-                      cublasComputeType_t compute, cublasGemmAlgo_t) {                                            \
-    return multiply(handle, {a, b, c, compute, m, n, k, batches});                                                \
+#define NOGPU_BATCHED_GEMM_EX(NAME, INT)                                                                               \
+  cublasStatus_t NAME(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, INT m, INT n, INT k, const void*,   \
+                      const void* const[], cudaDataType a, INT, const void* const[], cudaDataType b, INT, const void*, \
+                      void* const[], cudaDataType c, INT, INT batches, cublasComputeType_t compute,                    \
+                      cublasGemmAlgo_t) {                                                                              \
+    return multiply(handle, {a, b, c, compute, m, n, k, batches});                                                     \
   }
 
 NOGPU_GEMM(cublasSgemm_v2, int, float)

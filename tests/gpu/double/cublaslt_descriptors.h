@@ -37,7 +37,8 @@ class Attributes {
   Value value(int attribute) const {
     Value result{};
     auto found = values_.find(attribute);
-    if (found != values_.end()) std::memcpy(&result, found->second.data(), std::min(sizeof result, found->second.size()));
+    if (found != values_.end())
+      std::memcpy(&result, found->second.data(), std::min(sizeof result, found->second.size()));
     return result;
   }
 

@@ -133,9 +133,9 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const void*, const void*,
-                              cublasLtMatrixLayout_t a, const void*, cublasLtMatrixLayout_t b, const void*,
-                              const void*, cublasLtMatrixLayout_t, void*, cublasLtMatrixLayout_t d,
-                              const cublasLtMatmulAlgo_t*, void*, size_t, cudaStream_t stream) {
+                              cublasLtMatrixLayout_t a, const void*, cublasLtMatrixLayout_t b, const void*, const void*,
+                              cublasLtMatrixLayout_t, void*, cublasLtMatrixLayout_t d, const cublasLtMatmulAlgo_t*,
+                              void*, size_t, cudaStream_t stream) {
   const auto compute =
       static_cast<cublasComputeType_t>(attributes_of(desc)->value<int32_t>(CUBLASLT_MATMUL_DESC_COMPUTE_TYPE));
   const bool transposed = attributes_of(desc)->value<int32_t>(CUBLASLT_MATMUL_DESC_TRANSA) != CUBLAS_OP_N;

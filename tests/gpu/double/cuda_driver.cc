@@ -180,7 +180,7 @@ CUresult cuOccupancyMaxActiveClusters(int* clusters, CUfunction, const CUlaunchC
 CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                         unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void** arguments,
                         void** extra) {
-  const cuLaunchKernel_params params{function, grid_x, grid_y, grid_z, block_x,  block_y,
+  const cuLaunchKernel_params params{function, grid_x, grid_y, grid_z,    block_x, block_y,
                                      block_z,  shared, stream, arguments, extra};
   ApiCall call(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &params, reinterpret_cast<const char*>(function));
   return launch(call, function, {{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared}, stream);

@@ -50,8 +50,7 @@ void* allocate(MemoryPlace place, size_t size) {
   if (place == MemoryPlace::kDevice && used + size > kDeviceMemory) return nullptr;
   size = std::max<size_t>(size, 1);
   // Takes no memory of the machine until it is written to, which kernels here never do.
-  void* start =
-      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* start = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (start == MAP_FAILED) return nullptr;
   if (place == MemoryPlace::kDevice) used += size;
   memories().blocks[static_cast<char*>(start)] = {size, place, device, true};
@@ -226,7 +225,7 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind 
   const cudaMemcpy_v3020_params params{to, from, bytes, kind};
   ApiCall call(CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy_v3020, &params);
   if (bytes != 0) submit_copy(call, stream_of(cudaStream_t{}), to, from, bytes);
-  wait_until(stream_of(cudaStream_t{})->end);
+  wait_until(end_of(stream_of(cudaStream_t{})));
   return done(call);
 }
 

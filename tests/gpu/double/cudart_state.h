@@ -9,8 +9,8 @@
 
 #include "api_call.h"
 #include "device.h"
-#include "graph.h"
 #include "device_limits.h"
+#include "graph.h"
 
 namespace nogpu {
 

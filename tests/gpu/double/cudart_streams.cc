@@ -1,6 +1,7 @@
 // The runtime's double: streams and events.
 #include <algorithm>
 #include <atomic>
+#include <optional>
 
 #include "cudart_state.h"
 #include "cupti_records.h"
@@ -25,6 +26,12 @@ void record_event(Event* event, Stream* stream) {
   event->capture = stream->capture;
   event->dependencies = stream->capture_deps;
   event->time = std::max(now(), stream->end);
+}
+
+// Nothing if it was not recorded.
+std::optional<uint64_t> time_of(const Event* event) {
+  std::lock_guard guard(device_lock());
+  return event->recorded ? std::optional(event->time) : std::nullopt;
 }
 
 // A stream that waits for an event of a capture joins it.
@@ -87,12 +94,12 @@ cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   ApiCall call(CUPTI_RUNTIME_TRACE_CBID_cudaStreamQuery_v3020);
-  return done(call, stream_of(stream)->end <= now() ? cudaSuccess : cudaErrorNotReady);
+  return done(call, end_of(stream_of(stream)) <= now() ? cudaSuccess : cudaErrorNotReady);
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   ApiCall call(CUPTI_RUNTIME_TRACE_CBID_cudaStreamSynchronize_v3020);
-  wait_until(stream_of(stream)->end);
+  wait_until(end_of(stream_of(stream)));
   record_stream_sync(call, stream_of(stream), CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE);
   return done(call);
 }
@@ -135,14 +142,13 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   ApiCall call(CUPTI_RUNTIME_TRACE_CBID_cudaEventQuery_v3020);
-  const Event* asked = event_of(event);
-  return done(call, !asked->recorded || asked->time <= now() ? cudaSuccess : cudaErrorNotReady);
+  return done(call, time_of(event_of(event)).value_or(0) <= now() ? cudaSuccess : cudaErrorNotReady);
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   ApiCall call(CUPTI_RUNTIME_TRACE_CBID_cudaEventSynchronize_v3020);
   const Event* asked = event_of(event);
-  if (asked->recorded) wait_until(asked->time);
+  wait_until(time_of(asked).value_or(0));
   record_synchronization({CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE, call.start(), call.correlation(),
                           context_of(asked->device)->id, CUPTI_SYNCHRONIZATION_INVALID_VALUE, asked->id});
   return done(call);
@@ -150,10 +156,10 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   ApiCall call(CUPTI_RUNTIME_TRACE_CBID_cudaEventElapsedTime_v12080);
-  const Event *first = event_of(start), *last = event_of(end);
-  if (!first->recorded || !last->recorded) return done(call, cudaErrorInvalidResourceHandle);
-  if (last->time > now() || first->time > now()) return done(call, cudaErrorNotReady);
-  *milliseconds = static_cast<float>(static_cast<double>(static_cast<int64_t>(last->time - first->time)) / 1e6);
+  const auto first = time_of(event_of(start)), last = time_of(event_of(end));
+  if (!first || !last) return done(call, cudaErrorInvalidResourceHandle);
+  if (*last > now() || *first > now()) return done(call, cudaErrorNotReady);
+  *milliseconds = static_cast<float>(static_cast<double>(static_cast<int64_t>(*last - *first)) / 1e6);
   return done(call);
 }
 

@@ -28,8 +28,10 @@ size_t attribute_size(CUpti_ActivityAttribute attribute) {
   switch (attribute) {
     case CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER:
     case CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED:
-    case CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER: return sizeof(uint8_t);
-    default: return sizeof(size_t);
+    case CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER:
+      return sizeof(uint8_t);
+    default:
+      return sizeof(size_t);
   }
 }
 
@@ -105,9 +107,12 @@ CUptiResult cuptiActivityPushExternalCorrelationId(CUpti_ExternalCorrelationKind
 
 CUptiResult cuptiActivityPopExternalCorrelationId(CUpti_ExternalCorrelationKind kind, uint64_t* last) {
   switch (nogpu::pop_external_id(kind, last)) {
-    case nogpu::Popped::kId: return CUPTI_SUCCESS;
-    case nogpu::Popped::kEmpty: return CUPTI_ERROR_QUEUE_EMPTY;
-    default: return CUPTI_ERROR_INVALID_PARAMETER;
+    case nogpu::Popped::kId:
+      return CUPTI_SUCCESS;
+    case nogpu::Popped::kEmpty:
+      return CUPTI_ERROR_QUEUE_EMPTY;
+    default:
+      return CUPTI_ERROR_INVALID_PARAMETER;
   }
 }
 

@@ -127,6 +127,11 @@ void delete_stream(Stream* stream) {
   if (devices().streams.erase(stream) != 0) delete stream;
 }
 
+uint64_t end_of(const Stream* stream) {
+  std::lock_guard guard(device_lock());
+  return stream->end;
+}
+
 uint64_t end_of_device(int device) {
   std::lock_guard guard(device_lock());
   uint64_t end = devices().default_streams[device].end;

@@ -58,7 +58,7 @@ struct Stream {
   unsigned flags = 0;
   uint64_t end = 0;  // of the last operation
   std::shared_ptr<Capture> capture;
-  bool captures_here = false;           // the stream on which the capture began
+  bool captures_here = false;            // the stream on which the capture began
   std::vector<GraphNode*> capture_deps;  // what the next captured operation depends on
 };
 
@@ -85,6 +85,7 @@ Stream* stream_of(void* handle);
 Stream* new_stream(int priority, unsigned flags);
 Stream* numbered_stream(uint64_t number);
 void delete_stream(Stream* stream);
+uint64_t end_of(const Stream* stream);
 uint64_t end_of_device(int device);
 void wait_until(uint64_t time);
 

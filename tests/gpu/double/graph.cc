@@ -65,11 +65,11 @@ Graph* end_capture(Stream* stream) {
 }
 
 GraphExec* instantiate(Graph* graph) {
-  auto* exec = new GraphExec{next_graph.fetch_add(1), {graph->id, {}}};
+  const uint32_t id = next_graph.fetch_add(1);
+  auto* exec = new GraphExec{id, {id, {}}};
   std::unordered_map<const GraphNode*, GraphNode*> clones;
   for (const auto& original : graph->nodes) {
-    auto clone = std::make_unique<GraphNode>(
-        GraphNode{next_node.fetch_add(1), &exec->clone, original->operation, {}});
+    auto clone = std::make_unique<GraphNode>(GraphNode{next_node.fetch_add(1), &exec->clone, original->operation, {}});
     for (GraphNode* dependency : original->dependencies) clone->dependencies.push_back(clones[dependency]);
     clones[original.get()] = clone.get();
     exec->clone.nodes.push_back(std::move(clone));

@@ -21,6 +21,7 @@ struct Graph {
   std::vector<std::unique_ptr<GraphNode>> nodes;  // in the order of their making, which no dependency contradicts
 };
 
+// The clone bears the executable graph's number, which is the one in records.
 struct GraphExec {
   uint32_t id;
   Graph clone;

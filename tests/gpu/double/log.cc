@@ -34,10 +34,14 @@ std::string quoted(const char* text) {
 
 const char* kind_name(OperationKind kind) {
   switch (kind) {
-    case OperationKind::kKernel: return "kernel";
-    case OperationKind::kMemcpy: return "memcpy";
-    case OperationKind::kMemset: return "memset";
-    default: return "other";
+    case OperationKind::kKernel:
+      return "kernel";
+    case OperationKind::kMemcpy:
+      return "memcpy";
+    case OperationKind::kMemset:
+      return "memset";
+    default:
+      return "other";
   }
 }
 
@@ -56,8 +60,8 @@ void log_execution(const Execution& execution) {
                execution.correlation, kind_name(operation.kind), quoted(operation.name).c_str(), execution.device,
                execution.stream, static_cast<unsigned long long>(execution.start),
                static_cast<unsigned long long>(execution.end), static_cast<long>(syscall(SYS_gettid)), execution.api,
-               static_cast<unsigned long long>(operation.bytes),
-               static_cast<unsigned long long>(execution.graph_node), execution.graph);
+               static_cast<unsigned long long>(operation.bytes), static_cast<unsigned long long>(execution.graph_node),
+               execution.graph);
 }
 
 }  // namespace nogpu

@@ -61,11 +61,16 @@ void tell_graph(CUpti_CallbackId id, CUpti_GraphData* graph) {
 
 CUgraphNodeType node_type(const nogpu::GraphNode* node) {
   switch (node->operation.kind) {
-    case nogpu::OperationKind::kKernel: return CU_GRAPH_NODE_TYPE_KERNEL;
-    case nogpu::OperationKind::kMemcpy: return CU_GRAPH_NODE_TYPE_MEMCPY;
-    case nogpu::OperationKind::kMemset: return CU_GRAPH_NODE_TYPE_MEMSET;
-    case nogpu::OperationKind::kHost: return CU_GRAPH_NODE_TYPE_HOST;
-    default: return CU_GRAPH_NODE_TYPE_EMPTY;
+    case nogpu::OperationKind::kKernel:
+      return CU_GRAPH_NODE_TYPE_KERNEL;
+    case nogpu::OperationKind::kMemcpy:
+      return CU_GRAPH_NODE_TYPE_MEMCPY;
+    case nogpu::OperationKind::kMemset:
+      return CU_GRAPH_NODE_TYPE_MEMSET;
+    case nogpu::OperationKind::kHost:
+      return CU_GRAPH_NODE_TYPE_HOST;
+    default:
+      return CU_GRAPH_NODE_TYPE_EMPTY;
   }
 }
 
