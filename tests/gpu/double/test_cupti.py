@@ -39,8 +39,8 @@ def test_a_kernel_is_told_with_its_call(watching):
 
 def test_a_stream_does_one_thing_at_a_time(watching):
     for _ in range(3):
-        watching.launch(b"kernel", 1_000_000, 1)
-    watching.launch(b"beside", 1_000_000, 2)
+        watching.launch(b"kernel", 100_000_000, 1)
+    watching.launch(b"beside", 100_000_000, 2)
     watching.finish()
     first, second, third = (kernel for kernel in watching.kernels() if kernel.stream == 1)
     assert (second.start, third.start) == (first.end, second.end)
