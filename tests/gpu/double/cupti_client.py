@@ -42,7 +42,15 @@ class External(ctypes.Structure):
 STRUCTS = {1: Memcpy, 3: Kernel, 4: Api, 5: Api, 10: Kernel, 39: External}
 REQUESTED = ctypes.CFUNCTYPE(None, POINTER(c_void_p), POINTER(c_size_t), POINTER(c_size_t))
 COMPLETED = ctypes.CFUNCTYPE(None, c_void_p, c_uint32, c_void_p, c_size_t, c_size_t)
-CALLBACK = ctypes.CFUNCTYPE(None, c_void_p, c_uint32, c_uint32, c_void_p)
+
+
+class CallbackData(ctypes.Structure):
+    _fields_ = [("site", c_uint32), ("function", c_char_p), ("params", c_void_p), ("result", c_void_p),
+                ("symbol", c_char_p), ("context", c_void_p), ("context_id", c_uint32),
+                ("correlation_data", POINTER(c_uint64)), ("correlation", c_uint32)]
+
+
+CALLBACK = ctypes.CFUNCTYPE(None, c_void_p, c_uint32, c_uint32, POINTER(CallbackData))
 
 
 class Client:
@@ -82,9 +90,9 @@ class Client:
     def fault(self, name, value=1):
         assert self.lib.nogpu_fault(name, value) == 0
 
-    def subscribe(self):
+    def subscribe(self, callback=lambda *_: None):
         handle = c_void_p()
-        self.callback = CALLBACK(lambda *_: None)
+        self.callback = CALLBACK(callback)
         return self.lib.cuptiSubscribe(byref(handle), self.callback, None), handle
 
     def kernels(self):

@@ -103,6 +103,38 @@ def graph(trace):
     return {"before": told["before"], "nodes": nodes, "captured": captures}
 
 
+def graph_nodes():
+    """What a subscriber is told of nodes: those that are made by capturing, and their clones by instantiating."""
+    cupti, subscriber = ctypes.CDLL("libcupti.so.13"), ctypes.c_void_p()
+    resource_domain, created, cloned = 3, 13, 20
+    told = {created: [], cloned: []}
+
+    def node_id(pointer):
+        value = ctypes.c_uint64()
+        assert cupti.cuptiGetGraphNodeId(ctypes.c_void_p(pointer), ctypes.byref(value)) == 0
+        return value.value
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint32, ctypes.POINTER(ctypes.c_void_p))
+    def callback(_user, _domain, cbid, data):
+        # CUpti_ResourceData: context, stream, descriptor; CUpti_GraphData: graph, its original, node, its original.
+        graph_data = ctypes.cast(data[2], ctypes.POINTER(ctypes.c_void_p))
+        ids = [node_id(graph_data[2])] if cbid == created else [node_id(graph_data[2]), node_id(graph_data[3])]
+        told[cbid].append(ids)
+
+    layers = nn.Sequential(nn.Linear(64, 64), nn.ReLU()).cuda()
+    x = torch.zeros(8, 64, device="cuda")
+    layers(x)
+    assert cupti.cuptiSubscribe(ctypes.byref(subscriber), callback, None) == 0
+    for cbid in told:
+        assert cupti.cuptiEnableCallback(1, subscriber, resource_domain, cbid) == 0
+    captured = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(captured):
+        layers(x)
+    before = operations()
+    captured.replay()
+    return {"before": before, "created": told[created], "cloned": told[cloned]}
+
+
 def graphed_callable():
     layer = nn.Linear(16, 16).cuda()
     example = torch.randn(4, 16).cuda().requires_grad_()

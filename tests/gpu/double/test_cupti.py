@@ -158,6 +158,29 @@ def test_there_is_one_seat(client):
     assert again == SUCCESS and later.value != handle.value
 
 
+def test_a_subscriber_is_told_of_launches_at_both_ends(client):
+    told = []
+
+    def callback(_user, domain, cbid, data):
+        call = data.contents
+        told.append((domain, cbid, call.site, call.function, call.symbol, call.correlation))
+
+    _, handle = client.subscribe(callback)
+    runtime, launches = 2, 211
+    assert client.lib.cuptiEnableCallback(1, handle, runtime, launches) == SUCCESS
+    correlation = client.launch(b"kernel")
+    client.lib.nogpu_memcpy(1)
+    assert client.lib.cuptiUnsubscribe(handle) == SUCCESS
+    client.launch(b"afterwards")
+    assert told == [(runtime, launches, site, b"cudaLaunchKernel", b"kernel", correlation) for site in (0, 1)]
+
+
+def test_callbacks_are_enabled_by_who_has_the_seat_only(client):
+    _, handle = client.subscribe()
+    client.lib.cuptiUnsubscribe(handle)
+    assert client.lib.cuptiEnableDomain(1, handle, 2) == INVALID_PARAMETER
+
+
 def test_the_seat_can_be_another_tools(client):
     client.fault(b"no-seat")
     assert client.subscribe()[0] == MULTIPLE_SUBSCRIBERS

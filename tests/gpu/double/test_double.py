@@ -52,10 +52,6 @@ def by_readable_name(operations):
     return dict(zip(names, readable, strict=True))
 
 
-def is_of_profiler(operation):
-    return operation["kind"] == "kernel"
-
-
 @pytest.mark.parametrize(("dtype", "short"), [("bfloat16", "bf16"), ("float16", "f16")])
 def test_a_transformer_is_trained(job, dtype, short):
     told, truth = job("train", dtype)
@@ -73,13 +69,15 @@ def test_the_profiler_tells_the_truth(job, tmp_path):
     readable = by_readable_name(truth)
     counts, times = Counter(), Counter()
     for operation in truth:
-        if not is_of_profiler(operation):
+        if operation["kind"] != "kernel":
             continue
         counts[readable[operation["name"]]] += 1
         times[readable[operation["name"]]] += operation["end"] - operation["start"]
     kernels = {name: count for name, count in told["counts"].items() if not name.startswith("Mem")}
     assert kernels == dict(counts)
     assert sum(counts.values()) > 300
+    copies = sum(count for name, count in told["counts"].items() if name.startswith("Memcpy"))
+    assert copies == sum(operation["kind"] == "memcpy" for operation in truth) >= 6
     # The profiler converts begin and end of each kernel from a clock of its own to whole nanoseconds.
     wrong = {name: (told["times"][name], time) for name, time in times.items()
              if abs(told["times"][name] - time) > counts[name]}
@@ -97,6 +95,13 @@ def test_kernels_of_a_replay_carry_their_node(job, tmp_path):
     nodes = [operation["graph_node"] for operation in replayed]
     assert len(set(nodes[:3])) == 3 and nodes[:3] == nodes[3:]
     assert {operation["api"] for operation in replayed} == {"cudaGraphLaunch"}
+
+
+def test_a_subscriber_is_told_of_nodes_and_their_clones(job):
+    told, truth = job("graph_nodes")
+    created = [node for (node,) in told["created"]]
+    assert [original for _, original in told["cloned"]] == created and len(created) == 2
+    assert [operation["graph_node"] for operation in truth[told["before"]:]] == [node for node, _ in told["cloned"]]
 
 
 def test_graphed_callables_replay(job):
