@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Builds the test double of the GPU stack:
 #   build.sh OUT INCLUDE…         INCLUDE: folders with CUDA's headers (those of the nvidia-* wheels do)
-#   build.sh OUT INCLUDE… -- LIB  and LIB, the folder with the real libcublas.so.13 and libcublasLt.so.13
-# OUT/libcupti.so.13 is built always. libcudart.so.13 and libcuda.so.1 are built too where crt/ is among the headers,
-# libcublas.so.13 and libcublasLt.so.13 where cuBLAS's are and LIB is given: whatever they export and the double lacks
-# is exported as a function that ends the process with its name.
+#   build.sh OUT INCLUDE… -- LIB  and LIB, the folder with the real libraries
+# nvidia-cuda-cupti, nvidia-cuda-runtime and nvidia-cuda-crt have the headers of libcupti.so.13, libcudart.so.13 and
+# libcuda.so.1. libcublas.so.13 and libcublasLt.so.13 are built where cuBLAS's are and LIB is given. Whatever a real
+# library in LIB exports and its double lacks is exported as a function that ends the process with its name, since
+# other libraries are bound to it when they are loaded.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 stop() { printf '%s\n' "$*" >&2; exit 1; }
