@@ -1,0 +1,25 @@
+// CUPTI's one seat: who subscribed, what was asked for, and telling it.
+#pragma once
+
+#include <cupti.h>
+
+#include <cstdint>
+
+#include "device.h"
+#include "graph.h"
+
+namespace nogpu {
+
+inline constexpr uint32_t kMostCallbackIds = 2048;
+
+// Whether the subscriber wants this callback: asked at every API call, so without a lock.
+bool wants_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id);
+void call_subscriber(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
+// Takes the seat from whoever has it: cuptiFinalize.
+void clear_seat();
+
+void tell_context_created(Context* context);
+void tell_graph_node_created(GraphNode* node);
+void tell_graph_node_cloned(GraphNode* original, GraphNode* clone, GraphExec* exec);
+
+}  // namespace nogpu
