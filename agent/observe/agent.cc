@@ -20,6 +20,7 @@
 #include "agent/observe/errors.h"
 #include "agent/observe/hooks.h"
 #include "agent/observe/process.h"
+#include "agent/observe/process_description.h"
 #include "agent/observe/regions.h"
 #include "agent/observe/scaling.h"
 #include "agent/observe/torch_seam.h"
@@ -113,62 +114,12 @@ void child_begins() {
   enforce::child_begins();
 }
 
-std::string read_line(const std::string& path, char join) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream content;  // not by istreambuf_iterator: a read that fails would throw
-  content << in.rdbuf();
-  std::string text = content.str();
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\0')) text.pop_back();
-  for (char& c : text)
-    if (c == '\0' || c == '\n') c = join;
-  return text;
-}
-
-std::string torch_version() {
-  // <torch>/lib/libtorch_cpu.so → <torch>/version.py
-  std::string path = g_process.preload->torch_library == nullptr ? "" : g_process.preload->torch_library;
-  for (int i = 0; i < 2; ++i) path = path.substr(0, path.rfind('/'));
-  std::ifstream in(path + "/version.py");
-  for (std::string line; std::getline(in, line);)
-    if (line.rfind("__version__ = '", 0) == 0) return line.substr(15, line.rfind('\'') - 15);
-  return compiled_torch_version();
-}
-
 // Where calls of other causes than autocast go that have no counter of their own: nothing is known of them but that.
 std::uint32_t define_other_site(Definitions& d) {
   lanes::SiteDefinition site{};
   site.why = lanes::WhyNotCached::kNotAutocast;
   site.from = site.to = 0xff;  // no dtype
   return d.site(site);
-}
-
-void notice_strange_python(Definitions& d) {
-  d.attribute("notice", std::string("Python ") + python_version() +
-                            ": its stack is not known to this castscope, casts have no source line");
-}
-
-void describe_process(Recording& r) {
-  Definitions& d = r.definitions;
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
-  d.attribute("host", host);
-  d.attribute("argv", read_line("/proc/self/cmdline", ' '));
-  char cwd[4096];
-  if (getcwd(cwd, sizeof cwd) != nullptr) d.attribute("cwd", cwd);
-  d.attribute("torch", torch_version());
-  d.attribute("python", python_version());
-  if (enforce::is_on()) {
-    d.attribute("enforced_policy", enforce::policy_name());
-    d.attribute("enforced_policy_hash", enforce::policy_hash());
-    for (const std::string& notice : enforce::notices()) d.attribute("notice", notice);
-  }
-  for (const char* name : {"RANK", "LOCAL_RANK", "WORLD_SIZE"})
-    if (const char* value = std::getenv(name)) {
-      std::string key(name);
-      for (char& c : key) c = static_cast<char>(c == '_' ? '_' : c + ('a' - 'A'));
-      d.attribute(key, value);
-    }
-  if (!g_process.has_python && !g_process.python_unproved && python_version()[0] != 0) notice_strange_python(d);
 }
 
 // False when it was done before.
