@@ -54,6 +54,7 @@ class TestDefinitions {
     ok(sink_.process(info));
   }
   const std::string& key() const { return key_; }
+  void attribute(const std::string& name, const std::string& value) { ok(sink_.attribute(key_, name, value)); }
 
   // The user's line, with torch's own frames inside it when the call goes through a module.
   std::uint32_t line(const std::string& file, std::int64_t number, bool through_module = false) {
