@@ -26,7 +26,8 @@ TEST(ClosedListsTest, Causes) {
   expect_same(kOperator, v1::CAUSE_OPERATOR);
   expect_same(kFsdp, v1::CAUSE_FSDP);
   expect_same(kCompiled, v1::CAUSE_COMPILED);
-  expect_same(kCompiled, v1::Cause_MAX);
+  expect_same(kReflatten, v1::CAUSE_REFLATTEN);
+  expect_same(kReflatten, v1::Cause_MAX);
 }
 
 TEST(ClosedListsTest, Roles) {

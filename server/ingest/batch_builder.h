@@ -55,6 +55,12 @@ class BatchBuilder {
   BatchBuilder& fact(std::uint32_t id, const lanes::FactDefinition& fact) {
     return define(lanes::DefinitionKind::kFact, id, fact);
   }
+  BatchBuilder& kernel(std::uint32_t id, const lanes::KernelDefinition& kernel) {
+    return define(lanes::DefinitionKind::kKernel, id, kernel);
+  }
+  BatchBuilder& matmul(std::uint32_t id, const lanes::MatmulDefinition& matmul) {
+    return define(lanes::DefinitionKind::kMatmul, id, matmul);
+  }
   BatchBuilder& stack(std::uint32_t id, const std::vector<lanes::Frame>& frames) {
     const lanes::StackDefinition head{static_cast<std::uint32_t>(frames.size()), 0};
     std::string payload(reinterpret_cast<const char*>(&head), sizeof head);

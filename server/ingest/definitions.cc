@@ -121,6 +121,10 @@ absl::Status Definitions::apply_one(const std::string& key, const Record& record
       return apply_flow(key, record, sink);
     case DefinitionKind::kFact:
       return apply_fact(key, record, sink);
+    case DefinitionKind::kKernel:
+      return apply_kernel(key, record, sink);
+    case DefinitionKind::kMatmul:
+      return apply_matmul(key, record, sink);
     case DefinitionKind::kThread: {
       lanes::ThreadDefinition thread{};
       if (absl::Status status = read(record.payload, "thread", &thread); !status.ok()) return status;

@@ -32,6 +32,7 @@ class Definitions {
   bool knows_site(std::uint32_t id) const { return what(id) == Numbered::kSite; }
   bool knows_operator_use(std::uint32_t id) const { return what(id) == Numbered::kOperatorUse; }
   bool knows_fact(std::uint32_t id) const { return what(id) == Numbered::kFact; }
+  bool knows_kernel(std::uint32_t id) const { return what(id) == Numbered::kKernel; }
   bool knows_region(std::uint32_t id) const { return contains(regions_, id); }
   bool knows_thread(std::uint32_t id) const { return contains(threads_, id); }
 
@@ -41,7 +42,7 @@ class Definitions {
     std::uint32_t id = 0;
     std::string_view payload;
   };
-  enum class Numbered : std::uint8_t { kNothing, kSite, kOperatorUse, kFlow, kFact };
+  enum class Numbered : std::uint8_t { kNothing, kSite, kOperatorUse, kFlow, kFact, kKernel, kMatmul };
   Numbered what(std::uint32_t id) const { return id < numbers_.size() ? numbers_[id] : Numbered::kNothing; }
   std::uint32_t known(Numbered kind, std::uint32_t id) const { return what(id) == kind ? id : 0; }
   // Gives `id` to what is defined. `fresh` is false when it was told before; another kind of thing is an error.
@@ -56,6 +57,8 @@ class Definitions {
   absl::Status apply_operator_use(const std::string& key, const Record& record, store::RunSink& sink);
   absl::Status apply_flow(const std::string& key, const Record& record, store::RunSink& sink);
   absl::Status apply_fact(const std::string& key, const Record& record, store::RunSink& sink);
+  absl::Status apply_kernel(const std::string& key, const Record& record, store::RunSink& sink);
+  absl::Status apply_matmul(const std::string& key, const Record& record, store::RunSink& sink);
   std::uint32_t known_subject(const lanes::FactDefinition& fact) const;
   absl::Status apply_region(const std::string& key, const Record& record, store::RunSink& sink);
   absl::Status apply_stack(const std::string& key, const Record& record, store::RunSink& sink);

@@ -29,6 +29,8 @@ class RecordingSink : public store::RunSink {
     std::map<std::uint32_t, store::OperatorUseInfo> operator_uses;
     std::map<std::uint32_t, store::FlowInfo> flows;
     std::map<std::uint32_t, store::FactInfo> facts;
+    std::map<std::uint32_t, store::KernelInfo> kernels;
+    std::map<std::uint32_t, store::MatmulInfo> matmuls;
     std::map<std::uint32_t, store::ThreadInfo> threads;
     std::map<std::uint32_t, Lane> lanes;
     std::map<std::pair<std::uint32_t, std::uint32_t>, store::CounterRow> counters;  // lane, site
@@ -78,6 +80,12 @@ class RecordingSink : public store::RunSink {
   }
   absl::Status fact(const std::string& key, const store::FactInfo& f) override {
     return define(processes[key].facts, f);
+  }
+  absl::Status kernel(const std::string& key, const store::KernelInfo& k) override {
+    return define(processes[key].kernels, k);
+  }
+  absl::Status matmul(const std::string& key, const store::MatmulInfo& m) override {
+    return define(processes[key].matmuls, m);
   }
   absl::Status thread(const std::string& key, const store::ThreadInfo& t) override {
     return define(processes[key].threads, t);

@@ -151,6 +151,8 @@ bool ProcessValidator::forget_unknown_keys(const std::vector<wire::EventKey>& ke
         return id == 0 || definitions_.knows_region(id);
       case lanes::EventKind::kOperator:
         return id == 0 || definitions_.knows_operator_use(id);
+      case lanes::EventKind::kKernel:
+        return id == 0 || definitions_.knows_kernel(id);
       case lanes::EventKind::kThread:
         return id == 0 || definitions_.knows_thread(id);
       case lanes::EventKind::kValues:
@@ -253,7 +255,11 @@ absl::Status ProcessValidator::gauges(const v1::Gauges& g, store::RunSink& sink)
                                  .lost_definitions = g.lost_definitions(),
                                  .deep_steps = g.deep_steps(),
                                  .deep_operators = g.deep_operators(),
-                                 .deep_ns = g.deep_ns()}));
+                                 .deep_ns = g.deep_ns(),
+                                 .gpu_steps = g.gpu_steps(),
+                                 .gpu_records = g.gpu_records(),
+                                 .gpu_lost = g.gpu_lost(),
+                                 .gpu_unplaced = g.gpu_unplaced()}));
 }
 
 absl::Status ProcessValidator::end(const v1::ProcessEnd& end, store::RunSink& sink) {

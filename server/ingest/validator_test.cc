@@ -241,7 +241,7 @@ INSTANTIATE_TEST_SUITE_P(
         Nonsense{"UnlistedRole", Batch().site(1, site_with(&lanes::SiteDefinition::role, static_cast<lanes::Role>(6))),
                  "on no list"},
         Nonsense{"UnlistedCause",
-                 Batch().site(1, site_with(&lanes::SiteDefinition::cause, static_cast<lanes::Cause>(11))),
+                 Batch().site(1, site_with(&lanes::SiteDefinition::cause, static_cast<lanes::Cause>(12))),
                  "on no list"},
         Nonsense{"UnlistedWhy",
                  Batch().site(1, site_with(&lanes::SiteDefinition::why, static_cast<lanes::WhyNotCached>(10))),

@@ -49,6 +49,8 @@ std::string_view kind_name(EventKind kind) {
       return "operator";
     case EventKind::kPass:
       return "pass";
+    case EventKind::kKernel:
+      return "kernel";
     case EventKind::kNone:
       break;
   }
@@ -58,7 +60,9 @@ std::string_view kind_name(EventKind kind) {
 bool has_site(EventKind kind) {
   return kind == EventKind::kCast || kind == EventKind::kHit || kind == EventKind::kPass;
 }
-bool has_duration(EventKind kind) { return kind == EventKind::kCast || kind == EventKind::kOperator; }
+bool has_duration(EventKind kind) {
+  return kind == EventKind::kCast || kind == EventKind::kOperator || kind == EventKind::kKernel;
+}
 bool has_region(EventKind kind) { return kind == EventKind::kRegionEnter || kind == EventKind::kRegionExit; }
 
 bool has_fact(EventKind kind) {
@@ -81,6 +85,22 @@ Json use_words(const store::RunData& data, std::uint32_t id) {
   if (!use.node.empty()) words["node"] = use.node;
   words["phase"] = store::name(use.phase);
   if (use.result != 0xff) words["result"] = store::dtype_name(use.result);
+  return words;
+}
+
+Json kernel_words(const store::RunData& data, std::uint32_t id) {
+  const store::Kernel& kernel = data.kernel(id);
+  Json words = {{"kernel", id}, {"work", store::name(kernel.work)}};
+  if (kernel.name != 0) words["name"] = data.kernel_names[kernel.name - 1];
+  if (kernel.site != 0) {
+    words["site"] = kernel.site;
+    add_place(data, data.site(kernel.site).stack, words);
+  } else if (kernel.use != 0) {
+    words["operator_use"] = kernel.use;
+    add_place(data, data.operator_use(kernel.use).stack, words);
+  }
+  if (!kernel.op.empty()) words["operator"] = kernel.op;
+  if (!kernel.origin.empty()) words["origin"] = kernel.origin;
   return words;
 }
 
@@ -122,6 +142,7 @@ class Context {
     if (has_region(event.kind)) return region(process, event.site);
     if (has_fact(event.kind)) return fact(process, event.site);
     if (has_site(event.kind)) return site(process, event.site);
+    if (event.kind == EventKind::kKernel) return kernel(process, event.site);
     if (event.kind != EventKind::kValues && event.kind != EventKind::kOperator) return Json::object();
     const std::uint32_t use = numbers_.operator_use(process, event.site);
     if (use != 0 && use <= data_.operator_uses.size()) return use_words(data_, use);
@@ -132,6 +153,10 @@ class Context {
   Json fact(std::uint32_t process, std::uint32_t local) const {
     const std::uint32_t id = numbers_.fact(process, local);
     return id == 0 || id > data_.facts.size() ? Json::object() : fact_words(data_, id);
+  }
+  Json kernel(std::uint32_t process, std::uint32_t local) const {
+    const std::uint32_t id = numbers_.kernel(process, local);
+    return id == 0 || id > data_.kernels.size() ? Json::object() : kernel_words(data_, id);
   }
   Json region(std::uint32_t process, std::uint32_t local) const {
     const std::uint32_t id = numbers_.region(process, local);
@@ -166,6 +191,13 @@ Json event_words(const lanes::Event& event) {
   if (event.kind == EventKind::kCast) words["kept"] = (event.flags & lanes::kFlagKept) != 0;
   if (event.kind == EventKind::kOperator) words["depth"] = event.flags;
   if (event.kind == EventKind::kCacheClear) words["entries"] = event.entries;
+  if (event.kind == EventKind::kKernel) {
+    words["device"] = event.dims[0];
+    words["stream"] = event.dims[1];
+    words["blocks"] = event.dims[2];
+    words["threads"] = event.dims[3];
+    words["correlation"] = event.tensor;
+  }
   if (event.kind == EventKind::kDeep) words["on"] = (event.flags & 1) != 0;
   if (event.kind == EventKind::kValues) {
     words["largest"] = std::bit_cast<double>(event.tensor);

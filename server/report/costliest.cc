@@ -21,6 +21,7 @@ std::vector<Cost> costliest(const Model& model) {
         together[{place(run, at), site.op, argument_of(run, site), site.from, site.to, static_cast<int>(site.why)}];
     if (cost.sites++ == 0) cost.site = total.site, cost.at = at;
     cost.counts += total.counts;
+    cost.gpu_ns += model.gpu.sites[total.site - 1].ns;
     for (const store::SiteUse* use : total.uses) cost.first_ns += use->evidence.first_ns;
     all_ns += total.counts.cpu_ns;
   }
@@ -51,6 +52,7 @@ std::string description(const Model& model, const Cost& cost) {
   if (cost.counts.casts > 1 && 2 * cost.first_ns > cost.counts.cpu_ns) {
     what += " (" + duration(cost.first_ns) + (cost.sites > 1 ? " of it the first of each)" : " of it the first)");
   }
+  if (cost.gpu_ns > 0) what += ", " + duration(cost.gpu_ns) + " on the GPU in timed steps";
   const bool could_be_kept = site.role == lanes::Role::kWeight || site.role == lanes::Role::kBuffer;
   if (could_be_kept && site.why != lanes::WhyNotCached::kNone && site.why != lanes::WhyNotCached::kNotAutocast) {
     what += ", not kept: " + std::string(store::name(site.why));

@@ -15,6 +15,7 @@ struct Cost {
   std::uint32_t site = 0;  // the costliest of them
   std::optional<store::CodeLocation> at;
   store::Counts counts;
+  std::uint64_t gpu_ns = 0;  // on the device, in timed steps
   std::uint64_t sites = 0;
   std::uint64_t first_ns = 0;  // of the first cast of each site in each process: it may pay for page faults
   double share = 0;            // of the CPU time of all casts, autocast's and others

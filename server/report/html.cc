@@ -124,6 +124,7 @@ std::string html_text(const Model& model) {
     write_totals(html, model);
     write_charts(html, model);
     write_sites(html, model);
+    write_gpu(html, model);
     write_modes(html, model);
     write_regions(html, model);
     write_processes(html, model);

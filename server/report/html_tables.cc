@@ -62,29 +62,30 @@ void write_sites(Html& html, const Model& model) {
                 duration(model.totals.others.cpu_ns) + ") not by autocast.",
             {{"class", "soft"}});
   {
-    Table table(html, {{"where"},
-                       {"module"},
-                       {"operator"},
-                       {"from, to"},
-                       {"role"},
-                       {"not kept"},
-                       {"casts", true},
-                       {"hits", true},
-                       {"bytes", true},
-                       {"CPU time", true}});
+    std::vector<Table::Column> columns = {{"where"},       {"module"},        {"operator"},    {"from, to"},
+                                          {"role"},        {"not kept"},      {"casts", true}, {"hits", true},
+                                          {"bytes", true}, {"CPU time", true}};
+    if (model.gpu.timed()) columns.push_back({"GPU time", true});
+    Table table(html, std::move(columns));
     for (std::size_t i = 0; i < std::min(model.sites.size(), kSites); ++i) {
       const SiteTotal& total = model.sites[i];
       const store::Site& site = model.run.site(total.site);
       const store::Module* const module = model.module_of(site);
       const std::string argument = argument_of(model.run, site);
       const std::string name = module == nullptr ? "" : module->path.empty() ? module->model() : module->path;
-      table.row({place(model.run, model.run.user_location(site.stack)), name,
-                 operator_of(site) + (argument.empty() ? "" : " " + argument),
-                 std::string(store::dtype_name(site.from)) + " to " + std::string(store::dtype_name(site.to)),
-                 site.role == lanes::Role::kUnknown ? "" : std::string(store::name(site.role)),
-                 site.why == lanes::WhyNotCached::kNone ? "" : std::string(store::name(site.why)),
-                 grouped(total.counts.casts), grouped(total.counts.hits), rules::readable_bytes(total.counts.bytes),
-                 duration(total.counts.cpu_ns)});
+      std::vector<std::string> cells = {
+          place(model.run, model.run.user_location(site.stack)),
+          name,
+          operator_of(site) + (argument.empty() ? "" : " " + argument),
+          std::string(store::dtype_name(site.from)) + " to " + std::string(store::dtype_name(site.to)),
+          site.role == lanes::Role::kUnknown ? "" : std::string(store::name(site.role)),
+          site.why == lanes::WhyNotCached::kNone ? "" : std::string(store::name(site.why)),
+          grouped(total.counts.casts),
+          grouped(total.counts.hits),
+          rules::readable_bytes(total.counts.bytes),
+          duration(total.counts.cpu_ns)};
+      if (model.gpu.timed()) cells.push_back(duration(model.gpu.sites[site.id - 1].ns));
+      table.row(cells);
     }
   }
   write_rest(html, model.sites.size(), kSites, "CSV");

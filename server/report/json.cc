@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "server/report/gpu.h"
 #include "server/report/json_location.h"
 #include "server/report/modes.h"
 #include "server/report/precision.h"
@@ -148,7 +149,8 @@ Json regions_json(const Model& model) {
   return list;
 }
 
-Json site_json(const RunData& data, const SiteTotal& total) {
+// gpu_ns: on the device; null where no kernels were timed.
+Json site_json(const RunData& data, const SiteTotal& total, const Json& gpu_ns) {
   const store::Site& site = data.site(total.site);
   const store::Module module = site.module ? data.modules[site.module - 1] : store::Module();
   Json json = {{"id", site.id},
@@ -173,6 +175,7 @@ Json site_json(const RunData& data, const SiteTotal& total) {
                {"why_not_cached", site.why == lanes::WhyNotCached::kNone ? Json() : Json(store::name(site.why))},
                {"bytes", total.counts.bytes},
                {"cpu_ns", total.counts.cpu_ns},
+               {"gpu_ns", gpu_ns},
                {"stack", frames(data, site.stack)},
                {"stack_truncated", site.stack != 0 && data.stacks[site.stack - 1].truncated}};
   Json by_process = Json::array();
@@ -326,11 +329,13 @@ Json to_json(const Model& model) {
                  {"ignored", {{"by_settings", model.ignored_by_settings}, {"in_code", model.ignored_in_code}}},
                  {"regions", regions_json(model)}};
   Json sites = Json::array();
-  for (const SiteTotal& total : model.sites) sites.push_back(site_json(data, total));
+  for (const SiteTotal& total : model.sites)
+    sites.push_back(site_json(data, total, model.gpu.timed() ? Json(model.gpu.sites[total.site - 1].ns) : Json()));
   report["sites"] = std::move(sites);
   report["pass_through"] = pass_through_json(data);
   report["precision"] = precision_json(data);
   report["modes"] = modes_json(data);
+  report["gpu"] = gpu_json(model);
   report["steps"] = steps_json(model);
   Json processes = Json::array();
   for (const store::Process& process : data.processes) processes.push_back(process_json(model, process));

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "server/report/costliest.h"
+#include "server/report/gpu.h"
 #include "server/report/html_writer.h"
 #include "server/report/words.h"
 #include "server/rules/finding.h"
@@ -186,6 +187,7 @@ std::string markdown_text(const Model& model) {
   if (const std::string others = other_causes(model); !others.empty())
     text += "Casts not by autocast: " + markdown_escaped(others) + ".\n";
   if (const std::string cache = cache_line(model); !cache.empty()) text += "Cache: " + cache + ".\n";
+  for (const std::string& line : gpu_lines(model)) text += markdown_escaped(line) + ".\n";
   if (!model.complete && !model.run.damage)
     text += "\n**The run is not complete:** what had been published until then is counted here.\n";
   text += notices_of(model);

@@ -64,6 +64,7 @@ Model model_of(const store::RunData& run, rules::Judgement judgement) {
           .notices = std::move(told),
           .hints = std::move(judgement.hints),
           .enforcing = rules::saved_by_enforcing(run),
+          .gpu = rules::device_time(run),
           .steps = step_count(run),
           .exit = exit_of(run),
           .complete = is_complete(run)};

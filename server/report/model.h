@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "server/report/totals.h"
+#include "server/rules/gpu/device_time.h"
 #include "server/rules/judgement.h"
 #include "server/store/run_data.h"
 
@@ -38,6 +39,7 @@ struct Model {
   std::vector<std::string> notices;         // the hints too
   std::vector<std::string> hints;           // as in rules::Judgement
   std::optional<store::Savings> enforcing;  // what `castscope run --enforce` would have saved
+  rules::DeviceTime gpu;                    // of timed steps
   std::uint64_t steps = 0;
   std::optional<int> exit;
   bool complete = false;

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "server/report/costliest.h"
+#include "server/report/gpu.h"
 #include "server/report/words.h"
 #include "server/rules/finding.h"
 #include "server/rules/policy/enforcing.h"
@@ -84,6 +85,7 @@ class Page {
       wrapped("  ", "  ", "casts not made by autocast: " + others);
     }
     if (const std::string cache = cache_line(model_); !cache.empty()) wrapped("  ", "  ", "cache: " + cache);
+    for (const std::string& line : gpu_lines(model_)) wrapped("  ", "  ", line);
     if (const std::string policy = rules::enforced_policy(data_); !policy.empty())
       wrapped("  ", "  ", "by the policy " + on_one_line(policy) + ", which castscope enforced");
   }

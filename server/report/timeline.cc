@@ -39,6 +39,7 @@ class Teller {
     const auto begin = static_cast<std::uint64_t>(run_.process(key.process).info.begin_realtime_ns) -
                        static_cast<std::uint64_t>(run_.start.start_ns);
     for (const lanes::Event& event : events) {
+      if (event.kind == EventKind::kKernel) continue;    // of a GPU, at a time of its own
       if (event.kind == EventKind::kOperator) continue;  // told at its end, when what it holds was told as a span
       const std::int64_t time =
           std::clamp(static_cast<std::int64_t>(begin + event.time), lane.last, std::max(lane.last, kLatest));

@@ -43,4 +43,17 @@ bool share_one(const Processes& left, const Processes& right) {
   return false;
 }
 
+std::set<std::uint32_t> processes_that_train(const store::RunData& data) {
+  std::set<std::uint32_t> processes;
+  for (const store::UseCount& count : data.use_counts)
+    if (data.operator_use(count.use).phase == lanes::Phase::kBackward) processes.insert(count.process);
+  for (const store::SiteUse& use : data.site_uses)
+    if (data.site(use.site).phase == lanes::Phase::kBackward) processes.insert(use.process);
+  for (const store::FactCount& count : data.fact_counts)
+    if (const auto kind = data.fact(count.fact).kind;
+        kind == lanes::FactKind::kOptimizerStep || kind == lanes::FactKind::kBackward)
+      processes.insert(count.process);
+  return processes;
+}
+
 }  // namespace castscope::rules

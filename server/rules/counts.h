@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "server/store/run_data.h"
@@ -28,5 +29,8 @@ using Processes = std::vector<std::uint32_t>;
 std::vector<Processes> processes_of_regions(const store::RunData&);
 std::vector<Processes> processes_of_uses(const store::RunData&);
 bool share_one(const Processes&, const Processes&);
+
+// Processes in which something is trained: backward ran, or an optimizer.
+std::set<std::uint32_t> processes_that_train(const store::RunData&);
 
 }  // namespace castscope::rules

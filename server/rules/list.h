@@ -30,6 +30,12 @@
   RULE(dtype_mixed_halves)           \
   RULE(op_banned)                    \
   RULE(op_not_listed)                \
+  RULE(gpu_casts_dominate)           \
+  RULE(launch_bound_casts)           \
+  RULE(matmul_full_precision)        \
+  RULE(rnn_recasts_weights)          \
+  RULE(tensor_cores_unused)          \
+  RULE(tf32_unlike_setting)          \
   RULE(export_check_fails)           \
   RULE(export_drops_region)          \
   RULE(export_dtype_differs)         \

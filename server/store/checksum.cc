@@ -65,6 +65,7 @@ absl::StatusOr<std::string> checksum_of(const Database& database, Part part) {
   std::vector<std::string> tables;
   add_tables(kTables, part, tables);
   add_tables(kDeepTables, part, tables);
+  add_tables(kGpuTables, part, tables);
   Crc crc;
   for (const std::string& table : tables) {
     crc.add(table.data(), table.size());

@@ -113,6 +113,31 @@ absl::Status DeepWriter::fact(const FactInfo& info) {
   return set(info.id, what, &tables_->put_local_fact);
 }
 
+absl::Status DeepWriter::kernel(const KernelInfo& info) {
+  CASTSCOPE_RETURN_IF_ERROR(numbers_->check("kernel", info.id));
+  Kernel kernel{.use = use_or_0(info.use),
+                .op = info.op,
+                .origin = info.origin,
+                .device = info.device,
+                .work = info.work,
+                .flags = info.flags};
+  CASTSCOPE_RETURN_IF_ERROR(numbers_->find_site(info.site, &kernel.site));
+  const auto name = tables_->gpu.kernel_name(info.name);
+  if (!name.ok()) return name.status();
+  kernel.name = *name;
+  const auto number = tables_->gpu.kernel(kernel);
+  if (!number.ok()) return number.status();
+  return set(info.id, {.kind = Kind::kKernel, .number = *number}, &tables_->put_local_kernel);
+}
+
+absl::Status DeepWriter::matmul(const MatmulInfo& info) {
+  CASTSCOPE_RETURN_IF_ERROR(numbers_->check("matrix product", info.id));
+  const auto number =
+      tables_->gpu.matmul({.use = use_or_0(info.use), .op = info.op, .function = info.function, .call = info.call});
+  if (!number.ok()) return number.status();
+  return set(info.id, {.kind = Kind::kMatmul, .number = *number}, nullptr);
+}
+
 void DeepWriter::event(std::uint32_t lane, const lanes::Event& event) {
   if (event.kind == lanes::EventKind::kValues) {
     values(event);
@@ -179,6 +204,12 @@ absl::Status DeepWriter::write_counters() {
         break;
       case Kind::kFact:
         status = tables_->put_fact_count.run(id, process_, row.lane, what.number, row.casts);
+        break;
+      case Kind::kKernel:
+        status = tables_->put_kernel_count.run(id, process_, row.lane, what.number, row.casts, row.bytes, row.hits);
+        break;
+      case Kind::kMatmul:
+        status = tables_->put_matmul_count.run(id, process_, row.lane, what.number, row.casts);
         break;
       case Kind::kNone:
         break;

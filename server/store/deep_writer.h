@@ -23,6 +23,8 @@ class DeepWriter {
   absl::Status operator_use(const OperatorUseInfo&);
   absl::Status flow(const FlowInfo&);
   absl::Status fact(const FactInfo&);
+  absl::Status kernel(const KernelInfo&);
+  absl::Status matmul(const MatmulInfo&);
   // Run-wide, 0 = none of that kind.
   std::uint32_t number(Numbered what, std::uint32_t local) const {
     const Local known = at(local);
@@ -42,7 +44,7 @@ class DeepWriter {
   absl::Status write();
 
  private:
-  enum class Kind : std::uint8_t { kNone, kOperatorUse, kFlow, kFact };
+  enum class Kind : std::uint8_t { kNone, kOperatorUse, kFlow, kFact, kKernel, kMatmul };
   struct Local {
     Kind kind = Kind::kNone;
     std::uint32_t number = 0;  // run-wide; 0: a flow one of whose ends is not known
@@ -52,6 +54,7 @@ class DeepWriter {
     std::uint32_t stack = 0;
   };
   Local at(std::uint32_t local) const { return local < by_local_.size() ? by_local_[local] : Local(); }
+  std::uint32_t use_or_0(std::uint32_t local) const { return number(Numbered::kOperatorUse, local); }
   absl::Status set(std::uint32_t local, const Local&, Statement* put_local);
   absl::Status find_subject(const FactInfo&, std::uint32_t* number) const;
   void values(const lanes::Event&);

@@ -194,7 +194,8 @@ absl::StatusOr<LocalNumbers> LocalNumbers::read(const std::string& path) {
       {&numbers.sites_, "SELECT process, local, site FROM local_sites"},
       {&numbers.regions_, "SELECT process, local, region FROM local_regions"},
       {&numbers.uses_, "SELECT process, local, operator_use FROM local_uses"},
-      {&numbers.facts_, "SELECT process, local, fact FROM local_facts"}};
+      {&numbers.facts_, "SELECT process, local, fact FROM local_facts"},
+      {&numbers.kernels_, "SELECT process, local, kernel FROM local_kernels"}};
   for (const auto& [list, sql] : lists) {
     CASTSCOPE_RETURN_IF_ERROR(each(*database, sql, [to = list](const Statement& row) {
       (*to)[static_cast<std::uint64_t>(row.number(0)) << 32 | static_cast<std::uint32_t>(row.number(1))] =

@@ -67,6 +67,7 @@ class LocalNumbers {
   std::uint32_t region(std::uint32_t process, std::uint32_t local) const { return find(regions_, process, local); }
   std::uint32_t operator_use(std::uint32_t process, std::uint32_t local) const { return find(uses_, process, local); }
   std::uint32_t fact(std::uint32_t process, std::uint32_t local) const { return find(facts_, process, local); }
+  std::uint32_t kernel(std::uint32_t process, std::uint32_t local) const { return find(kernels_, process, local); }
 
  private:
   using Numbers = absl::flat_hash_map<std::uint64_t, std::uint32_t>;  // process << 32 | local
@@ -74,7 +75,7 @@ class LocalNumbers {
     const auto it = numbers.find(std::uint64_t{process} << 32 | local);
     return it == numbers.end() ? 0 : it->second;
   }
-  Numbers sites_, regions_, uses_, facts_;
+  Numbers sites_, regions_, uses_, facts_, kernels_;
 };
 
 }  // namespace castscope::store

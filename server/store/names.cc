@@ -58,9 +58,9 @@ constexpr std::array<std::string_view, 21> kDevices = {
     "cpu",   "cuda", "mkldnn", "opengl", "opencl", "ideep", "hip",  "fpga", "maia", "xla",          "vulkan",
     "metal", "xpu",  "mps",    "meta",   "hpu",    "ve",    "lazy", "ipu",  "mtia", "privateuseone"};
 // The closed lists: the values of proto/castscope/v1/castscope.proto in small letters.
-constexpr std::array<std::string_view, 11> kCauses = {"unknown",     "autocast",  "user_to",  "dtype_argument",
+constexpr std::array<std::string_view, 12> kCauses = {"unknown",     "autocast",  "user_to",  "dtype_argument",
                                                       "custom_cast", "promotion", "backward", "script",
-                                                      "operator",    "fsdp",      "compiled"};
+                                                      "operator",    "fsdp",      "compiled", "reflatten"};
 constexpr std::array<std::string_view, 6> kRoles = {"unknown", "input", "weight", "buffer", "activation", "gradient"};
 constexpr std::array<std::string_view, 4> kPhases = {"unknown", "forward", "backward", "other"};
 constexpr std::array<std::string_view, 10> kWhys = {"none",       "inference_mode",   "cache_disabled", "other_dtype",
@@ -93,6 +93,9 @@ constexpr std::array<std::string_view, 25> kFactKinds = {"unknown",
                                                          "export_drops_region",
                                                          "script_drops_decorator"};
 constexpr std::array<std::string_view, 5> kStalenesses = {"none", "same_values", "version", "moved", "unversioned"};
+constexpr std::array<std::string_view, 4> kGpuWorks = {"unknown", "kernel", "copy", "set"};
+constexpr std::array<std::string_view, 9> kMatmulComputes = {"unknown",   "fp16",   "fp32", "tf32", "fast_fp16",
+                                                             "fast_bf16", "bf16x9", "fp64", "int32"};
 constexpr std::array<std::string_view, 4> kProcessEnds = {"not_seen", "exited", "replaced", "vanished"};
 
 template <typename Number>
@@ -112,6 +115,8 @@ std::span<const std::string_view> why_not_cached_names() { return kWhys; }
 std::span<const std::string_view> region_kind_names() { return kRegionKinds; }
 std::span<const std::string_view> fact_kind_names() { return kFactKinds; }
 std::span<const std::string_view> staleness_names() { return kStalenesses; }
+std::span<const std::string_view> gpu_work_names() { return kGpuWorks; }
+std::span<const std::string_view> matmul_compute_names() { return kMatmulComputes; }
 std::span<const std::string_view> process_end_names() { return kProcessEnds; }
 
 std::string_view dtype_name(std::uint8_t scalar_type) { return at(kDtypes, scalar_type); }
@@ -123,6 +128,8 @@ std::string_view name(lanes::WhyNotCached why) { return at(kWhys, why); }
 std::string_view name(lanes::RegionKind kind) { return at(kRegionKinds, kind); }
 std::string_view name(lanes::FactKind kind) { return at(kFactKinds, kind); }
 std::string_view name(lanes::Staleness staleness) { return at(kStalenesses, staleness); }
+std::string_view name(lanes::GpuWork work) { return at(kGpuWorks, work); }
+std::string_view name(lanes::MatmulCompute compute) { return at(kMatmulComputes, compute); }
 std::string_view name(ProcessEnd end) { return at(kProcessEnds, end); }
 
 }  // namespace castscope::store

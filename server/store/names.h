@@ -20,6 +20,8 @@ std::string_view name(lanes::WhyNotCached);
 std::string_view name(lanes::RegionKind);
 std::string_view name(lanes::FactKind);
 std::string_view name(lanes::Staleness);
+std::string_view name(lanes::GpuWork);
+std::string_view name(lanes::MatmulCompute);
 std::string_view name(ProcessEnd);
 
 // The same as lists, number = index.
@@ -32,6 +34,8 @@ std::span<const std::string_view> why_not_cached_names();
 std::span<const std::string_view> region_kind_names();
 std::span<const std::string_view> fact_kind_names();
 std::span<const std::string_view> staleness_names();
+std::span<const std::string_view> gpu_work_names();
+std::span<const std::string_view> matmul_compute_names();
 std::span<const std::string_view> process_end_names();
 
 }  // namespace castscope::store

@@ -32,6 +32,7 @@ TEST(NamesTest, DtypesAndDevicesAreThoseOfPyTorch) {
 TEST(NamesTest, EveryValueOfAClosedListHasItsWord) {
   EXPECT_EQ(name(lanes::Cause::kFsdp), "fsdp");
   EXPECT_EQ(name(lanes::Cause::kCompiled), "compiled");
+  EXPECT_EQ(name(lanes::Cause::kReflatten), "reflatten");
   EXPECT_EQ(cause_names().size(), static_cast<std::size_t>(lanes::Cause::kReflatten) + 1);
   EXPECT_EQ(name(lanes::Role::kGradient), "gradient");
   EXPECT_EQ(role_names().size(), static_cast<std::size_t>(lanes::Role::kGradient) + 1);
@@ -49,6 +50,11 @@ TEST(NamesTest, EveryValueOfAClosedListHasItsWord) {
   EXPECT_EQ(fact_kind_names().size(), static_cast<std::size_t>(lanes::FactKind::kScriptDropsDecorator) + 1);
   EXPECT_EQ(name(lanes::Staleness::kUnversioned), "unversioned");
   EXPECT_EQ(staleness_names().size(), static_cast<std::size_t>(lanes::Staleness::kUnversioned) + 1);
+  EXPECT_EQ(name(lanes::GpuWork::kSet), "set");
+  EXPECT_EQ(gpu_work_names().size(), static_cast<std::size_t>(lanes::GpuWork::kSet) + 1);
+  EXPECT_EQ(name(lanes::MatmulCompute::kTf32), "tf32");
+  EXPECT_EQ(name(lanes::MatmulCompute::kInt32), "int32");
+  EXPECT_EQ(matmul_compute_names().size(), static_cast<std::size_t>(lanes::MatmulCompute::kInt32) + 1);
   EXPECT_EQ(name(ProcessEnd::kVanished), "vanished");
   EXPECT_EQ(process_end_names().size(), static_cast<std::size_t>(ProcessEnd::kVanished) + 1);
   EXPECT_EQ(name(static_cast<lanes::Cause>(99)), "unknown");

@@ -9,9 +9,10 @@ namespace {
 
 constexpr std::uint32_t kMostLanes = 1u << 16;
 
-// Left out where the ring has little room, so that no step is made of them; and in the order of their ends.
+// Left out where the ring has little room, so that no step is made of them; and in the order of their ends, a GPU's
+// long after the step.
 bool is_picture_only(lanes::EventKind kind) {
-  return kind == lanes::EventKind::kOperator || kind == lanes::EventKind::kPass;
+  return kind == lanes::EventKind::kOperator || kind == lanes::EventKind::kPass || kind == lanes::EventKind::kKernel;
 }
 
 bool watch_repeats(const SiteInfo& site) {
@@ -255,8 +256,8 @@ absl::Status ProcessWriter::lanes(std::span<const LaneRow> rows) {
 
 absl::Status ProcessWriter::gauges(const Gauges& g) {
   return tables_->put_gauges.run(id_, g.cache_bytes, g.cache_entries, g.cache_peak_bytes, g.cache_peak_entries,
-                                 g.cache_clears, g.steps, g.lost_definitions, g.deep_steps, g.deep_operators,
-                                 g.deep_ns);
+                                 g.cache_clears, g.steps, g.lost_definitions, g.deep_steps, g.deep_operators, g.deep_ns,
+                                 g.gpu_steps, g.gpu_records, g.gpu_lost, g.gpu_unplaced);
 }
 
 absl::Status ProcessWriter::end(ProcessEnd end, int exit_status) {

@@ -26,7 +26,7 @@ class ProcessWriter {
 
   absl::Status attribute(const std::string& name, const std::string& value);
   ProcessNumbers& numbers() { return numbers_; }  // takes stacks, modules and regions
-  DeepWriter& deep() { return deep_; }            // takes operator uses, flows and facts
+  DeepWriter& deep() { return deep_; }            // takes operator uses, flows, facts, kernels and products
   absl::Status call_site(const CallSiteInfo&);
   absl::Status site(const SiteInfo&);
   absl::Status thread(const ThreadInfo&);

@@ -105,6 +105,25 @@ std::size_t mend_deep_counts(RunData& data) {
   return mended;
 }
 
+std::size_t mend_gpu(RunData& data) {
+  const std::size_t processes = data.processes.size();
+  std::size_t mended = keep_numbered(data.kernels) + keep_numbered(data.matmuls);
+  for (Kernel& kernel : data.kernels) {
+    mended += refer(kernel.site, data.sites.size());
+    mended += refer(kernel.use, data.operator_uses.size());
+    mended += refer(kernel.name, data.kernel_names.size());
+  }
+  for (Matmul& matmul : data.matmuls) mended += refer(matmul.use, data.operator_uses.size());
+  return mended +
+         keep(data.kernel_counts,
+              [&](const KernelCount& c) {
+                return names(c.process, processes) && names(c.kernel, data.kernels.size());
+              }) +
+         keep(data.matmul_counts, [&](const MatmulCount& c) {
+           return names(c.process, processes) && names(c.matmul, data.matmuls.size());
+         });
+}
+
 }  // namespace
 
 std::size_t mend_references(RunData& data) {
@@ -112,7 +131,8 @@ std::size_t mend_references(RunData& data) {
   mended += mend_definitions(data);  // what others refer to comes first
   mended += mend_counts(data);
   mended += mend_deep_definitions(data);
-  return mended + mend_deep_counts(data);
+  mended += mend_deep_counts(data);
+  return mended + mend_gpu(data);
 }
 
 }  // namespace castscope::store

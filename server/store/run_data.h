@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "server/store/deep_data.h"
+#include "server/store/gpu_data.h"
 #include "server/store/run_sink.h"
 #include "server/store/source_lines.h"
 
@@ -173,6 +174,11 @@ struct RunData {
   std::vector<FactCount> fact_counts;  // ordered by (process, fact)
   std::vector<ValueRange> value_ranges;
   std::vector<ScalerUse> scaler_uses;
+  std::vector<std::string> kernel_names;  // as the driver has them, mangled
+  std::vector<Kernel> kernels;
+  std::vector<KernelCount> kernel_counts;  // ordered by (process, kernel)
+  std::vector<Matmul> matmuls;
+  std::vector<MatmulCount> matmul_counts;  // ordered by (process, matmul)
   std::vector<std::string> torch_folders;  // where the processes' torch package lies
   SourceLines source;                      // of the lines that findings and sites name
 
@@ -180,6 +186,8 @@ struct RunData {
   const Region& region(std::uint32_t id) const { return regions[id - 1]; }
   const OperatorUse& operator_use(std::uint32_t id) const { return operator_uses[id - 1]; }
   const Fact& fact(std::uint32_t id) const { return facts[id - 1]; }
+  const Kernel& kernel(std::uint32_t id) const { return kernels[id - 1]; }
+  const Matmul& matmul(std::uint32_t id) const { return matmuls[id - 1]; }
   const Process& process(std::uint32_t id) const { return processes[id - 1]; }
   // The outermost region around `id`; 0 for 0.
   std::uint32_t outermost(std::uint32_t id) const;

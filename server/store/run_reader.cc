@@ -13,6 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "server/store/checksum.h"
 #include "server/store/deep_reader.h"
+#include "server/store/gpu_reader.h"
 #include "server/store/references.h"
 #include "server/store/run_store.h"
 #include "server/store/schema.h"
@@ -149,7 +150,7 @@ absl::Status read_processes(const Database& database, RunData& data) {
       each(database,
            "SELECT id, key, host, pid, parent_pid, start_ticks, begin_ns, ended, end, exit_status, cache_bytes, "
            "cache_entries, cache_peak_bytes, cache_peak_entries, cache_clears, steps, lost_definitions, deep_steps, "
-           "deep_operators, deep_ns FROM processes "
+           "deep_operators, deep_ns, gpu_steps, gpu_records, gpu_lost, gpu_unplaced FROM processes "
            "ORDER BY id",
            [&](const Statement& row) {
              Process& p = data.processes.emplace_back();
@@ -160,6 +161,8 @@ absl::Status read_processes(const Database& database, RunData& data) {
              row.get(13, p.gauges.cache_peak_entries), row.get(14, p.gauges.cache_clears), row.get(15, p.gauges.steps);
              row.get(16, p.gauges.lost_definitions), row.get(17, p.gauges.deep_steps);
              row.get(18, p.gauges.deep_operators), row.get(19, p.gauges.deep_ns);
+             row.get(20, p.gauges.gpu_steps), row.get(21, p.gauges.gpu_records), row.get(22, p.gauges.gpu_lost);
+             row.get(23, p.gauges.gpu_unplaced);
            }));
   std::size_t lost = keep_numbered(data.processes);
   const auto of = [&](const Statement& row) -> Process* {
@@ -313,6 +316,7 @@ absl::Status read_evidence(const Database& database, RunData& data) {
   CASTSCOPE_RETURN_IF_ERROR(read_counts(database, data));
   CASTSCOPE_RETURN_IF_ERROR(read_steps(database, data));
   CASTSCOPE_RETURN_IF_ERROR(read_deep(database, data));
+  CASTSCOPE_RETURN_IF_ERROR(read_gpu(database, data));
   CASTSCOPE_RETURN_IF_ERROR(none_lost(database, mend_references(data), "its rows do not fit together"));
   for (const SiteUse& use : data.site_uses) {
     if (use.site == 0) data.processes[use.process - 1].beyond_sites = use.counts;

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "agent/lanes/format.h"
+#include "server/store/gpu_data.h"
 
 namespace castscope::store {
 
@@ -84,13 +85,26 @@ struct FactInfo {
   std::uint16_t detail = 0;
   std::string text;
 };
+struct KernelInfo {
+  std::uint32_t id = 0, site = 0, use = 0;
+  std::string op, name, origin;
+  std::uint16_t device = 0;
+  lanes::GpuWork work{};
+  std::uint8_t flags = 0;
+};
+struct MatmulInfo {
+  std::uint32_t id = 0, use = 0;
+  std::string op, function;
+  MatmulCall call;
+};
 struct ThreadInfo {
   std::uint32_t id = 0, lane = 0, tid = 0;
   std::string name;
 };
 
-// Absolute values, so that handing one over twice does no harm. site = number of a site, operator use, flow or fact; of
-// the latter three `casts` is how often it was seen (lanes::Counter). site 0 = the lane's overflow counter;
+// Absolute values, so that handing one over twice does no harm. site = number of a site, or of what deep steps see
+// (operator use, flow, fact, kernel, product); of the latter `casts` is how often it was seen (lanes::Counter), of a
+// kernel `hits` its ns on the device. site 0 = the lane's overflow counter;
 // lane 0 = calls of threads that could get no lane.
 struct CounterRow {
   std::uint32_t lane = 0, site = 0;
@@ -115,6 +129,7 @@ struct Gauges {  // absolute, of a process
   std::uint64_t cache_bytes = 0, cache_entries = 0, cache_peak_bytes = 0, cache_peak_entries = 0, cache_clears = 0;
   std::uint64_t steps = 0, lost_definitions = 0;
   std::uint64_t deep_steps = 0, deep_operators = 0, deep_ns = 0;
+  std::uint64_t gpu_steps = 0, gpu_records = 0, gpu_lost = 0, gpu_unplaced = 0;
 };
 
 enum class ProcessEnd : std::uint8_t {
@@ -146,6 +161,8 @@ class RunSink {
   virtual absl::Status operator_use(const std::string& key, const OperatorUseInfo&) = 0;
   virtual absl::Status flow(const std::string& key, const FlowInfo&) = 0;
   virtual absl::Status fact(const std::string& key, const FactInfo&) = 0;
+  virtual absl::Status kernel(const std::string& key, const KernelInfo&) = 0;
+  virtual absl::Status matmul(const std::string& key, const MatmulInfo&) = 0;
   virtual absl::Status thread(const std::string& key, const ThreadInfo&) = 0;
   virtual absl::Status events(const std::string& key, const EventBlock&) = 0;
   virtual absl::Status counters(const std::string& key, std::span<const CounterRow>) = 0;

@@ -127,6 +127,8 @@ absl::Status RunStore::Impl::write_names() {
                                                                              {"region_kind", region_kind_names()},
                                                                              {"fact_kind", fact_kind_names()},
                                                                              {"staleness", staleness_names()},
+                                                                             {"gpu_work", gpu_work_names()},
+                                                                             {"matmul_compute", matmul_compute_names()},
                                                                              {"process_end", process_end_names()}};
   for (const auto& [list, names] : lists) {
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -174,8 +176,10 @@ absl::Status RunStore::Impl::fill(const RunStart& start, const StoreOptions& opt
           .c_str()));
   CASTSCOPE_RETURN_IF_ERROR(database.exec(kTables));
   CASTSCOPE_RETURN_IF_ERROR(database.exec(kDeepTables));
+  CASTSCOPE_RETURN_IF_ERROR(database.exec(kGpuTables));
   CASTSCOPE_RETURN_IF_ERROR(database.exec(kViews));
   CASTSCOPE_RETURN_IF_ERROR(database.exec(kDeepViews));
+  CASTSCOPE_RETURN_IF_ERROR(database.exec(kGpuViews));
   CASTSCOPE_RETURN_IF_ERROR(write_names());
   CASTSCOPE_RETURN_IF_ERROR(database.exec("COMMIT"));
   CASTSCOPE_RETURN_IF_ERROR(open_for_writing(options));
@@ -301,6 +305,12 @@ absl::Status RunStore::flow(const std::string& key, const FlowInfo& flow) {
 }
 absl::Status RunStore::fact(const std::string& key, const FactInfo& fact) {
   return impl_->on(key, [&](ProcessWriter& p) { return p.deep().fact(fact); });
+}
+absl::Status RunStore::kernel(const std::string& key, const KernelInfo& kernel) {
+  return impl_->on(key, [&](ProcessWriter& p) { return p.deep().kernel(kernel); });
+}
+absl::Status RunStore::matmul(const std::string& key, const MatmulInfo& matmul) {
+  return impl_->on(key, [&](ProcessWriter& p) { return p.deep().matmul(matmul); });
 }
 absl::Status RunStore::thread(const std::string& key, const ThreadInfo& thread) {
   return impl_->on(key, [&](ProcessWriter& p) { return p.thread(thread); });

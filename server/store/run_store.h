@@ -44,6 +44,8 @@ class RunStore final : public RunSink {
   absl::Status operator_use(const std::string& key, const OperatorUseInfo&) override;
   absl::Status flow(const std::string& key, const FlowInfo&) override;
   absl::Status fact(const std::string& key, const FactInfo&) override;
+  absl::Status kernel(const std::string& key, const KernelInfo&) override;
+  absl::Status matmul(const std::string& key, const MatmulInfo&) override;
   absl::Status thread(const std::string& key, const ThreadInfo&) override;
   absl::Status events(const std::string& key, const EventBlock&) override;
   absl::Status counters(const std::string& key, std::span<const CounterRow>) override;

@@ -10,6 +10,9 @@ absl::StatusOr<std::unique_ptr<RunTables>> RunTables::on(const Database& databas
   auto deep = DeepDefinitions::on(database);
   if (!deep.ok()) return deep.status();
   tables->deep = *std::move(deep);
+  auto gpu = GpuDefinitions::on(database);
+  if (!gpu.ok()) return gpu.status();
+  tables->gpu = *std::move(gpu);
   auto window = EventWindow::on(database, options);
   if (!window.ok()) return window.status();
   tables->window = *std::move(window);
@@ -32,7 +35,8 @@ absl::StatusOr<std::unique_ptr<RunTables>> RunTables::on(const Database& databas
       {&tables->put_lane, "INSERT OR REPLACE INTO lanes VALUES (?,?,?,?,?,?,?)"},
       {&tables->put_gauges,
        "UPDATE processes SET cache_bytes = ?2, cache_entries = ?3, cache_peak_bytes = ?4, cache_peak_entries = ?5, "
-       "cache_clears = ?6, steps = ?7, lost_definitions = ?8, deep_steps = ?9, deep_operators = ?10, deep_ns = ?11 "
+       "cache_clears = ?6, steps = ?7, lost_definitions = ?8, deep_steps = ?9, deep_operators = ?10, deep_ns = ?11, "
+       "gpu_steps = ?12, gpu_records = ?13, gpu_lost = ?14, gpu_unplaced = ?15 "
        "WHERE id = ?1"},
       {&tables->put_end, "UPDATE processes SET ended = 1, end = ?2, exit_status = ?3 WHERE id = ?1"},
       {&tables->put_thread, "INSERT OR REPLACE INTO threads VALUES (?,?,?,?,?)"},
@@ -46,6 +50,9 @@ absl::StatusOr<std::unique_ptr<RunTables>> RunTables::on(const Database& databas
       {&tables->put_fact_count, "INSERT OR REPLACE INTO fact_counts VALUES (?,?,?,?,?)"},
       {&tables->put_value_range, "INSERT OR REPLACE INTO value_ranges VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
       {&tables->put_scaler_use, "INSERT OR REPLACE INTO scaler_use VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"},
+      {&tables->put_local_kernel, "INSERT OR REPLACE INTO local_kernels VALUES (?,?,?)"},
+      {&tables->put_kernel_count, "INSERT OR REPLACE INTO kernel_counts VALUES (?,?,?,?,?,?,?)"},
+      {&tables->put_matmul_count, "INSERT OR REPLACE INTO matmul_counts VALUES (?,?,?,?,?)"},
       {&tables->add_attribute,
        "INSERT INTO attributes SELECT ?1, ?2, ?3 WHERE NOT EXISTS "
        "(SELECT 1 FROM attributes WHERE process = ?1 AND name = ?2 AND value = ?3)"},
@@ -57,6 +64,7 @@ absl::StatusOr<std::unique_ptr<RunTables>> RunTables::on(const Database& databas
 absl::Status RunTables::adopt(const Database& database, const RunData& data) {
   CASTSCOPE_RETURN_IF_ERROR(definitions.adopt(database, data));
   deep.adopt(data);
+  gpu.adopt(data);
   CASTSCOPE_RETURN_IF_ERROR(window.adopt(database));
   behaviour_rows = data.behaviour_sites.size();
   auto rows = Statement::prepare(database, "SELECT id, fingerprint FROM behaviours");

@@ -8,6 +8,7 @@
 #include "server/store/deep_definitions.h"
 #include "server/store/definitions.h"
 #include "server/store/event_window.h"
+#include "server/store/gpu_definitions.h"
 #include "server/store/sqlite.h"
 #include "server/store/step_tracker.h"
 
@@ -16,11 +17,12 @@ namespace castscope::store {
 struct RunTables {
   Definitions definitions;
   DeepDefinitions deep;
+  GpuDefinitions gpu;
   EventWindow window;
   Statement put_counter, put_site_evidence, put_region_use, put_step_run, mark_step_run, add_behaviour,
       add_behaviour_site, put_lane, put_gauges, put_end, put_thread, add_attribute, put_local_site, put_local_region,
       put_local_call_site, put_local_use, put_local_fact, put_use_count, put_flow_count, put_fact_count,
-      put_value_range, put_scaler_use;
+      put_value_range, put_scaler_use, put_local_kernel, put_kernel_count, put_matmul_count;
   absl::flat_hash_map<std::uint64_t, std::uint32_t> behaviours;  // fingerprint → id
   std::size_t behaviour_rows = 0;
   std::int64_t next_step_run = 1;

@@ -7,7 +7,7 @@ const char* const kTables = R"sql(
 CREATE TABLE run (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE notices (id INTEGER PRIMARY KEY, sentence TEXT NOT NULL);
 -- The words for numbers: list = dtype, device, cause, role, phase, why_not_cached, region_kind, process_end,
--- fact_kind, staleness.
+-- fact_kind, staleness, gpu_work, matmul_compute.
 CREATE TABLE names (list TEXT, number INTEGER, name TEXT, PRIMARY KEY (list, number)) WITHOUT ROWID;
 
 CREATE TABLE processes (
@@ -16,7 +16,8 @@ CREATE TABLE processes (
   cache_bytes INTEGER DEFAULT 0, cache_entries INTEGER DEFAULT 0, cache_peak_bytes INTEGER DEFAULT 0,
   cache_peak_entries INTEGER DEFAULT 0, cache_clears INTEGER DEFAULT 0, steps INTEGER DEFAULT 0,
   lost_definitions INTEGER DEFAULT 0, deep_steps INTEGER DEFAULT 0, deep_operators INTEGER DEFAULT 0,
-  deep_ns INTEGER DEFAULT 0);
+  deep_ns INTEGER DEFAULT 0, gpu_steps INTEGER DEFAULT 0, gpu_records INTEGER DEFAULT 0, gpu_lost INTEGER DEFAULT 0,
+  gpu_unplaced INTEGER DEFAULT 0);
 CREATE TABLE attributes (process INTEGER, name TEXT, value TEXT);
 CREATE TABLE threads (process INTEGER, local INTEGER, lane INTEGER, tid INTEGER, name TEXT,
   PRIMARY KEY (process, local)) WITHOUT ROWID;
@@ -171,7 +172,8 @@ SELECT p.id AS process, p.host, p.pid, p.parent_pid,
   (SELECT value FROM attributes a WHERE a.process = p.id AND a.name = 'rank' ORDER BY rowid DESC LIMIT 1) AS rank,
   CASE WHEN p.ended THEN (SELECT name FROM names WHERE list = 'process_end' AND number = p.end) END AS end,
   nullif(p.exit_status, -1) AS exit_status, p.steps AS step, p.deep_steps, p.deep_operators,
-  round(p.deep_ns / 1e6, 3) AS deep_milliseconds, p.cache_peak_bytes, p.cache_peak_entries, p.cache_clears,
+  round(p.deep_ns / 1e6, 3) AS deep_milliseconds, p.gpu_steps, p.gpu_records, p.gpu_lost, p.gpu_unplaced,
+  p.cache_peak_bytes, p.cache_peak_entries, p.cache_clears,
   (SELECT sum(dropped) FROM lanes l WHERE l.process = p.id) AS dropped_events
 FROM processes p;
 

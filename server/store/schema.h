@@ -6,12 +6,15 @@
 namespace castscope::store {
 
 inline constexpr std::int32_t kApplicationId = 0x43415354;  // "CAST": PRAGMA application_id
-inline constexpr std::int32_t kFormat = 4;                  // PRAGMA user_version; another one is refused
+inline constexpr std::int32_t kFormat = 5;                  // PRAGMA user_version; another one is refused
 
 extern const char* const kTables;
 extern const char* const kViews;
 // What deep steps saw (docs/decisions/deep-steps.md): deep_schema.cc. Its views want those of kViews.
 extern const char* const kDeepTables;
 extern const char* const kDeepViews;
+// What GPUs did: gpu_schema.cc. Its views want those of kDeepViews.
+extern const char* const kGpuTables;
+extern const char* const kGpuViews;
 
 }  // namespace castscope::store

@@ -54,6 +54,7 @@ class TestDefinitions {
     ok(sink_.process(info));
   }
   const std::string& key() const { return key_; }
+  void attribute(const std::string& name, const std::string& value) { ok(sink_.attribute(key_, name, value)); }
 
   // The user's line, with torch's own frames inside it when the call goes through a module.
   std::uint32_t line(const std::string& file, std::int64_t number, bool through_module = false) {
@@ -213,6 +214,49 @@ class TestDefinitions {
   }
   std::uint32_t error(std::int64_t number, const std::string& message, std::uint32_t use = 0) {
     return fact(lanes::FactKind::kError, number, {.subject = use, .text = message});
+  }
+
+  // ---- what GPUs do. A kernel by its mangled name, for a cast (`site`) or an operator use.
+  struct TestKernel {
+    std::string name;
+    std::uint32_t use = 0, site = 0;
+    std::string op = {};
+    lanes::GpuWork work = lanes::GpuWork::kKernel;
+    std::uint8_t flags = 0;
+    std::string origin = {};
+  };
+  std::uint32_t kernel(const TestKernel& kernel) {
+    ok(sink_.kernel(key_, {.id = ++sites_,
+                           .site = kernel.site,
+                           .use = kernel.use,
+                           .op = kernel.op,
+                           .name = kernel.name,
+                           .origin = kernel.origin,
+                           .work = kernel.work,
+                           .flags = kernel.flags}));
+    return sites_;
+  }
+  std::uint32_t matmul(std::uint32_t use, const MatmulCall& call, const std::string& op = "aten::mm") {
+    ok(sink_.matmul(key_, {.id = ++sites_, .use = use, .op = op, .function = "cublasGemmEx", .call = call}));
+    return sites_;
+  }
+  // Contiguous, well aligned, of one dtype.
+  static MatmulCall product(std::uint32_t m, std::uint32_t n, std::uint32_t k, std::uint8_t dtype,
+                            lanes::MatmulCompute compute) {
+    return {.m = m,
+            .n = n,
+            .k = k,
+            .batch = 1,
+            .lda = m,
+            .ldb = k,
+            .ldc = m,
+            .a = dtype,
+            .b = dtype,
+            .c = dtype,
+            .compute = compute,
+            .align_a = 8,
+            .align_b = 8,
+            .align_c = 8};
   }
 
  protected:

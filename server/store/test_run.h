@@ -148,6 +148,28 @@ class TestRun : public TestDefinitions {
     return called(use, 1, bytes, ns);
   }
   TestRun& flowed(std::uint32_t flow, std::uint64_t times = 1) { return seen(flow, times); }
+  TestRun& timed(std::uint64_t steps = 1) {  // so many deep steps whose kernels were timed
+    gauges.gpu_steps += steps;
+    return *this;
+  }
+  TestRun& launched(std::uint32_t kernel, std::uint64_t times = 1, std::uint64_t ns = 1000, std::uint64_t bytes = 0) {
+    CounterRow& row = counter(kernel);
+    row.casts += times;
+    row.bytes += times * bytes;
+    row.hits += times * ns;
+    gauges.gpu_records += times;
+    return *this;
+  }
+  // And told, by the thread that reads the driver's records, when it has long ended.
+  TestRun& told_kernel(std::uint32_t kernel, std::uint32_t ns = 1000) {
+    lanes::Event& event = emit(lanes::EventKind::kKernel, kernel);
+    event.time -= ns;
+    event.duration = ns;
+    event.step = event.step == 0 ? 0 : event.step - 1;
+    event.tensor = 4711;
+    event.dims[1] = 7;
+    return launched(kernel, 1, ns);
+  }
   TestRun& seen(std::uint32_t fact, std::uint64_t times = 1) {
     counter(fact).casts += times;
     return *this;

@@ -155,6 +155,7 @@ void Teller::saw(Lane& lane, std::int64_t begin, std::int64_t end) {
 }
 
 void Teller::tell(Place& place, const lanes::Event& event) {
+  if (event.kind == EventKind::kKernel) return;  // of a GPU, at a time of its own
   if (event.kind == EventKind::kOperator) return operate(place, event);
   const std::int64_t time = std::max(since_run_began(place, event.time), place.lane.last);
   place.lane.last = time;

@@ -80,6 +80,12 @@ absl::Status LiveRun::flow(const std::string& key, const store::FlowInfo& flow) 
 absl::Status LiveRun::fact(const std::string& key, const store::FactInfo& fact) {
   return taken(store_->fact(key, fact), [&] { numbers_.fact(key, fact); });
 }
+absl::Status LiveRun::kernel(const std::string& key, const store::KernelInfo& kernel) {
+  return store_->kernel(key, kernel);
+}
+absl::Status LiveRun::matmul(const std::string& key, const store::MatmulInfo& matmul) {
+  return store_->matmul(key, matmul);
+}
 absl::Status LiveRun::thread(const std::string& key, const store::ThreadInfo& thread) {
   return store_->thread(key, thread);
 }

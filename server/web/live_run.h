@@ -43,6 +43,8 @@ class LiveRun final : public RunSource, public store::RunSink {
   absl::Status operator_use(const std::string& key, const store::OperatorUseInfo&) override;
   absl::Status flow(const std::string& key, const store::FlowInfo&) override;
   absl::Status fact(const std::string& key, const store::FactInfo&) override;
+  absl::Status kernel(const std::string& key, const store::KernelInfo&) override;
+  absl::Status matmul(const std::string& key, const store::MatmulInfo&) override;
   absl::Status thread(const std::string& key, const store::ThreadInfo&) override;
   absl::Status events(const std::string& key, const store::EventBlock&) override;
   absl::Status counters(const std::string& key, std::span<const store::CounterRow>) override;

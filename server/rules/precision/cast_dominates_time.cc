@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "absl/strings/str_join.h"
+#include "server/rules/counts.h"
 #include "server/rules/dtypes.h"
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
@@ -42,20 +43,6 @@ struct Casting {
     return most;
   }
 };
-
-// Processes in which something is trained: backward ran, or an optimizer.
-std::set<std::uint32_t> training(const store::RunData& data) {
-  std::set<std::uint32_t> processes;
-  for (const store::UseCount& count : data.use_counts)
-    if (data.operator_use(count.use).phase == lanes::Phase::kBackward) processes.insert(count.process);
-  for (const store::SiteUse& use : data.site_uses)
-    if (data.site(use.site).phase == lanes::Phase::kBackward) processes.insert(use.process);
-  for (const store::FactCount& count : data.fact_counts)
-    if (const auto kind = data.fact(count.fact).kind;
-        kind == lanes::FactKind::kOptimizerStep || kind == lanes::FactKind::kBackward)
-      processes.insert(count.process);
-  return processes;
-}
 
 bool stays_the_same(const store::Site& site) {
   return site.why == lanes::WhyNotCached::kNoRequiresGrad || site.why == lanes::WhyNotCached::kNotFp32;
@@ -128,7 +115,7 @@ void judge_shares(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const UseGraph graph(data);
   const auto sites = weights_cast(data);
-  const std::set<std::uint32_t> trains = training(data);
+  const std::set<std::uint32_t> trains = processes_that_train(data);
   std::map<Line, Worst> lines;
   for (const store::OperatorUse& use : data.operator_uses) {
     if (!is_forward(use) || !use.is(lanes::kUseEligible) || !is_low(use.computed)) continue;

@@ -66,6 +66,7 @@ const kByCause: Record<string, Pair> = {
   operator: slate,
   fsdp: purple,
   compiled: purple,
+  reflatten: purple,
   unknown: pale,
 };
 
@@ -76,6 +77,7 @@ const kCauses: Record<string, string> = {
   script: 'TorchScript',
   fsdp: 'FSDP',
   compiled: 'torch.compile',
+  reflatten: 'cuDNN RNN',
   unknown: 'cause not known',
 };
 

@@ -1,0 +1,83 @@
+// Of the page: what GPUs did in timed steps.
+#include <algorithm>
+
+#include "absl/strings/str_join.h"
+#include "server/report/gpu.h"
+#include "server/report/html_parts.h"
+#include "server/report/html_table.h"
+#include "server/report/words.h"
+
+namespace castscope::report {
+namespace {
+
+constexpr std::size_t kOperators = 100, kKernels = 50;
+
+std::string share(const Model& model, const DeviceWork& work) { return percent(model.gpu.share_of_all(work.ns)); }
+
+// "1.2 ms"; "" for none.
+std::string time_text(const DeviceWork& work) { return work.launches == 0 ? "" : duration(work.ns); }
+
+void write_operators(Html& html, const Model& model) {
+  const std::vector<GpuOperator> rows = gpu_operators(model);
+  if (rows.empty()) return;
+  html.leaf("h3", "Operators on the GPU");
+  {
+    Table table(html, {{"where"},
+                       {"module"},
+                       {"operator"},
+                       {"products in"},
+                       {"launches", true},
+                       {"time", true},
+                       {"of all", true},
+                       {"casts within", true}});
+    for (std::size_t i = 0; i < std::min(rows.size(), kOperators); ++i) {
+      const GpuOperator& row = rows[i];
+      const store::OperatorUse use = row.use == 0 ? store::OperatorUse() : model.run.operator_use(row.use);
+      table.row({row.use == 0 ? "" : place(model.run, model.run.user_location(use.stack)),
+                 use.module == 0 ? "" : model.run.modules[use.module - 1].path, row.op.empty() ? "outside any" : row.op,
+                 absl::StrJoin(row.products, "; "), grouped(row.work.launches), duration(row.work.ns),
+                 share(model, row.work), time_text(row.casts)});
+    }
+  }
+  write_rest(html, rows.size(), kOperators, "JSON");
+}
+
+// Instances of one template are one row.
+void write_kernels(Html& html, const Model& model) {
+  std::vector<GpuName> rows;
+  for (GpuName& row : gpu_kernel_names(model)) {
+    row.name = short_kernel_name(row.name);
+    const auto known = std::find_if(rows.begin(), rows.end(), [&](const GpuName& one) { return one.name == row.name; });
+    if (known == rows.end()) {
+      rows.push_back(std::move(row));
+    } else {
+      known->work += row.work;
+      known->casts += row.casts;
+    }
+  }
+  if (rows.empty()) return;
+  std::stable_sort(rows.begin(), rows.end(), [](const GpuName& a, const GpuName& b) { return a.work.ns > b.work.ns; });
+  html.leaf("h3", "Kernels");
+  {
+    Table table(html, {{"kernel"}, {"launches", true}, {"time", true}, {"of all", true}, {"of it casts", true}});
+    for (std::size_t i = 0; i < std::min(rows.size(), kKernels); ++i)
+      table.row({rows[i].name, grouped(rows[i].work.launches), duration(rows[i].work.ns), share(model, rows[i].work),
+                 time_text(rows[i].casts)});
+  }
+  write_rest(html, rows.size(), kKernels, "JSON");
+}
+
+}  // namespace
+
+void write_gpu(Html& html, const Model& model) {
+  const std::vector<std::string> lines = gpu_lines(model);
+  if (lines.empty()) return;
+  html.leaf("h2", "GPU");
+  for (const std::string& device : gpu_attributes(model.run, "gpu"))
+    html.leaf("p", "GPU " + device, {{"class", "soft"}});
+  for (const std::string& line : lines) html.leaf("p", line + ".", {{"class", "soft"}});
+  write_operators(html, model);
+  write_kernels(html, model);
+}
+
+}  // namespace castscope::report

@@ -1,0 +1,28 @@
+// Casts by the line of code that they are made at, with their time on the device.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "server/rules/gpu/device_time.h"
+#include "server/rules/places.h"
+
+namespace castscope::rules {
+
+struct CastLine {
+  Line line;
+  std::uint32_t site = 0;  // the costliest of them
+  DeviceWork work;
+};
+// Costliest first; those that no GPU worked for are left out.
+std::vector<CastLine> cast_lines(const store::RunData&, const DeviceTime&);
+
+// "train.py:12 linear weight, 1.2 ms"
+std::string text_of(const store::RunData&, const CastLine&);
+std::string readable_time(double ns);  // "1.2 ms", "3.4 µs"
+
+// What can be done about casts of this kind.
+std::string advice_for(const store::Site&);
+
+}  // namespace castscope::rules

@@ -1,0 +1,53 @@
+#include "server/rules/gpu/device_time.h"
+
+#include <sstream>
+
+namespace castscope::rules {
+
+DeviceWork& DeviceWork::operator+=(const DeviceWork& other) {
+  launches += other.launches;
+  bytes += other.bytes;
+  ns += other.ns;
+  return *this;
+}
+
+DeviceTime device_time(const store::RunData& data) {
+  DeviceTime time;
+  for (const store::Process& process : data.processes) {
+    time.steps += process.gauges.gpu_steps;
+    time.records += process.gauges.gpu_records;
+    time.lost += process.gauges.gpu_lost;
+    time.unplaced += process.gauges.gpu_unplaced;
+  }
+  time.kernels.resize(data.kernels.size());
+  time.sites.resize(data.sites.size());
+  time.uses.resize(data.operator_uses.size());
+  time.use_casts.resize(data.operator_uses.size());
+  for (const store::KernelCount& count : data.kernel_counts) {
+    const store::Kernel& kernel = data.kernel(count.kernel);
+    const DeviceWork work{.launches = count.launches, .bytes = count.bytes, .ns = count.ns};
+    time.all += work;
+    time.kernels[kernel.id - 1] += work;
+    if (kernel.use != 0) time.uses[kernel.use - 1] += work;
+    if (kernel.site == 0) continue;
+    time.casts += work;
+    time.sites[kernel.site - 1] += work;
+    if (kernel.use != 0) time.use_casts[kernel.use - 1] += work;
+  }
+  return time;
+}
+
+std::vector<std::uint64_t> times_of_matmuls(const store::RunData& data) {
+  std::vector<std::uint64_t> times(data.matmuls.size());
+  for (const store::MatmulCount& count : data.matmul_counts) times[count.matmul - 1] += count.times;
+  return times;
+}
+
+std::string math_setting(const std::string& settings, const std::string& name) {
+  std::istringstream words(settings);
+  for (std::string word; words >> word;)
+    if (word.starts_with(name + "=")) return word.substr(name.size() + 1);
+  return "";
+}
+
+}  // namespace castscope::rules

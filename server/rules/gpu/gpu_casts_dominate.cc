@@ -1,0 +1,73 @@
+// gpu-casts-dominate: casts take a large part of what the GPU does in a step.
+#include "server/rules/finding.h"
+#include "server/rules/gpu/cast_lines.h"
+#include "server/rules/rules.h"
+
+namespace castscope::rules {
+namespace {
+
+// A conversion reads 4 bytes and writes 2 for each number, and computes nothing: a training step of a model that keeps
+// Tensor Cores busy spends some 2 to 10 % of its device time on them. What is over a fifth is seldom needed.
+//
+// A short job says little: 2 ms are 300 launches of some 7 µs.
+constexpr Threshold kThresholds[] = {
+    {"share", 0.2, "of the device time of timed steps that casts take; less is what autocast costs"},
+    {"ns", 2e6, "that casts take in all timed steps; less is hardly worth a change"},
+    {"launches", 300, "of casts in all timed steps: so many count where their time is less"}};
+
+constexpr std::size_t kTold = 3;
+
+void judge_share(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  const DeviceTime time = device_time(data);
+  if (time.steps == 0 || time.cast_share() < inquiry.threshold("share")) return;
+  if (static_cast<double>(time.casts.ns) < inquiry.threshold("ns") &&
+      static_cast<double>(time.casts.launches) < inquiry.threshold("launches"))
+    return;
+  const std::vector<CastLine> lines = cast_lines(data, time);
+  if (lines.empty()) return;
+  const store::Site& worst = data.site(lines.front().site);
+  const auto percent = static_cast<std::int64_t>(100 * time.cast_share());
+  Finding& finding = inquiry.add(worst.stack);
+  finding.title = "casts take " + std::to_string(percent) + " % of the GPU's time, most of it here";
+  finding.evidence_number = {{"share_percent", percent},
+                             {"cast_ns", time.casts.ns},
+                             {"device_ns", time.all.ns},
+                             {"cast_launches", time.casts.launches},
+                             {"timed_steps", time.steps}};
+  for (std::size_t i = 0; i < std::min(lines.size(), kTold); ++i) {
+    finding.evidence_text.emplace_back("cast_" + std::to_string(i + 1), text_of(data, lines[i]));
+    if (i > 0) add_related(finding, data, data.site(lines[i].site).stack);
+  }
+  finding.deep_only = true;
+  finding.savings.emplace();
+  finding.savings->ns_per_step = static_cast<double>(lines.front().work.ns) / static_cast<double>(time.steps);
+  finding.fix = advice_for(worst);
+}
+
+}  // namespace
+
+extern const Rule gpu_casts_dominate;
+const Rule gpu_casts_dominate = {
+    .name = "gpu-casts-dominate",
+    .severity = "performance",
+    .summary = "casts take a large part of the GPU's time",
+    .thresholds = kThresholds,
+    .explanation = {.what = "Of what the GPU did in the timed steps, kernels that only convert dtypes took more than "
+                            "a fifth. The finding stands at the line whose casts cost most, and names the next ones.",
+                    .why = "A conversion is memory traffic without any computing. Where it costs as much as it saves, "
+                           "mixed precision makes nothing faster.",
+                    .example = R"(# Needs a GPU.
+import torch
+
+layers = torch.nn.Sequential(*[torch.nn.Linear(4096, 4096) for _ in range(8)]).cuda().requires_grad_(False)
+for _ in range(20):
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        layers(torch.randn(1, 4096, device="cuda"))  # each weight is cast for a single row)",
+                    .fix = "Convert frozen weights once (`module.to(torch.bfloat16)`); enter the region once around "
+                           "all that uses a weight; keep what flows between operators in one dtype; compile the model.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
+    .judge = judge_share,
+};
+
+}  // namespace castscope::rules

@@ -1,0 +1,50 @@
+#include "server/rules/rules_test.h"
+
+namespace castscope::rules {
+namespace {
+
+class GpuCastsDominateTest : public RulesTest {
+ protected:
+  // Timed steps of three lines that cast weights of `cast_ns` altogether, and one product of `rest_ns`.
+  static void steps(TestRun& run, std::uint64_t cast_ns, std::uint64_t rest_ns, std::uint64_t times = 5) {
+    const auto region = run.region("train.py", 5);
+    std::uint64_t launches = times;
+    run.enter(region).deep().timed(times);
+    for (const int line : {8, 9, 10}) {
+      const auto weight = run.weight("train.py", line, "fc" + std::to_string(line), WhyNotCached::kNoRequiresGrad);
+      const auto use = run.use({.op = "aten::linear", .line = line, .operands = {operand(kBFloat16)}, .device = 1});
+      run.cast(weight, kWeight);
+      run.launched(run.kernel({.name = "copy", .use = use, .site = weight}), launches, cast_ns / times / (line - 6));
+      run.launched(run.kernel({.name = "gemm", .use = use}), times, rest_ns / times / 3);
+    }
+    run.shallow().exit();
+  }
+};
+
+TEST_F(GpuCastsDominateTest, CastsTakeAThird) {
+  expect_golden("gpu-casts-dominate", judged([](TestRun& run) { steps(run, 3'000'000, 7'000'000); }));
+}
+
+TEST_F(GpuCastsDominateTest, CastsTakeATenth) {
+  expect_none(judged([](TestRun& run) { steps(run, 3'000'000, 60'000'000); }));
+}
+
+TEST_F(GpuCastsDominateTest, TooLittleToTell) {
+  expect_none(judged([](TestRun& run) { steps(run, 300'000, 700'000); }));
+}
+
+TEST_F(GpuCastsDominateTest, ManyShortOnesCountToo) {
+  const auto findings = judged([](TestRun& run) { steps(run, 600'000, 700'000, 100); });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].rule, "gpu-casts-dominate");
+}
+
+TEST_F(GpuCastsDominateTest, WithoutTimedStepsNothingIsSaid) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5), weight = run.weight("train.py", 8, "fc");
+    run.enter(region).deep().cast(weight, kWeight, true).shallow().exit();
+  }));
+}
+
+}  // namespace
+}  // namespace castscope::rules

@@ -1,0 +1,112 @@
+// rnn-recasts-weights: autocast's kernel for cuDNN's RNN casts all weights into one buffer at every call. There is no
+// cache: a step that calls it several times, or a process that trains nothing, pays for the same copies again.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include "server/rules/counts.h"
+#include "server/rules/finding.h"
+#include "server/rules/gpu/device_time.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
+#include "server/rules/rules.h"
+#include "server/rules/step_time.h"
+#include "server/store/names.h"
+
+namespace castscope::rules {
+namespace {
+
+// A copy of 1 MB takes less than its launch.
+constexpr Threshold kThresholds[] = {
+    {"calls", 2, "of the RNN in a step whose weights are trained; a single one needs the copy"},
+    {"bytes", 1e6, "that all these casts wrote; less is not worth a change"}};
+
+constexpr std::string_view kNetworks[] = {"_cudnn_rnn", "lstm", "gru", "rnn_tanh", "rnn_relu"};
+
+struct Casting {
+  std::uint32_t site = 0;  // that cast most
+  std::uint64_t most = 0, casts = 0, bytes = 0, cpu_ns = 0, gpu_ns = 0;
+  bool same = false;  // the weights do not change
+};
+
+// How often a step calls the RNN at this line, by what deep steps saw; 0 = they did not.
+double calls_in_step(const store::RunData& data, const std::vector<std::uint64_t>& times, const Line& line) {
+  double most = 0;
+  for (const store::OperatorUse& use : data.operator_uses) {
+    if (use.phase != lanes::Phase::kForward || !is_one_of(base_name(short_name(use.op)), kNetworks)) continue;
+    const std::uint64_t steps = deep_steps(data, {use.id});
+    if (steps == 0 || line_of(data, use.stack) != line) continue;
+    most = std::max(most, static_cast<double>(times[use.id]) / static_cast<double>(steps));
+  }
+  return most;
+}
+
+std::map<Line, Casting> castings(const store::RunData& data) {
+  const DeviceTime time = device_time(data);
+  const std::set<std::uint32_t> train = processes_that_train(data);
+  std::map<Line, Casting> lines;
+  std::set<std::uint32_t> sites;
+  for (const store::SiteUse& use : data.site_uses) {
+    const store::Site& site = data.site(use.site);
+    if (site.cause != lanes::Cause::kReflatten || use.counts.casts == 0) continue;
+    Casting& casting = lines[line_of(data, site.stack)];
+    if (use.counts.casts > casting.most) casting.site = site.id, casting.most = use.counts.casts;
+    casting.casts += use.counts.casts;
+    casting.bytes += use.counts.bytes;
+    casting.cpu_ns += use.counts.cpu_ns;
+    casting.same |= !train.contains(use.process);
+    if (sites.insert(site.id).second) casting.gpu_ns += time.sites[site.id - 1].ns;
+  }
+  return lines;
+}
+
+void judge_rnns(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  const std::vector<std::uint64_t> times = times_of_uses(data);
+  for (const auto& [line, casting] : castings(data)) {
+    const double calls = calls_in_step(data, times, line);
+    if (casting.most < 2 || static_cast<double>(casting.bytes) < inquiry.threshold("bytes")) continue;
+    if (!casting.same && calls < inquiry.threshold("calls")) continue;
+    const store::Site& site = data.site(casting.site);
+    Finding& finding = inquiry.add(site.stack);
+    finding.title = "cuDNN's RNN has its weights cast again at every call";
+    finding.evidence_number = {{"casts", casting.casts}, {"bytes", casting.bytes}, {"cpu_ns", casting.cpu_ns}};
+    if (casting.gpu_ns > 0) finding.evidence_number.emplace_back("device_ns", casting.gpu_ns);
+    if (calls >= 1) finding.evidence_number.emplace_back("calls_per_step", static_cast<std::int64_t>(calls));
+    const std::string low(store::dtype_name(site.to));
+    finding.evidence_text = {{"to", low}};
+    finding.fix = casting.same
+                      ? "Convert the RNN once, before the loop (rnn.to(torch." + low +
+                            "), with inputs of that dtype), and call it outside the region: nothing is cast then."
+                      : "Call the RNN once with the whole sequence instead of step by step; or hold it in " + low +
+                            " and call it outside the region, with float32 master weights in the optimizer.";
+  }
+}
+
+}  // namespace
+
+extern const Rule rnn_recasts_weights;
+const Rule rnn_recasts_weights = {
+    .name = "rnn-recasts-weights",
+    .severity = "performance",
+    .summary = "cuDNN's RNN has the same weights cast again at every call",
+    .thresholds = kThresholds,
+    .explanation = {.what = "An LSTM, GRU or RNN on a GPU is called several times with the same weights in autocast "
+                            "regions.",
+                    .why = "Autocast's kernel for cuDNN's RNN copies all weights, in low precision, into one buffer "
+                           "at every call, and the autocast cache has no part in it.",
+                    .example = R"(# Needs a GPU.
+import torch
+
+rnn = torch.nn.LSTM(1024, 1024).cuda().eval()
+state = None
+with torch.no_grad(), torch.autocast("cuda", dtype=torch.bfloat16):
+    for _ in range(20):
+        x, state = rnn(torch.randn(1, 8, 1024, device="cuda"), state))",
+                    .fix = "Convert the RNN once and call it outside the region, or give it the whole sequence.",
+                    .links = "https://docs.pytorch.org/docs/stable/generated/torch.nn.LSTM.html"},
+    .judge = judge_rnns,
+};
+
+}  // namespace castscope::rules

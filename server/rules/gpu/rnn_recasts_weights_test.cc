@@ -1,0 +1,70 @@
+#include "server/rules/rules_test.h"
+
+namespace castscope::rules {
+namespace {
+
+class RnnRecastsWeightsTest : public RulesTest {
+ protected:
+  struct Job {
+    int calls = 1, steps = 5;  // of the RNN in each step
+    bool trains = true;
+    std::uint64_t bytes = 16'000'000;
+  };
+  static void run_rnn(TestRun& run, const Job& job) {
+    const auto region = run.region("train.py", 5);
+    const auto stack = run.line("train.py", 8, true);
+    const auto weights = run.site({.stack = stack,
+                                   .module = run.module("rnn", "LSTM"),
+                                   .region = region,
+                                   .op = "aten::_cudnn_rnn",
+                                   .role = Role::kWeight,
+                                   .cause = lanes::Cause::kReflatten,
+                                   .why = WhyNotCached::kNotAutocast,
+                                   .phase = lanes::Phase::kForward,
+                                   .from = kFloat32,
+                                   .to = kFloat16,
+                                   .device = 1});
+    const auto use = run.use({.op = "aten::_cudnn_rnn",
+                              .operands = {operand(kFloat32)},
+                              .computed = kFloat16,
+                              .flags = lanes::kUseEligible,
+                              .device = 1,
+                              .stack = stack});
+    const auto kernel = run.kernel({.name = "copy", .use = use, .site = weights});
+    const auto optimizer = run.fact(FactKind::kOptimizerStep, 20);
+    for (int step = 0; step < job.steps; ++step) {
+      run.enter(region).deep().timed();
+      for (int call = 0; call < job.calls; ++call)
+        run.cast(weights, kWeight, false, job.bytes).called(use).launched(kernel, 4, 3000);
+      run.launched(run.kernel({.name = "rnn", .use = use}), 1, 900'000).shallow().exit();
+      if (job.trains) run.optimizer(optimizer);
+      run.step();
+    }
+  }
+  static std::vector<Finding> only(std::vector<Finding> findings) {
+    std::erase_if(findings, [](const Finding& finding) { return finding.rule != "rnn-recasts-weights"; });
+    return findings;
+  }
+};
+
+TEST_F(RnnRecastsWeightsTest, StepByStep) {
+  expect_golden("rnn-recasts-weights", only(judged([](TestRun& run) { run_rnn(run, {.calls = 20}); })));
+}
+
+TEST_F(RnnRecastsWeightsTest, InferenceWithTheSameWeights) {
+  const auto findings = only(judged([](TestRun& run) { run_rnn(run, {.trains = false}); }));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_NE(findings[0].fix.find("Convert the RNN once"), std::string::npos);
+}
+
+TEST_F(RnnRecastsWeightsTest, ATrainedOneThatIsCalledOncePerStep) {
+  expect_none(only(judged([](TestRun& run) { run_rnn(run, {}); })));
+}
+
+TEST_F(RnnRecastsWeightsTest, SmallOrCalledOnce) {
+  expect_none(only(judged([](TestRun& run) { run_rnn(run, {.calls = 20, .bytes = 2000}); })));
+  expect_none(only(judged([](TestRun& run) { run_rnn(run, {.steps = 1, .trains = false}); })));
+}
+
+}  // namespace
+}  // namespace castscope::rules

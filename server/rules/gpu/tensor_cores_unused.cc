@@ -1,0 +1,123 @@
+// tensor-cores-unused: a matrix product in low precision, or in TF32, is not aligned to the 16 bytes that Tensor Cores
+// are fed at a time: its sizes, or where its matrices begin, keep it off them or slow.
+#include <map>
+#include <string>
+
+#include "server/rules/finding.h"
+#include "server/rules/gpu/device_time.h"
+#include "server/rules/gpu/products.h"
+#include "server/rules/operators.h"
+#include "server/rules/places.h"
+#include "server/rules/rules.h"
+
+namespace castscope::rules {
+namespace {
+
+// A vocabulary of 50257 instead of 50304 makes a product take two to four times as long, so that half of its time could
+// be saved at least: a hundredth of all.
+//
+// Padding a dimension to a multiple of 8 helps only where it has more than that: a vector's product waits for memory.
+constexpr Threshold kThresholds[] = {
+    {"share", 0.02, "of the device time of timed steps that the product takes; less is hardly worth a change"},
+    {"size", 16, "of the smallest dimension; a product with less waits for memory, whatever its alignment"}};
+
+struct Product {
+  const store::Matmul* matmul = nullptr;  // of the costliest use
+  std::uint64_t use_ns = 0, ns = 0, times = 0;
+};
+
+// "m is 50257, no multiple of 8", "B begins at a multiple of 2 bytes"
+std::string what_is_wrong(const Misaligned& one) {
+  if (one.by_size())
+    return std::string(1, one.matrix) + "'s columns are " + std::to_string(one.ld) + " apart (" +
+           std::string(1, one.dimension) + " = " + std::to_string(one.size) + "), no multiple of " +
+           std::to_string(one.multiple);
+  return std::string(1, one.matrix) + " begins at a multiple of " + std::to_string(one.bytes) + " bytes, not of 16";
+}
+
+std::string fix_for(const Misaligned& one) {
+  if (!one.by_size())
+    return "Let its inputs begin at a multiple of 16 bytes: a slice that begins elsewhere can be made a tensor of its "
+           "own (.contiguous()).";
+  return "Pad the dimension of " + std::to_string(one.size) + " to " + std::to_string(one.padded()) +
+         ", a multiple of " + std::to_string(one.multiple) +
+         " (of 64 is best): a larger vocabulary, channels or features that nobody uses.";
+}
+
+void tell(Inquiry& inquiry, const DeviceTime& time, const Product& product) {
+  const store::MatmulCall& call = product.matmul->call;
+  const store::OperatorUse& use = inquiry.data.operator_use(product.matmul->use);
+  const std::vector<Misaligned> all = misaligned(call);
+  // Where both are so, sizes come first: padding them mends the rest.
+  const Misaligned* worst = &all.front();
+  for (const Misaligned& one : all)
+    if (one.by_size() && !worst->by_size()) worst = &one;
+  Finding& finding = inquiry.add(use.stack);
+  finding.title = (worst->by_size() ? "sizes that are no multiple of " + std::to_string(worst->multiple)
+                                    : std::string("matrices that do not begin at a multiple of 16 bytes")) +
+                  " keep " + short_name(use.op) + " off Tensor Cores, or slow on them";
+  finding.evidence_number = {{"device_ns", product.ns},
+                             {"share_percent", static_cast<std::int64_t>(100 * time.share_of_all(product.ns))},
+                             {"products", product.times},
+                             {"timed_steps", time.steps}};
+  finding.evidence_text = {{"operator", use.op}, {"sizes", sizes_of(call)}, {"computed_in", computed_in(call)}};
+  for (const Misaligned& one : all)
+    finding.evidence_text.emplace_back(std::string("matrix_") + one.matrix, what_is_wrong(one));
+  finding.deep_only = true;
+  finding.fix = fix_for(*worst);
+}
+
+void judge_alignment(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  const DeviceTime time = device_time(data);
+  if (!time.timed()) return;
+  const std::vector<std::uint64_t> times = times_of_matmuls(data);
+  std::map<std::uint32_t, Product> uses;
+  for (const store::Matmul& matmul : data.matmuls) {
+    const store::MatmulCall& call = matmul.call;
+    // Those of backward have the sizes of those of forward, which are there to be padded.
+    if (matmul.use == 0 || times[matmul.id - 1] == 0 || data.operator_use(matmul.use).stack == 0 ||
+        data.operator_use(matmul.use).phase == lanes::Phase::kBackward)
+      continue;
+    if (std::min({call.m, call.n, call.k}) < inquiry.threshold("size") || misaligned(call).empty()) continue;
+    Product& product = uses[matmul.use];
+    if (product.matmul == nullptr) product.matmul = &matmul;
+    product.times += times[matmul.id - 1];
+  }
+  std::map<Line, Product> lines;
+  for (const auto& [use, product] : uses) {
+    const std::uint64_t ns = time.own_ns(use);
+    Product& at = lines[line_of(data, data.operator_use(use).stack)];
+    at.ns += ns;
+    at.times += product.times;
+    if (at.matmul == nullptr || ns > at.use_ns) at.matmul = product.matmul, at.use_ns = ns;
+  }
+  for (const auto& [line, product] : lines)
+    if (product.ns > 0 && time.share_of_all(product.ns) >= inquiry.threshold("share")) tell(inquiry, time, product);
+}
+
+}  // namespace
+
+extern const Rule tensor_cores_unused;
+const Rule tensor_cores_unused = {
+    .name = "tensor-cores-unused",
+    .severity = "performance",
+    .summary = "sizes or alignment keep a matrix product off Tensor Cores, or slow on them",
+    .thresholds = kThresholds,
+    .explanation = {.what = "cuBLAS was asked for a product in float16, bfloat16 or TF32 whose matrices are not "
+                            "aligned to 16 bytes: a dimension is no multiple of 8 (TF32: of 4), or a matrix begins "
+                            "in between.",
+                    .why = "Tensor Cores are fed 16 bytes at a time. Kernels for other alignments load piece by piece, "
+                           "or compute without Tensor Cores.",
+                    .example = R"(# Needs a GPU.
+import torch
+
+head = torch.nn.Linear(768, 50257).cuda()  # a vocabulary that is no multiple of 8
+with torch.autocast("cuda", dtype=torch.bfloat16):
+    head(torch.randn(4096, 768, device="cuda")))",
+                    .fix = "Pad the dimension to a multiple of 8, or better of 64 (50257 to 50304).",
+                    .links = "https://docs.nvidia.com/deeplearning/performance/dl-performance-matrix-multiplication/"},
+    .judge = judge_alignment,
+};
+
+}  // namespace castscope::rules

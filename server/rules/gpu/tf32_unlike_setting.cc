@@ -1,0 +1,144 @@
+// tf32-unlike-setting: products of float32 outside autocast take much of the GPU's time in true float32, because TF32
+// is off; or they were rounded to TF32 though the settings ask for float32.
+#include <charconv>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "server/rules/gpu/device_time.h"
+#include "server/rules/gpu/products.h"
+#include "server/rules/operators.h"
+#include "server/rules/regions.h"
+#include "server/rules/rules.h"
+
+namespace castscope::rules {
+namespace {
+
+// On Tensor Cores in TF32 a product takes an eighth of the time; where all of them together take a tenth, a step would
+// be 8 % shorter.
+constexpr Threshold kThresholds[] = {
+    {"share", 0.1, "of the device time of timed steps that products in true float32 outside autocast take"}};
+
+// "0 NVIDIA A100, compute capability 8.0": the first with TF32.
+constexpr int kFirstWithTf32 = 8;
+constexpr std::string_view kCapability = "compute capability ";
+
+enum class Tf32 { kNotKnown, kOff, kOn };
+
+Tf32 meaning_of(const std::string& settings) {
+  const std::string allowed = math_setting(settings, "allow_tf32");
+  const std::string precision = math_setting(settings, "float32_matmul_precision");
+  if (allowed == "1" || allowed == "True" || precision == "high" || precision == "medium") return Tf32::kOn;
+  if (allowed == "0" || allowed == "False" || precision == "highest") return Tf32::kOff;
+  return Tf32::kNotKnown;
+}
+
+// What the process's settings say, where they said the same all the time.
+Tf32 setting_of(const store::Process& process) {
+  std::optional<Tf32> said;
+  for (const auto& [name, value] : process.attributes) {
+    if (name != "gpu_math") continue;
+    const Tf32 meaning = meaning_of(value);
+    if (said && *said != meaning) return Tf32::kNotKnown;
+    said = meaning;
+  }
+  return said.value_or(Tf32::kNotKnown);
+}
+
+bool has_tf32(const store::Process& process) {
+  const std::string gpu = process.attribute("gpu");
+  const std::size_t at = gpu.find(kCapability);
+  int major = 0;
+  if (at != std::string::npos) std::from_chars(gpu.data() + at + kCapability.size(), gpu.data() + gpu.size(), major);
+  return major >= kFirstWithTf32;
+}
+
+struct Products {
+  std::map<std::uint32_t, std::uint64_t> times;  // by use
+  std::uint64_t ns = 0, all = 0;
+  std::uint32_t costliest = 0;  // that a line of code called
+  void weigh(const store::RunData& data, const DeviceTime& time) {
+    for (const auto& [use, count] : times) {
+      ns += time.own_ns(use);
+      all += count;
+      if (data.operator_use(use).stack == 0) continue;
+      if (costliest == 0 || time.own_ns(use) > time.own_ns(costliest)) costliest = use;
+    }
+  }
+};
+
+Finding& tell(Inquiry& inquiry, const DeviceTime& time, const Products& products, const store::Process& process) {
+  const store::OperatorUse& use = inquiry.data.operator_use(products.costliest);
+  Finding& finding = inquiry.add(use.stack);
+  finding.evidence_number = {{"device_ns", products.ns},
+                             {"share_percent", static_cast<std::int64_t>(100 * time.share_of_all(products.ns))},
+                             {"products", products.all},
+                             {"timed_steps", time.steps}};
+  finding.evidence_text = {{"operator", use.op}, {"settings", process.attribute("gpu_math")}};
+  finding.deep_only = true;
+  return finding;
+}
+
+void judge_settings(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  const DeviceTime time = device_time(data);
+  if (!time.timed()) return;
+  Products slow, rounded;
+  const store::Process *slow_in = nullptr, *rounded_in = nullptr;
+  for (const store::MatmulCount& count : data.matmul_counts) {
+    const store::Matmul& matmul = data.matmul(count.matmul);
+    if (matmul.use == 0 || count.times == 0) continue;
+    const store::Process& process = data.process(count.process);
+    const bool off = setting_of(process) == Tf32::kOff;
+    if (off && is_true_fp32(matmul.call) && has_tf32(process) && !in_autocast(data, data.operator_use(matmul.use)))
+      slow.times[matmul.use] += count.times, slow_in = &process;
+    if (off && matmul.call.compute == lanes::MatmulCompute::kTf32)
+      rounded.times[matmul.use] += count.times, rounded_in = &process;
+  }
+  slow.weigh(data, time);
+  rounded.weigh(data, time);
+  if (slow.costliest != 0 && time.share_of_all(slow.ns) >= inquiry.threshold("share")) {
+    Finding& finding = tell(inquiry, time, slow, *slow_in);
+    finding.title = "products of float32 outside autocast run without Tensor Cores: TF32 is off";
+    finding.fix =
+        "Allow TF32 where 10 bits of mantissa are enough (torch.set_float32_matmul_precision(\"high\")), or "
+        "let autocast cover this code.";
+  }
+  if (rounded.costliest != 0 && rounded.ns > 0) {
+    Finding& finding = tell(inquiry, time, rounded, *rounded_in);
+    finding.title = "products of float32 are rounded to TF32, though the settings ask for float32";
+    finding.fix =
+        "Look for what overrides PyTorch's setting (NVIDIA_TF32_OVERRIDE=1 in the environment, a library "
+        "that sets the math mode of cuBLAS), or say that TF32 is meant "
+        "(torch.set_float32_matmul_precision(\"high\")).";
+  }
+}
+
+}  // namespace
+
+extern const Rule tf32_unlike_setting;
+const Rule tf32_unlike_setting = {
+    .name = "tf32-unlike-setting",
+    .severity = "info",
+    .summary = "TF32 is off where float32 products take time, or on against the settings",
+    .thresholds = kThresholds,
+    .explanation = {.what = "Products of float32 matrices outside autocast were computed in true float32 on a GPU "
+                            "that has TF32, and took a tenth of its time or more; or they were rounded to TF32 though "
+                            "`torch.backends.cuda.matmul.allow_tf32` is off.",
+                    .why = "TF32 keeps 10 bits of the mantissa, as float16 does, and the range of float32, and runs on "
+                           "Tensor Cores. It is off by default, so code that autocast does not cover runs slower than "
+                           "it need, and results differ between machines where something else switches it on.",
+                    .example = R"(# Needs a GPU.
+import torch
+
+torch.set_float32_matmul_precision("highest")
+a = torch.randn(4096, 4096, device="cuda")
+for _ in range(20):
+    a @ a)",
+                    .fix = "`torch.set_float32_matmul_precision(\"high\")`.",
+                    .links = "https://docs.pytorch.org/docs/stable/notes/cuda.html"
+                             "#tensorfloat-32-tf32-on-ampere-and-later-devices"},
+    .judge = judge_settings,
+};
+
+}  // namespace castscope::rules

@@ -1,0 +1,51 @@
+// What GPUs did in the steps whose kernels were timed, and the matrix products that libraries were asked for in deep
+// steps. Part of RunData (run_data.h); ids are run-wide and index into its vectors, 0 = none.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "agent/lanes/format.h"
+
+namespace castscope::store {
+
+// What a cast or an operator had a GPU do: one row for all launches alike.
+struct Kernel {
+  std::uint32_t id = 0;
+  std::uint32_t site = 0;  // the cast that launched it
+  std::uint32_t use = 0;   // operator use within which it was launched
+  std::uint32_t name = 0;  // of RunData::kernel_names
+  std::string op;          // "aten::mm"; also where it has no use; "" = launched outside any
+  std::string origin;      // the graph that launched it, "" = none
+  std::uint16_t device = 0;
+  lanes::GpuWork work{};
+  std::uint8_t flags = 0;  // lanes::kKernel…
+  bool replayed() const { return flags & lanes::kKernelReplayed; }
+  bool unplaced() const { return flags & lanes::kKernelUnplaced; }
+};
+struct KernelCount {  // (process, kernel)
+  std::uint32_t process = 0, kernel = 0;
+  std::uint64_t launches = 0, bytes = 0, ns = 0;  // ns: on the device
+};
+
+// A call of cuBLAS, as lanes::MatmulDefinition has it: column-major, C (m × n) = A (m × k) · B (k × n).
+struct MatmulCall {
+  std::uint32_t m = 0, n = 0, k = 0, batch = 0;  // m = 0: too many different ones to tell each
+  std::uint32_t lda = 0, ldb = 0, ldc = 0;       // elements
+  std::uint8_t a = 0xff, b = 0xff, c = 0xff;     // c10::ScalarType
+  lanes::MatmulCompute compute{};
+  std::uint8_t align_a = 0, align_b = 0, align_c = 0;  // log2 of bytes
+  std::uint8_t flags = 0;                              // lanes::kMatmul…
+  bool is(std::uint8_t flag) const { return flags & flag; }
+};
+struct Matmul {
+  std::uint32_t id = 0, use = 0;
+  std::string op, function;  // "aten::mm", "cublasGemmEx"
+  MatmulCall call;
+};
+struct MatmulCount {  // (process, matmul)
+  std::uint32_t process = 0, matmul = 0;
+  std::uint64_t times = 0;
+};
+
+}  // namespace castscope::store
