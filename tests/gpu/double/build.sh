@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
 # Builds the test double of the GPU stack:
 #   build.sh OUT INCLUDE…         INCLUDE: folders with CUDA's headers (those of the nvidia-* wheels do)
-#   build.sh OUT INCLUDE… -- LIB  and LIB, the folder with the real libraries
+#   build.sh OUT INCLUDE… -- LIB… and LIB, folders with the real libraries
 # nvidia-cuda-cupti, nvidia-cuda-runtime and nvidia-cuda-crt have the headers of libcupti.so.13, libcudart.so.13 and
-# libcuda.so.1. libcublas.so.13 and libcublasLt.so.13 are built where cuBLAS's are and LIB is given. Whatever a real
-# library in LIB exports and its double lacks is exported as a function that ends the process with its name, since
-# other libraries are bound to it when they are loaded.
+# libcuda.so.1. libcublas.so.13 and libcublasLt.so.13 are built where cuBLAS's are and it is in a LIB, libcudnn.so.9
+# where cuDNN's are and it is. Whatever a real library exports and its double lacks is exported as a function that ends
+# the process with its name, since other libraries are bound to it when they are loaded.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 stop() { printf '%s\n' "$*" >&2; exit 1; }
 
-[ $# -ge 2 ] || stop "usage: build.sh OUT INCLUDE… [-- LIB]"
-out=$1 includes=() folders=() real=""
+[ $# -ge 2 ] || stop "usage: build.sh OUT INCLUDE… [-- LIB…]"
+out=$1 includes=() folders=() real=()
 shift
 while [ $# -gt 0 ]; do
-  if [ "$1" = -- ]; then real=${2:-}; break; fi
+  if [ "$1" = -- ]; then real=("${@:2}"); break; fi
   [ -d "$1" ] || stop "There is no folder $1."
   folders+=("$1") includes+=(-isystem "$1")
   shift
@@ -26,6 +26,15 @@ out=$(cd "$out" && pwd)
 header() {
   local folder
   for folder in "${folders[@]}"; do
+    [ -f "$folder/$1" ] && { printf '%s' "$folder/$1"; return 0; }
+  done
+  return 1
+}
+
+# Where one of the folders of real libraries has that one.
+real_library() {
+  local folder
+  for folder in "${real[@]}"; do
     [ -f "$folder/$1" ] && { printf '%s' "$folder/$1"; return 0; }
   done
   return 1
@@ -49,8 +58,9 @@ make_names() {
 
 # What the real library exports and ours does not: those who load it ask for it.
 missing() {
-  [ -n "$real" ] && [ -f "$real/$1" ] || return 0
-  comm -23 <(nm -D --defined-only "$real/$1" | awk '$2 ~ /[TW]/ {sub(/@.*/, "", $3); print $3}' | sort -u) \
+  local real_one
+  real_one=$(real_library "$1") || return 0
+  comm -23 <(nm -D --defined-only "$real_one" | awk '$2 ~ /[TW]/ {sub(/@.*/, "", $3); print $3}' | sort -u) \
     <(nm --defined-only --extern-only "${@:2}" 2>/dev/null | awk 'NF == 3 {print $3}' | sort -u)
 }
 
@@ -104,7 +114,10 @@ mapfile -t core < <(sources device.cc device_limits.cc graph.cc log.cc faults.cc
 library libcupti.so.13 'cupti*;' "${core[@]}"
 library libcudart.so.13 'cuda*; __cuda*;' "$here"/cudart_*.cc
 library libcuda.so.1 'cu*;' "$here"/cuda_*.cc
-if header cublas_v2.h >/dev/null && [ -n "$real" ] && ls "$here"/cublas_*.cc >/dev/null 2>&1; then
+if header cublas_v2.h >/dev/null && real_library libcublas.so.13 >/dev/null; then
   library libcublasLt.so.13 'cublasLt*;' "$here"/cublaslt_*.cc
   library libcublas.so.13 'cublas*;' "$here"/cublas_*.cc
+fi
+if header cudnn.h >/dev/null && real_library libcudnn.so.9 >/dev/null; then
+  library libcudnn.so.9 'cudnn*;' "$here"/cudnn_*.cc
 fi

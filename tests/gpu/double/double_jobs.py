@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.profiler import ProfilerActivity, profile
 
-# There is no double of cuDNN.
+# cuDNN's double has RNNs alone.
 torch.backends.cudnn.enabled = False
 torch.backends.cuda.enable_cudnn_sdp(False)
 
