@@ -75,13 +75,18 @@ Imports::Object Imports::scan(const LoadedObject& loaded) const {
     const int import = import_named(name);
     if (import >= 0) wanted.emplace_back(index, static_cast<std::uint16_t>(import));
   });
-  if (wanted.empty()) return object;
-  loaded.each_slot([&](Address at, std::uint32_t index) {
-    const auto found = std::lower_bound(wanted.begin(), wanted.end(), std::pair(index, std::uint16_t{0}));
-    if (found == wanted.end() || found->first != index) return;
+  const auto add = [&](Address at, std::uint16_t import) {
     const Slot* const known = known_slot(object.base, at);
-    object.slots.push_back({at, known == nullptr ? nullptr : known->before, found->second, State::kWaiting});
-  });
+    object.slots.push_back({at, known == nullptr ? nullptr : known->before, import, State::kWaiting});
+  };
+  if (!wanted.empty())
+    loaded.each_slot([&](Address at, std::uint32_t index) {
+      const auto found = std::lower_bound(wanted.begin(), wanted.end(), std::pair(index, std::uint16_t{0}));
+      if (found != wanted.end() && found->first == index) add(at, found->second);
+    });
+  for (const std::uint16_t import : by_name_)
+    if (imports_[import].own_calls)
+      loaded.each_slot_of_own(imports_[import].symbol, [&](Address at) { add(at, import); });
   object.settled = object.slots.empty();
   if (!object.settled) object.name = memory::OwnString(loaded.file_name());
   return object;
@@ -89,9 +94,10 @@ Imports::Object Imports::scan(const LoadedObject& loaded) const {
 
 // What a call through the word would reach; nullptr: not known (yet).
 void* Imports::target(const Slot& slot, void* held, const LoadedObject& loaded, const Look& look) const {
+  const char* const symbol = imports_[slot.import].symbol;
+  if (held == loaded.definition(symbol)) return held;  // its own
   // Bound at the first call: until then the word leads to code of the object itself, which asks the linker.
-  if (loaded.has_code(reinterpret_cast<Address>(held)))
-    return only_definition(look.objects, imports_[slot.import].symbol);
+  if (loaded.has_code(reinterpret_cast<Address>(held))) return only_definition(look.objects, symbol);
   return with_code(look.objects, held) == nullptr ? nullptr : held;
 }
 

@@ -23,6 +23,8 @@ struct Import {
   // What PyTorch would call, or the first object that was found to import it. It is there before ours is called, and
   // stays.
   void* original = nullptr;
+  // The object that has the function calls it as one of another object's, and such calls are to lead to ours, too.
+  bool own_calls = false;
 };
 
 // To be called by ours.

@@ -219,6 +219,19 @@ TEST_F(ImportsTest, ObjectsThatHaveTakenWordsAreNamed) {
   EXPECT_EQ(taken[0].words, imports_.counts().taken);
 }
 
+TEST_F(ImportsTest, WhatALibraryCallsOfItsOwnIsTakenWhereThatIsWanted) {
+  const Library library("fakeblas");
+  imports_.take();
+  EXPECT_FALSE(leads_to_ours(library, "fakeblas_call_add"));
+  g_imports[kAdd].own_calls = true;
+  Imports with_own_calls{g_imports};
+  EXPECT_EQ(with_own_calls.take(), 1u);
+  EXPECT_TRUE(leads_to_ours(library, "fakeblas_call_add"));
+  EXPECT_EQ(with_own_calls.give_back(), 1u);
+  EXPECT_FALSE(leads_to_ours(library, "fakeblas_call_add"));
+  g_imports[kAdd].own_calls = false;
+}
+
 TEST_F(ImportsTest, ThreadsCallOnWhileWordsChange) {
   const Library user("user_now");
   const Library lazy("user_lazy", RTLD_LAZY);

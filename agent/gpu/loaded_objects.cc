@@ -116,32 +116,34 @@ bool LoadedObject::is_slot(const Elf64_Rela& r) const {
   const auto kind = ELF64_R_TYPE(r.r_info);
   const bool whole_address =
       kind == R_X86_64_JUMP_SLOT || kind == R_X86_64_GLOB_DAT || (kind == R_X86_64_64 && r.r_addend == 0);
-  return whole_address && ELF64_R_SYM(r.r_info) < undefined_ && r.r_offset % sizeof(void*) == 0 &&
-         find(base_ + r.r_offset, sizeof(void*), 0) != nullptr;
+  return whole_address && r.r_offset % sizeof(void*) == 0 && find(base_ + r.r_offset, sizeof(void*), 0) != nullptr;
 }
 
-void* LoadedObject::function(std::uint32_t index, const char* name) const {
+bool LoadedObject::is_function(std::uint32_t index, const char* name) const {
   const Elf64_Sym& s = symbols_[index];
-  if (ELF64_ST_TYPE(s.st_info) != STT_FUNC || s.st_shndx == SHN_UNDEF || s.st_name >= string_bytes_) return nullptr;
-  if (versions_ != nullptr && (versions_[index] & kHiddenVersion) != 0) return nullptr;
-  if (std::strcmp(strings_ + s.st_name, name) != 0 || !has_code(base_ + s.st_value)) return nullptr;
-  return reinterpret_cast<void*>(base_ + s.st_value);
+  if (ELF64_ST_TYPE(s.st_info) != STT_FUNC || s.st_shndx == SHN_UNDEF || s.st_name >= string_bytes_) return false;
+  if (versions_ != nullptr && (versions_[index] & kHiddenVersion) != 0) return false;
+  return std::strcmp(strings_ + s.st_name, name) == 0 && has_code(base_ + s.st_value);
 }
 
 void* LoadedObject::definition(const char* name) const {
-  if (symbols_ == nullptr || hash_.n_buckets == 0) return nullptr;
+  const std::uint32_t index = definition_index(name);
+  return index == 0 ? nullptr : reinterpret_cast<void*>(base_ + symbols_[index].st_value);
+}
+
+std::uint32_t LoadedObject::definition_index(const char* name) const {
+  if (symbols_ == nullptr || hash_.n_buckets == 0) return 0;
   const std::uint32_t h = gnu_hash(name);
   const Elf64_Xword bits = hash_.bloom[h / 64 % hash_.bloom_words];
-  if ((bits >> h % 64 & bits >> (h >> hash_.shift) % 64 & 1) == 0) return nullptr;
+  if ((bits >> h % 64 & bits >> (h >> hash_.shift) % 64 & 1) == 0) return 0;
   for (std::uint32_t i = hash_.buckets[h % hash_.n_buckets]; i >= hash_.first; ++i) {
     const std::uint32_t* chain = hash_.chains + (i - hash_.first);
-    if (find(reinterpret_cast<Address>(chain), 4, 0) == nullptr) return nullptr;
-    if (find(reinterpret_cast<Address>(symbols_ + i), sizeof(Elf64_Sym), 0) == nullptr) return nullptr;
-    if ((*chain | 1) == (h | 1))
-      if (void* const found = function(i, name)) return found;
-    if ((*chain & 1) != 0) return nullptr;
+    if (find(reinterpret_cast<Address>(chain), 4, 0) == nullptr) return 0;
+    if (find(reinterpret_cast<Address>(symbols_ + i), sizeof(Elf64_Sym), 0) == nullptr) return 0;
+    if ((*chain | 1) == (h | 1) && is_function(i, name)) return i;
+    if ((*chain & 1) != 0) return 0;
   }
-  return nullptr;
+  return 0;
 }
 
 LoadCounts load_counts() {

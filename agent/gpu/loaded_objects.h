@@ -42,10 +42,20 @@ class LoadedObject {
   void each_slot(F f) const {
     for (const auto& table : {addresses_, calls_})
       for (const Elf64_Rela& r : table)
-        if (is_slot(r)) f(base_ + r.r_offset, static_cast<std::uint32_t>(ELF64_R_SYM(r.r_info)));
+        if (ELF64_R_SYM(r.r_info) < undefined_ && is_slot(r))
+          f(base_ + r.r_offset, static_cast<std::uint32_t>(ELF64_R_SYM(r.r_info)));
   }
   // The function that it exports under this name, in its default version; nullptr: none.
   void* definition(const char* name) const;
+  // f(address): each word through which it reaches that function itself, as it would one of another object.
+  template <typename F>
+  void each_slot_of_own(const char* name, F f) const {
+    const std::uint32_t index = definition_index(name);
+    if (index == 0) return;
+    for (const auto& table : {addresses_, calls_})
+      for (const Elf64_Rela& r : table)
+        if (ELF64_R_SYM(r.r_info) == index && is_slot(r)) f(base_ + r.r_offset);
+  }
 
  private:
   const Elf64_Phdr* find(Address at, std::size_t bytes, std::uint32_t flags) const;
@@ -54,7 +64,8 @@ class LoadedObject {
   std::span<const Elf64_Rela> relocations(Address at, std::size_t bytes, std::size_t skip) const;
   std::uint32_t count_undefined() const;
   void read_hash(const std::uint32_t* hash);
-  void* function(std::uint32_t index, const char* name) const;
+  bool is_function(std::uint32_t index, const char* name) const;
+  std::uint32_t definition_index(const char* name) const;  // of the symbol; 0: it has none
 
   Address base_;
   const char* name_;
