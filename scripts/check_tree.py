@@ -17,7 +17,7 @@ MAY_INCLUDE = {
     "agent/lanes": [],
     "agent/preload": ["agent/lanes/descriptor.h"],
     "agent/observe": ["agent/memory", "agent/lanes", "agent/preload/interface.h", "agent/operators/deep.h", "agent/script/script.h", "agent/script/misplaced.h", "agent/compile/compile.h", "agent/enforce/enforcing.h",
-                      "agent/enforce/casting.h", "agent/enforce/kernels.h", "agent/gpu/gpu.h"],
+                      "agent/enforce/casting.h", "agent/enforce/kernels.h", "agent/gpu/gpu.h", "agent/gpu/imports.h"],
     "agent/script": ["agent/memory", "agent/lanes", "agent/observe", "agent/preload/interface.h"],
     "agent/compile": ["agent/memory", "agent/lanes", "agent/observe", "agent/script/script.h", "agent/preload/interface.h"],
     "agent/operators": ["agent/memory", "agent/lanes", "agent/observe", "agent/gpu/gpu.h", "agent/gpu/matmuls.h"],

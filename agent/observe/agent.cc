@@ -22,6 +22,7 @@
 #include "agent/observe/process.h"
 #include "agent/observe/process_description.h"
 #include "agent/observe/regions.h"
+#include "agent/observe/rnn_weights.h"
 #include "agent/observe/scaling.h"
 #include "agent/observe/torch_seam.h"
 #include "agent/script/script.h"
@@ -307,6 +308,7 @@ int start(const castscope_preload* preload) {
     return refuse(preload, "no thread-specific key is left");
   operators::start();
   gpu::start();
+  watch_rnn_weights();
   enforce::start(preload);
   std::string unused;  // tried again, and said, at the first event
   stat("/", &g_root);

@@ -93,6 +93,9 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
     const CallSite site = r.call_sites.find(key.call_site, native_caller, tensor);
     d.call_site = site.id;
     named = {site.op, site.argument};
+  } else if (facts.cause == lanes::Cause::kReflatten) {
+    d.op = r.definitions.op("aten::_cudnn_rnn");
+    named.role = lanes::Role::kWeight;
   } else {
     find_cause(t, facts, raw, native_caller, d);
     if (node != nullptr && node->is_cast && node->baked) {
