@@ -56,8 +56,8 @@ class Timing : public memory::InOwnMemory {
   // on what was. kLeaving: the seat is left, or being left, and the reader has not read all yet. kOver: for good.
   enum class State { kIdle, kTiming, kDraining, kLeaving, kOver };
   struct Mark {
-    enum Kind { kBegin, kEnd, kStep } kind;
-    std::uint64_t at;
+    enum Kind { kSeat, kBegin, kEnd, kStep } kind;  // kSeat: it was taken; the job may have set another clock before
+    ClockReading at;
     std::uint32_t step;
   };
 

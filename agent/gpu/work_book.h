@@ -20,7 +20,7 @@ struct Purpose {
   std::uint32_t site = 0;    // the cast
   std::uint32_t use = 0;     // the operator use around it
   std::uint32_t op = 0;      // the operator, also where its use is not counted
-  std::uint32_t origin = 0;  // string: the compiled graph
+  std::uint32_t origin = 0;  // string: the compiled region that runs around it
   bool operator==(const Purpose&) const = default;
 };
 
@@ -28,13 +28,14 @@ class WorkBook : public memory::InOwnMemory {
  public:
   static constexpr std::size_t kTickets = 1u << 16;
 
-  // Never 0. `outer`: the ticket of the work around it in this thread; 0 = none.
-  std::uint64_t open(std::uint64_t outer) {
+  // Never 0. `outer`: the ticket of the work around it in this thread; 0 = none. `origin` is known from the begin.
+  std::uint64_t open(std::uint64_t outer, std::uint32_t origin = 0) {
     const std::uint64_t ticket = next_.fetch_add(1, std::memory_order_relaxed);
     Entry& e = entry(ticket);
     e.ticket.store(0, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_release);
     e.outer.store(outer, std::memory_order_relaxed);
+    e.origin.store(origin, std::memory_order_relaxed);
     e.settled.store(0, std::memory_order_relaxed);
     e.ticket.store(ticket, std::memory_order_release);
     return ticket;
@@ -46,7 +47,6 @@ class WorkBook : public memory::InOwnMemory {
     e.site.store(purpose.site, std::memory_order_relaxed);
     e.use.store(purpose.use, std::memory_order_relaxed);
     e.op.store(purpose.op, std::memory_order_relaxed);
-    e.origin.store(purpose.origin, std::memory_order_relaxed);
     e.settled.store(ticket, std::memory_order_release);
   }
 

@@ -41,6 +41,17 @@ TEST_F(WorkBookTest, AnOperatorWithinAnotherIsItsOwn) {
   EXPECT_EQ(purpose_.use, 9u);
 }
 
+TEST_F(WorkBookTest, TheCompiledRegionIsKnownFromTheBegin) {
+  const std::uint64_t region = book_->open(0, 21);
+  book_->settle(region, {});
+  EXPECT_EQ(book_->find(region, &purpose_), Found::kSettled);
+  EXPECT_EQ(purpose_, (Purpose{.origin = 21}));
+  const std::uint64_t op = book_->open(region, 21);
+  book_->settle(op, {.use = 7});
+  EXPECT_EQ(book_->find(op, &purpose_), Found::kSettled);
+  EXPECT_EQ(purpose_, (Purpose{.use = 7, .origin = 21}));
+}
+
 TEST_F(WorkBookTest, OfWorkThatWasSettledForNothingTheOuterOneCounts) {
   const std::uint64_t outer = book_->open(0), inner = book_->open(outer);
   book_->settle(inner, {});
@@ -77,9 +88,9 @@ TEST_F(WorkBookTest, ThreadsThatSettleWhileOneAsksAreNeverMixedUp) {
     writers.emplace_back([&] {
       for (std::uint32_t i = 0; i < kEach; ++i) {
         const std::uint64_t ticket = book_->open(0);
-        // All four say the same, and which ticket it is.
+        // All three say the same, and which ticket it is.
         const auto value = static_cast<std::uint32_t>(ticket % 1'000'003);
-        book_->settle(ticket, {value, value, value, value});
+        book_->settle(ticket, {value, value, value});
         newest.store(ticket, std::memory_order_relaxed);
       }
     });
@@ -89,7 +100,7 @@ TEST_F(WorkBookTest, ThreadsThatSettleWhileOneAsksAreNeverMixedUp) {
     for (std::uint64_t ticket = at > 100 ? at - 100 : 1; ticket <= at; ++ticket) {
       if (book_->find(ticket, &purpose_) != Found::kSettled) continue;
       const auto value = static_cast<std::uint32_t>(ticket % 1'000'003);
-      ASSERT_EQ(purpose_, (Purpose{value, value, value, value})) << ticket;
+      ASSERT_EQ(purpose_, (Purpose{value, value, value})) << ticket;
       ++settled;
     }
     if (at >= kWriters * kEach - kWriters) break;
