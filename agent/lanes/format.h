@@ -55,10 +55,10 @@ using Shared = std::atomic<T>;  // lock-free and of T's size: asserted below
 // up makes room for both.
 constexpr std::uint64_t most_with_picture(std::uint64_t ring_events) { return ring_events * 5 / 8; }
 
-// What a counter counts is a site, or what deep steps see (an operator use, a flow, a fact, a kernel, a matrix product):
-// all take their numbers from one series. Of the latter `casts` is how often it was seen in deep steps; of an operator
-// use also `bytes` of its results and `ticks` from begin to end, what it calls included; of a kernel `bytes` that it
-// moved and, in `hits`, its time on the device in ns. The other words are 0.
+// What a counter counts is a site, or what deep steps see (an operator use, a flow, a fact, a kernel, a matrix
+// product): all take their numbers from one series. Of the latter `casts` is how often it was seen in deep steps; of an
+// operator use also `bytes` of its results and `ticks` from begin to end, what it calls included; of a kernel `bytes`
+// that it moved and, in `hits`, its time on the device in ns. The other words are 0.
 struct alignas(64) Counter {
   Shared<std::uint32_t> site;    // definition number; 0 = calls of cached_cast whose site has no counter
   std::uint32_t version;         // the writer's own: version counter of the source that was last kept, or served, here;

@@ -6,6 +6,7 @@
 #include "server/rules/finding.h"
 #include "server/rules/gpu/cast_lines.h"
 #include "server/rules/rules.h"
+#include "server/rules/sites.h"
 #include "server/rules/step_time.h"
 
 namespace castscope::rules {
@@ -71,9 +72,10 @@ void judge_launches(Inquiry& inquiry) {
     if (&lines[i] != &here) add_related(finding, data, data.site(lines[i].site).stack);
   finding.deep_only = true;
   finding.fix =
-      "Launch fewer kernels: compile the model (torch.compile fuses casts into their neighbours), capture "
-      "the step in a CUDA graph, or give each step more rows. " +
-      advice_for(most);
+      "Launch fewer kernels: compile the model (torch.compile fuses casts into their neighbours), capture the step in "
+      "a "
+      "CUDA graph, or give each step more rows.";
+  if (is_of_model(most)) finding.fix += " " + advice_for(most);
 }
 
 }  // namespace
