@@ -327,8 +327,8 @@ struct ThreadDefinition {
 //               Told again when it is over: of those with the same FROM the last one counts.
 //   "gpu_math"  "allow_tf32=0 …": settings that decide what matrix products compute in
 struct AttributeDefinition {
-  std::uint32_t key;          // string
-  std::uint32_t value;        // string
+  std::uint32_t key;    // string
+  std::uint32_t value;  // string
 };
 
 static_assert(sizeof(DefinitionHeader) == 16);
