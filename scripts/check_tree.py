@@ -19,7 +19,7 @@ MAY_INCLUDE = {
     "agent/observe": ["agent/memory", "agent/lanes", "agent/preload/interface.h", "agent/operators/deep.h", "agent/script/script.h", "agent/script/misplaced.h", "agent/compile/compile.h", "agent/enforce/enforcing.h",
                       "agent/enforce/casting.h", "agent/enforce/kernels.h", "agent/gpu/gpu.h", "agent/gpu/imports.h"],
     "agent/script": ["agent/memory", "agent/lanes", "agent/observe", "agent/preload/interface.h"],
-    "agent/compile": ["agent/memory", "agent/lanes", "agent/observe", "agent/script/script.h", "agent/preload/interface.h"],
+    "agent/compile": ["agent/memory", "agent/lanes", "agent/observe", "agent/gpu/gpu.h", "agent/script/script.h", "agent/preload/interface.h"],
     "agent/operators": ["agent/memory", "agent/lanes", "agent/observe", "agent/gpu/gpu.h", "agent/gpu/matmuls.h"],
     "agent/enforce": ["agent/memory", "agent/lanes", "agent/observe", "agent/preload/interface.h"],
     "agent/gpu": ["agent/memory", "agent/lanes", "agent/observe", "agent/operators/deep.h", "agent/preload/interface.h"],

@@ -12,6 +12,7 @@
 #include "agent/compile/backward_runs.h"
 #include "agent/compile/compile.h"
 #include "agent/compile/graphs.h"
+#include "agent/gpu/gpu.h"
 #include "agent/observe/hooks.h"
 #include "agent/observe/process.h"
 
@@ -20,13 +21,28 @@ namespace {
 
 using observe::ThreadState;
 
-// While the region runs.
-struct RunsRegion : at::ObserverContext {
-  explicit RunsRegion(ThreadState& t) { ++t.compiled_regions; }
+// While the region runs. `known`: its graphs tell what they cast.
+class RunsRegion : public at::ObserverContext {
+ public:
+  RunsRegion(ThreadState& t, std::string_view name, bool known) : known_(known), outer_(t.gpu_origin) {
+    t.compiled_regions += known;
+    if (!gpu::timing()) return;
+    t.gpu_origin = observe::g_process.recording.load()->definitions.string(name);
+    work_ = gpu::work_begins(t);
+  }
   ~RunsRegion() override {
     ThreadState* t = observe::thread_slot();  // another one in a child that was forked meanwhile
-    if (t != nullptr && t->compiled_regions > 0) --t->compiled_regions;
+    if (t == nullptr) return;
+    if (known_ && t->compiled_regions > 0) --t->compiled_regions;
+    if (!work_) return;
+    gpu::work_ends(*t, work_, {});
+    t->gpu_origin = outer_;
   }
+
+ private:
+  const bool known_;
+  const std::uint32_t outer_;
+  gpu::Work work_;  // its kernels, which no operator launches
 };
 
 std::unique_ptr<at::ObserverContext> region_begins(const at::RecordFunction& function) {
@@ -38,7 +54,7 @@ std::unique_ptr<at::ObserverContext> region_begins(const at::RecordFunction& fun
   if (t == nullptr) return nullptr;
   const bool known = graph_runs(*t, name, Part::kForward);
   expect_backward_of(name);
-  return known ? std::make_unique<RunsRegion>(*t) : nullptr;
+  return known || gpu::timing() ? std::make_unique<RunsRegion>(*t, name, known) : nullptr;
 }
 
 using RecordFunction = void (*)(at::RecordFunction* self, at::RecordScope scope);

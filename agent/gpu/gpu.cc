@@ -14,6 +14,7 @@
 namespace castscope::gpu {
 
 std::atomic<bool> g_waits{false};
+bool g_any_device = false;
 
 namespace {
 
@@ -34,6 +35,7 @@ void meet_device() {
   if (!timing->start()) return;
   watch_job_cupti(*timing);
   g_timing.store(timing, std::memory_order_release);
+  std::atexit(exits);  // before CUDA ends, which began earlier
   if (operators::deep()) timing->stretch_begins(true);
 }
 
@@ -70,7 +72,7 @@ void stretch_ends() try {
 Work work_begins(observe::ThreadState& t) {
   Timing* timing = g_timing.load(std::memory_order_acquire);
   if (timing == nullptr) return {};
-  const Work work{timing->book().open(t.gpu_work), t.gpu_work};
+  const Work work{timing->book().open(t.gpu_work, t.gpu_origin), t.gpu_work};
   if (timing->api().push(cupti::kKindOurs, work.ticket) != cupti::kSuccess) return {};
   t.gpu_work = work.ticket;
   return work;
@@ -86,7 +88,9 @@ void work_ends(observe::ThreadState& t, const Work& work, const Purpose& purpose
 
 void start() {
   const char* wanted = std::getenv("CASTSCOPE_GPU");
-  if (wanted != nullptr && std::string_view(wanted) == "off") return;
+  const std::string_view choice = wanted == nullptr ? "" : wanted;
+  if (choice == "off") return;
+  g_any_device = choice == "on";
   watch_captures();
   g_looks = g_waits = true;
 }

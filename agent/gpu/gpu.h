@@ -14,10 +14,13 @@ struct ThreadState;
 namespace castscope::gpu {
 
 extern std::atomic<bool> g_waits;
+extern bool g_any_device;
 
 // Nothing has met a GPU's tensor yet: whoever meets one says so, and timing begins.
 inline bool waits() { return g_waits.load(std::memory_order_relaxed); }
 void device_met();
+// CASTSCOPE_GPU=on: any operator will do. For jobs in which not PyTorch but another library works on a GPU.
+inline bool any_device() { return g_any_device; }
 
 // What is launched from here on is timed: the present step is a deep one.
 inline bool timing() { return (observe::attention() & observe::kTiming) != 0; }

@@ -14,6 +14,8 @@ namespace {
 // While the device works on what was timed, its records are asked for this often; so many times at most.
 constexpr std::chrono::milliseconds kRound{50};
 constexpr std::uint32_t kMostRoundsDrained = 60;
+// While it is timed, only now and then: asking holds up whoever launches.
+constexpr std::uint32_t kRoundsUnasked = 20;
 
 }  // namespace
 
@@ -54,14 +56,15 @@ void Timing::read_once() {
     counts_ = std::make_unique<KernelCounts>(recording_.segment, recording_.definitions, book_, graph_nodes_, tid);
     lanes::Lane& lane = counts_->lane().lane();
     counts_->tell_thread(recording_.definitions.thread(lane.id, tid, "castscope-gpu"));
-    counts_->clock().begin(read_clocks());
   }
-  if (std::unique_lock lock(control_, std::try_to_lock); lock && seat_.is_ours()) {
+  // Full buffers come by themselves.
+  const bool ask = state_.load() == State::kDraining || ++rounds_ % kRoundsUnasked == 0;
+  if (std::unique_lock lock(control_, std::try_to_lock); ask && lock && seat_.is_ours()) {
     seat_.flush(false);
     dropped_ += seat_.take_dropped();
   }
-  counts_->clock().follow(read_clocks());
   apply_marks();
+  counts_->clock().follow(read_clocks());
   for (Buffers::Full full = buffers_.take(); full.data != nullptr; full = buffers_.take()) parse(full);
   apply_marks();  // of what was being parsed
   launches_.settle(*counts_);
@@ -76,12 +79,11 @@ void Timing::apply_marks() {
     marks.swap(marks_);
   }
   for (const Mark& mark : marks) {
-    if (mark.kind == Mark::kEnd) {
-      launches_.stretch_ends(mark.at);
-      continue;
-    }
-    if (mark.kind == Mark::kBegin) launches_.stretch_begins(mark.at);
-    counts_->step_begins(mark.at, mark.step);
+    const std::uint64_t at = mark.at.records;
+    if (mark.kind == Mark::kSeat) counts_->clock().begin(mark.at);
+    if (mark.kind == Mark::kEnd) launches_.stretch_ends(at);
+    if (mark.kind == Mark::kBegin) launches_.stretch_begins(at);
+    if (mark.kind == Mark::kBegin || mark.kind == Mark::kStep) counts_->step_begins(at, mark.step);
   }
 }
 

@@ -66,6 +66,7 @@ void Timing::stretch_begins(bool is_step) {
     std::unique_lock lock(control_, std::try_to_lock);
     if (!lock || !take_seat()) return;
     state_ = now = State::kTiming;
+    mark(Mark::kSeat);
   }
   if (now != State::kTiming) return;
   if (is_step) recording_.segment.header().gpu_steps.fetch_add(1, std::memory_order_relaxed);
@@ -84,7 +85,7 @@ void Timing::stretch_ends() {
 void Timing::mark(Mark::Kind kind) {
   const ClockReading now = read_clocks();
   std::lock_guard lock(marks_mutex_);
-  marks_.push_back({kind, now.records, recording_.steps.current()});
+  marks_.push_back({kind, now, recording_.steps.current()});
 }
 
 bool Timing::take_seat() {

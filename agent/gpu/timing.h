@@ -56,8 +56,8 @@ class Timing : public memory::InOwnMemory {
   // on what was. kLeaving: the seat is left, or being left, and the reader has not read all yet. kOver: for good.
   enum class State { kIdle, kTiming, kDraining, kLeaving, kOver };
   struct Mark {
-    enum Kind { kBegin, kEnd, kStep } kind;
-    std::uint64_t at;
+    enum Kind { kSeat, kBegin, kEnd, kStep } kind;  // kSeat: it was taken; the job may have set another clock before
+    ClockReading at;
     std::uint32_t step;
   };
 
@@ -91,7 +91,7 @@ class Timing : public memory::InOwnMemory {
   std::mutex reading_;  // of what follows
   Launches launches_;
   std::unique_ptr<KernelCounts> counts_;
-  std::uint32_t rounds_drained_ = 0;
+  std::uint32_t rounds_ = 0, rounds_drained_ = 0;
   std::uint64_t lost_ = 0;  // as told
   std::uint64_t dropped_ = 0;
   std::atomic<bool> all_functions_{false};

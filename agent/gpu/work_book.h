@@ -20,7 +20,7 @@ struct Purpose {
   std::uint32_t site = 0;    // the cast
   std::uint32_t use = 0;     // the operator use around it
   std::uint32_t op = 0;      // the operator, also where its use is not counted
-  std::uint32_t origin = 0;  // string: the compiled graph
+  std::uint32_t origin = 0;  // string: the compiled region that runs around it
   bool operator==(const Purpose&) const = default;
 };
 
@@ -28,26 +28,29 @@ class WorkBook : public memory::InOwnMemory {
  public:
   static constexpr std::size_t kTickets = 1u << 16;
 
-  // Never 0. `outer`: the ticket of the work around it in this thread; 0 = none.
-  std::uint64_t open(std::uint64_t outer) {
+  // Never 0. `outer`: the ticket of the work around it in this thread; 0 = none. `origin` is known from the begin.
+  std::uint64_t open(std::uint64_t outer, std::uint32_t origin = 0) {
     const std::uint64_t ticket = next_.fetch_add(1, std::memory_order_relaxed);
     Entry& e = entry(ticket);
-    e.ticket.store(0, std::memory_order_relaxed);
+    std::uint64_t state = e.state.load(std::memory_order_relaxed);
+    // Whoever writes there has slept while all other places were taken: this ticket has none.
+    if (of(state) == kWriting || !e.state.compare_exchange_strong(state, word(ticket, kWriting))) return ticket;
     std::atomic_thread_fence(std::memory_order_release);
     e.outer.store(outer, std::memory_order_relaxed);
-    e.settled.store(0, std::memory_order_relaxed);
-    e.ticket.store(ticket, std::memory_order_release);
+    e.origin.store(origin, std::memory_order_relaxed);
+    e.state.store(word(ticket, kOpen), std::memory_order_release);
     return ticket;
   }
 
   void settle(std::uint64_t ticket, const Purpose& purpose) {
     Entry& e = entry(ticket);
-    if (e.ticket.load(std::memory_order_relaxed) != ticket) return;  // overwritten meanwhile
+    std::uint64_t state = word(ticket, kOpen);  // else it was overwritten meanwhile
+    if (!e.state.compare_exchange_strong(state, word(ticket, kWriting))) return;
+    std::atomic_thread_fence(std::memory_order_release);
     e.site.store(purpose.site, std::memory_order_relaxed);
     e.use.store(purpose.use, std::memory_order_relaxed);
     e.op.store(purpose.op, std::memory_order_relaxed);
-    e.origin.store(purpose.origin, std::memory_order_relaxed);
-    e.settled.store(ticket, std::memory_order_release);
+    e.state.store(word(ticket, kSettled), std::memory_order_release);
   }
 
   enum class Found { kSettled, kOpen, kGone };
@@ -57,13 +60,14 @@ class WorkBook : public memory::InOwnMemory {
     *purpose = {};
     for (int depth = 0; ticket != 0 && depth < kMostDepth; ++depth) {
       const Entry& e = entry(ticket);
-      if (e.ticket.load(std::memory_order_acquire) != ticket) return Found::kGone;
-      if (e.settled.load(std::memory_order_acquire) != ticket) return Found::kOpen;
+      const std::uint64_t state = e.state.load(std::memory_order_acquire);
+      if (state >> 2 != ticket) return Found::kGone;
+      if (of(state) != kSettled) return Found::kOpen;
       Purpose p{e.site.load(std::memory_order_relaxed), e.use.load(std::memory_order_relaxed),
                 e.op.load(std::memory_order_relaxed), e.origin.load(std::memory_order_relaxed)};
       const std::uint64_t outer = e.outer.load(std::memory_order_relaxed);
       std::atomic_thread_fence(std::memory_order_acquire);
-      if (e.ticket.load(std::memory_order_relaxed) != ticket) return Found::kGone;
+      if (e.state.load(std::memory_order_relaxed) != state) return Found::kGone;
       if (purpose->site == 0) purpose->site = p.site;
       if (purpose->origin == 0) purpose->origin = p.origin;
       purpose->use = p.use;
@@ -76,8 +80,12 @@ class WorkBook : public memory::InOwnMemory {
 
  private:
   static constexpr int kMostDepth = 64;
+  enum State : std::uint64_t { kNone, kWriting, kOpen, kSettled };
+  static constexpr std::uint64_t word(std::uint64_t ticket, State state) { return ticket << 2 | state; }
+  static constexpr State of(std::uint64_t word) { return static_cast<State>(word & 3); }
   struct Entry {
-    std::atomic<std::uint64_t> ticket{0}, settled{0}, outer{0};
+    std::atomic<std::uint64_t> state{0};  // ticket and State
+    std::atomic<std::uint64_t> outer{0};
     std::atomic<std::uint32_t> site{0}, use{0}, op{0}, origin{0};
   };
   Entry& entry(std::uint64_t ticket) { return entries_[ticket % kTickets]; }

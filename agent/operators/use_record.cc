@@ -248,7 +248,7 @@ void begin_use(ThreadState& t, ThreadOperators& o, OpenUse& use, const OperatorI
   use.python_frame = info.own || !observe::g_process.has_python
                          ? nullptr
                          : observe::PythonStack::top(observe::g_process.python, t.python_thread);
-  if (gpu::waits() && use.device == kCuda && !traced && use.n > 0) [[unlikely]]
+  if (gpu::waits() && !traced && use.n > 0 && (use.device == kCuda || gpu::any_device())) [[unlikely]]
     gpu::device_met();
   if (traced || most == 1 || info.kind == Kind::kIgnored) return;
   note_number(o, use, inputs);
