@@ -14,6 +14,8 @@ namespace {
 // While the device works on what was timed, its records are asked for this often; so many times at most.
 constexpr std::chrono::milliseconds kRound{50};
 constexpr std::uint32_t kMostRoundsDrained = 60;
+// While it is timed, only now and then: asking holds up whoever launches.
+constexpr std::uint32_t kRoundsUnasked = 20;
 
 }  // namespace
 
@@ -55,7 +57,9 @@ void Timing::read_once() {
     lanes::Lane& lane = counts_->lane().lane();
     counts_->tell_thread(recording_.definitions.thread(lane.id, tid, "castscope-gpu"));
   }
-  if (std::unique_lock lock(control_, std::try_to_lock); lock && seat_.is_ours()) {
+  // Full buffers come by themselves.
+  const bool ask = state_.load() == State::kDraining || ++rounds_ % kRoundsUnasked == 0;
+  if (std::unique_lock lock(control_, std::try_to_lock); ask && lock && seat_.is_ours()) {
     seat_.flush(false);
     dropped_ += seat_.take_dropped();
   }

@@ -91,7 +91,7 @@ class Timing : public memory::InOwnMemory {
   std::mutex reading_;  // of what follows
   Launches launches_;
   std::unique_ptr<KernelCounts> counts_;
-  std::uint32_t rounds_drained_ = 0;
+  std::uint32_t rounds_ = 0, rounds_drained_ = 0;
   std::uint64_t lost_ = 0;  // as told
   std::uint64_t dropped_ = 0;
   std::atomic<bool> all_functions_{false};

@@ -17,7 +17,7 @@ namespace castscope::cli {
 namespace {
 
 struct EnvOptions {
-  std::string output, collector, deep, enforce;
+  std::string output, collector, deep, gpu, enforce;
   bool plain = false, all_kernels = false;
   std::vector<std::string> command;
 };
@@ -71,6 +71,7 @@ int print_environment(const EnvOptions& options) {
     variables.push_back(absl::StrCat("CASTSCOPE_OUT=", place));
   }
   if (!options.deep.empty()) variables.push_back(absl::StrCat("CASTSCOPE_DEEP=", options.deep));
+  if (!options.gpu.empty()) variables.push_back(absl::StrCat("CASTSCOPE_GPU=", options.gpu));
   if (!options.collector.empty()) variables.push_back(absl::StrCat("CASTSCOPE_COLLECTOR=", options.collector));
   for (const std::string& variable : variables) {
     if (!options.plain || variable.find_first_of(" \t\n*?[") == std::string::npos) continue;
@@ -95,6 +96,8 @@ void add_env(CommandLine& line) {
   command->add_option("-o,--output", options->output, "Where the run goes, as for `castscope run`");
   command->add_option("--collector", options->collector, "Send to a `castscope serve` at HOST:PORT");
   command->add_option("--deep", options->deep, "Which steps are deep, as for `castscope run`")->check(deep_problem);
+  command->add_option("--gpu", options->gpu, "Whether kernels are timed, as for `castscope run`")
+      ->check(CLI::IsMember({"auto", "on", "off"}));
   command->add_option("--enforce", options->enforce, "Carry out this policy, as for `castscope run`")
       ->check(is_given());
   command->add_flag("--all-kernels", options->all_kernels, "As for `castscope run`")->needs("--enforce");

@@ -32,7 +32,7 @@ namespace {
 struct RunOptions {
   std::string output;
   bool force = false, progress = false;
-  std::string keep, deep, config, policy, enforce;
+  std::string keep, deep, gpu, config, policy, enforce;
   bool all_kernels = false;
   std::string live;  // port of the viewer; "" = none
   CollectorAddress collector;
@@ -192,6 +192,7 @@ int run(RunOptions options) {
   auto drop_directory = absl::MakeCleanup([&] { directory->discard_unless_segments(); });
 
   if (!options.deep.empty()) prepared.variables.push_back(absl::StrCat("CASTSCOPE_DEEP=", options.deep));
+  if (!options.gpu.empty()) prepared.variables.push_back(absl::StrCat("CASTSCOPE_GPU=", options.gpu));
   if (absl::Status status = enforce_in(*directory, options, prepared.variables); !status.ok()) {
     return run_unobserved(signals, options, std::string(status.message()));
   }
@@ -298,6 +299,11 @@ void add_run(CommandLine& line) {
                    "Steps in which every operator is looked at: `always`, `never`, N for each Nth; else a few at the "
                    "start, after a change and now and then")
       ->check(deep_problem);
+  command
+      ->add_option("--gpu", options->gpu,
+                   "Whether kernels are timed in such steps: `auto`, where PyTorch works on a GPU; `on`, whoever does; "
+                   "`off`")
+      ->check(CLI::IsMember({"auto", "on", "off"}));
   command->add_flag("--progress", options->progress, "Draw a live line on stderr, and tell findings as they come up");
   command->add_flag("--live{0}", options->live,
                     "Serve a page on which the run can be watched; --live=PORT on this port of 127.0.0.1");

@@ -152,6 +152,25 @@ TEST_F(GpuStoreTest, NoneOfItIsInATotalOrAStep) {
   EXPECT_EQ(data.kernel_counts.at(0).launches, 10u);
 }
 
+// A ring that a GPU filled makes no step incomplete: nothing of steps is told there.
+TEST_F(GpuStoreTest, KernelsThatWereDroppedAreOfNoStep) {
+  auto store = create();
+  TestRun run(*store);
+  const std::uint32_t region = run.region("train.py", 5), weight = run.weight("train.py", 8, "fc");
+  const std::uint32_t kernel = run.kernel({.name = "copy", .site = weight});
+  run.lane(9).told_kernel(kernel).flush().lane(1);
+  for (int i = 1; i <= 4; ++i) {
+    run.step().enter(region).cast(weight, kTensor, true).exit().flush();
+    run.lane(9).told_kernel(kernel).drop().flush().told_kernel(kernel).flush().lane(1);
+  }
+  run.end();
+  close(*store);
+  const RunData data = read();
+  ASSERT_EQ(data.step_runs.size(), 1u);
+  EXPECT_FALSE(data.step_runs[0].incomplete);
+  EXPECT_EQ(data.process(1).lanes.at(1).dropped, 4u);
+}
+
 TEST_F(GpuStoreTest, TheViewsHaveWords) {
   auto store = create();
   TestRun run(*store);

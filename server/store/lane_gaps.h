@@ -27,6 +27,13 @@ class LaneGaps {
     next_ = row.next;
     return more;
   }
+  // Of each event that arrived. A thread that has told of nothing but kernels of GPUs since it began has no part in
+  // what steps consist of, and neither has what is missing of it.
+  void tells(lanes::EventKind kind) {
+    kernels_ |= kind == lanes::EventKind::kKernel;
+    more_ |= kind != lanes::EventKind::kKernel && kind != lanes::EventKind::kThread;
+  }
+  bool only_kernels() const { return kernels_ && !more_; }
   // An earlier life of the file had it so; what it had seen is not known now.
   void adopt(const LaneRow& row) {
     dropped_ = row.dropped;
@@ -39,6 +46,7 @@ class LaneGaps {
   std::uint64_t until_ = 0;
   std::uint64_t dropped_ = 0;
   bool unsure_ = false;
+  bool kernels_ = false, more_ = false;
 };
 
 }  // namespace castscope::store

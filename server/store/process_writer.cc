@@ -137,7 +137,8 @@ absl::Status ProcessWriter::events(const EventBlock& block) {
   LaneGaps& gaps = gaps_[block.lane];
   std::uint64_t seen = 0;
   for (const lanes::Event& event : block.events) {
-    if (gaps.before_next()) [[unlikely]] {
+    gaps.tells(event.kind);
+    if (gaps.before_next() && !gaps.only_kernels()) [[unlikely]] {
       break_off(block.lane);
     }
     if (is_picture_only(event.kind)) continue;
@@ -242,7 +243,8 @@ absl::Status ProcessWriter::lanes(std::span<const LaneRow> rows) {
       return absl::InvalidArgumentError(absl::StrCat("process ", key_, ": lane ", row.lane, " is out of range"));
     }
     LaneRow& known = lanes_[row.lane];
-    if (gaps_[row.lane].told(row)) {
+    LaneGaps& gaps = gaps_[row.lane];
+    if (gaps.told(row) && !gaps.only_kernels()) {
       steps_.dropped(row.lane);
       break_off(row.lane);
     }

@@ -31,11 +31,17 @@ std::vector<CastLine> cast_lines(const store::RunData& data, const DeviceTime& t
   return rows;
 }
 
+const CastLine& first_placed(const std::vector<CastLine>& rows) {
+  const auto found = std::find_if(rows.begin(), rows.end(), [](const CastLine& row) { return !row.line.file.empty(); });
+  return found == rows.end() ? rows.front() : *found;
+}
+
 std::string text_of(const store::RunData& data, const CastLine& row) {
   const store::Site& site = data.site(row.site);
   const std::string op = site.op.empty() ? std::string(store::name(site.cause)) : short_name(site.op);
-  return row.line.short_text() + " " + op + " " + argument_text(data, site) + ", " +
-         readable_time(static_cast<double>(row.work.ns));
+  const std::string argument = argument_text(data, site);
+  return (row.line.file.empty() ? "no Python line," : row.line.short_text()) + " " + op +
+         (argument == "unknown" ? "" : " " + argument) + ", " + readable_time(static_cast<double>(row.work.ns));
 }
 
 std::string readable_time(double ns) {

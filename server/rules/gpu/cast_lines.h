@@ -18,6 +18,9 @@ struct CastLine {
 // Costliest first; those that no GPU worked for are left out.
 std::vector<CastLine> cast_lines(const store::RunData&, const DeviceTime&);
 
+// The first that a line of code made, as a finding stands at one; else the first. Not of an empty list.
+const CastLine& first_placed(const std::vector<CastLine>&);
+
 // "train.py:12 linear weight, 1.2 ms"
 std::string text_of(const store::RunData&, const CastLine&);
 std::string readable_time(double ns);  // "1.2 ms", "3.4 µs"

@@ -26,7 +26,8 @@ void judge_share(Inquiry& inquiry) {
     return;
   const std::vector<CastLine> lines = cast_lines(data, time);
   if (lines.empty()) return;
-  const store::Site& worst = data.site(lines.front().site);
+  const CastLine& here = first_placed(lines);
+  const store::Site& worst = data.site(here.site);
   const auto percent = static_cast<std::int64_t>(100 * time.cast_share());
   Finding& finding = inquiry.add(worst.stack);
   finding.title = "casts take " + std::to_string(percent) + " % of the GPU's time, most of it here";
@@ -37,11 +38,11 @@ void judge_share(Inquiry& inquiry) {
                              {"timed_steps", time.steps}};
   for (std::size_t i = 0; i < std::min(lines.size(), kTold); ++i) {
     finding.evidence_text.emplace_back("cast_" + std::to_string(i + 1), text_of(data, lines[i]));
-    if (i > 0) add_related(finding, data, data.site(lines[i].site).stack);
+    if (&lines[i] != &here) add_related(finding, data, data.site(lines[i].site).stack);
   }
   finding.deep_only = true;
   finding.savings.emplace();
-  finding.savings->ns_per_step = static_cast<double>(lines.front().work.ns) / static_cast<double>(time.steps);
+  finding.savings->ns_per_step = static_cast<double>(here.work.ns) / static_cast<double>(time.steps);
   finding.fix = advice_for(worst);
 }
 

@@ -39,6 +39,19 @@ TEST_F(GpuCastsDominateTest, ManyShortOnesCountToo) {
   EXPECT_EQ(findings[0].rule, "gpu-casts-dominate");
 }
 
+TEST_F(GpuCastsDominateTest, StandsAtALineThoughOneWithoutCostsMore) {
+  const auto findings = judged([](TestRun& run) {
+    const auto gradients =
+        run.site({.op = "aten::linear", .cause = lanes::Cause::kBackward, .from = kBFloat16, .to = kFloat32});
+    run.launched(run.kernel({.name = "copy", .site = gradients}), 5, 1'000'000);
+    steps(run, 3'000'000, 7'000'000);
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].location->line, 8);
+  EXPECT_EQ(findings[0].related.size(), 1u) << "of the next two the one that has a line";
+  EXPECT_EQ(findings[0].evidence_text.at(0).second, "no Python line, linear, 5.0 ms");
+}
+
 TEST_F(GpuCastsDominateTest, WithoutTimedStepsNothingIsSaid) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5), weight = run.weight("train.py", 8, "fc");

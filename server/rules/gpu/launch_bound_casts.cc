@@ -6,6 +6,7 @@
 #include "server/rules/finding.h"
 #include "server/rules/gpu/cast_lines.h"
 #include "server/rules/rules.h"
+#include "server/rules/sites.h"
 #include "server/rules/step_time.h"
 
 namespace castscope::rules {
@@ -58,21 +59,23 @@ void judge_launches(Inquiry& inquiry) {
   if (lines.empty()) return;
   std::stable_sort(lines.begin(), lines.end(),
                    [](const CastLine& a, const CastLine& b) { return a.work.launches > b.work.launches; });
-  const store::Site& most = data.site(lines.front().site);
+  const CastLine& here = first_placed(lines);
+  const store::Site& most = data.site(here.site);
   Finding& finding = inquiry.add(most.stack);
   finding.title = "most kernels of a step are casts that take less time than their launch";
   finding.evidence_number = {{"casts_per_step", static_cast<std::int64_t>(per_step)},
                              {"median_ns", static_cast<std::int64_t>(median)},
                              {"share_of_launches_percent", static_cast<std::int64_t>(100 * share)},
-                             {"casts_here", lines.front().work.launches},
+                             {"casts_here", here.work.launches},
                              {"timed_steps", time.steps}};
-  for (std::size_t i = 1; i < std::min<std::size_t>(lines.size(), 3); ++i)
-    add_related(finding, data, data.site(lines[i].site).stack);
+  for (std::size_t i = 0; i < std::min<std::size_t>(lines.size(), 3); ++i)
+    if (&lines[i] != &here) add_related(finding, data, data.site(lines[i].site).stack);
   finding.deep_only = true;
   finding.fix =
-      "Launch fewer kernels: compile the model (torch.compile fuses casts into their neighbours), capture "
-      "the step in a CUDA graph, or give each step more rows. " +
-      advice_for(most);
+      "Launch fewer kernels: compile the model (torch.compile fuses casts into their neighbours), capture the step in "
+      "a "
+      "CUDA graph, or give each step more rows.";
+  if (is_of_model(most)) finding.fix += " " + advice_for(most);
 }
 
 }  // namespace

@@ -1,0 +1,143 @@
+"""Jobs for the CUDA build of PyTorch on the double of a GPU: cuda_jobs.py NAME [ARGUMENT…]. Each prints one line of JSON.
+
+The device computes nothing: all losses are 0. What is launched, and for how long it runs, is as deterministic as the
+code.
+"""
+
+import json
+import sys
+from collections import Counter
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+torch.backends.cudnn.enabled = False
+torch.backends.cuda.enable_cudnn_sdp(False)
+STEPS = 6
+
+
+class Block(nn.Module):
+    def __init__(self, width=64, heads=4):
+        super().__init__()
+        self.heads = heads
+        self.norm = nn.LayerNorm(width)
+        self.qkv = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        q, k, v = self.qkv(self.norm(x)).view(batch, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
+        attended = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(attended.transpose(1, 2).reshape(batch, length, width))
+        return x + self.down(F.gelu(self.up(x)))
+
+
+def trainer(dtype):
+    torch.manual_seed(0)
+    model = nn.Sequential(Block(), Block(), nn.Linear(64, 32)).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    scaler = torch.amp.GradScaler("cuda", enabled=dtype == torch.float16)
+
+    def step():
+        x = torch.randn(4, 16, 64).cuda()
+        with torch.autocast("cuda", dtype):
+            loss = model(x).float().square().mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+
+    return step
+
+
+def train(dtype="bfloat16", steps=STEPS):
+    step = trainer(getattr(torch, dtype))
+    for _ in range(int(steps)):
+        step()
+    torch.cuda.synchronize()
+    return {"steps": int(steps)}
+
+
+def outermost_operator(event):
+    """The operator that Python, or a backward node, called: ranges around it are none."""
+    found = None
+    while event is not None:
+        if event.name.startswith("aten::"):
+            found = event.name
+        elif event.name.startswith("autograd::engine"):
+            break
+        event = event.cpu_parent
+    return found
+
+
+def profile(steps=STEPS):
+    """By outermost operator, what torch.profiler says its kernels took, in ns."""
+    step = trainer(torch.bfloat16)
+    activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+    with torch.profiler.profile(activities=activities) as profiler:
+        for _ in range(int(steps)):
+            step()
+        torch.cuda.synchronize()
+    launches, ns = Counter(), Counter()
+    for event in profiler.events():
+        for kernel in event.kernels:
+            launches[outermost_operator(event)] += 1
+            ns[outermost_operator(event)] += kernel.duration * 1000
+    return {"launches": launches, "ns": ns}
+
+
+def profiled_midway():
+    """Steps of which some are profiled by the job itself: how often each kernel ran in those."""
+    step = trainer(torch.bfloat16)
+    for _ in range(2):
+        step()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
+        for _ in range(2):
+            step()
+        torch.cuda.synchronize()
+    for _ in range(STEPS):
+        step()
+    torch.cuda.synchronize()
+    return {"kernels": {row.key: row.count for row in profiler.key_averages() if row.device_time_total > 0}}
+
+
+def graphed():
+    model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 64)).cuda()
+    x = torch.randn(32, 64).cuda()
+
+    def forward():
+        with torch.autocast("cuda", torch.bfloat16, cache_enabled=False):
+            return model(x)
+
+    with torch.no_grad():
+        for _ in range(12):  # the capture is in no deep step
+            forward()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            forward()
+        for _ in range(5):
+            with torch.autocast("cuda", torch.bfloat16):
+                _ = x @ x.t()
+                graph.replay()
+    torch.cuda.synchronize()
+    return {"replays": 5}
+
+
+def products():
+    a, b = torch.randn(64, 64).cuda(), torch.randn(64, 60).cuda()
+    for dtype in (torch.bfloat16, torch.float16):
+        with torch.autocast("cuda", dtype):
+            _ = a @ b
+    with torch.autocast("cuda", torch.bfloat16):
+        out = torch.empty(64, 60).cuda()
+        torch.mm(a, b, out=out)  # no autocast kernel: float32
+        torch.backends.cuda.matmul.allow_tf32 = True
+        torch.mm(a, b, out=out)
+    torch.cuda.synchronize()
+    return {}
+
+
+if __name__ == "__main__":
+    print(json.dumps(globals()[sys.argv[1]](*sys.argv[2:])), flush=True)

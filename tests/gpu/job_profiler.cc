@@ -1,0 +1,63 @@
+// A job's own client of CUPTI, in the order in which torch.profiler does things: subscribes, registers its callbacks,
+// enables kinds of activity; disables them, flushes, reads. It knows nothing of castscope.
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+
+#include "../../agent/gpu/cupti_abi.h"
+
+using castscope::gpu::cupti::ActivityKind;
+using castscope::gpu::cupti::Callback;
+using castscope::gpu::cupti::Record;
+using castscope::gpu::cupti::Result;
+using castscope::gpu::cupti::Subscriber;
+
+extern "C" {
+Result cuptiSubscribe(Subscriber*, Callback, void*);
+Result cuptiUnsubscribe(Subscriber);
+Result cuptiActivityRegisterCallbacks(castscope::gpu::cupti::BufferRequested, castscope::gpu::cupti::BufferCompleted);
+Result cuptiActivityEnable(ActivityKind);
+Result cuptiActivityDisable(ActivityKind);
+Result cuptiActivityFlushAll(std::uint32_t);
+Result cuptiActivityGetNextRecord(std::uint8_t*, std::size_t, Record**);
+}
+
+namespace {
+
+std::atomic<int> g_kernels{0};
+Subscriber g_subscriber;
+
+void requested(std::uint8_t** buffer, std::size_t* size, std::size_t* most) {
+  *size = 1 << 16;
+  *buffer = static_cast<std::uint8_t*>(std::malloc(*size));
+  *most = 0;
+}
+
+void completed(void*, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid) {
+  Record* record = nullptr;
+  while (cuptiActivityGetNextRecord(buffer, valid, &record) == 0) g_kernels += record->kind == 10;
+  std::free(buffer);
+}
+
+void callback(void*, int, std::uint32_t, const void*) {}
+
+}  // namespace
+
+extern "C" {
+
+// 0, or CUPTI's error.
+int profile_begin() {
+  if (const Result error = cuptiSubscribe(&g_subscriber, callback, nullptr)) return error;
+  if (const Result error = cuptiActivityRegisterCallbacks(requested, completed)) return error;
+  return cuptiActivityEnable(castscope::gpu::cupti::kConcurrentKernel);
+}
+
+// How many kernels it was told of so far.
+int profile_end() {
+  cuptiActivityDisable(castscope::gpu::cupti::kConcurrentKernel);
+  cuptiActivityFlushAll(castscope::gpu::cupti::kFlushForced);
+  cuptiUnsubscribe(g_subscriber);
+  return g_kernels;
+}
+}

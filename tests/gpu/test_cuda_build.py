@@ -1,0 +1,118 @@
+"""castscope in a CUDA build of PyTorch, on the double of a GPU: held against what the device did, and torch.profiler.
+
+scripts/check-cuda-build sets CASTSCOPE_GPU_DOUBLE and CASTSCOPE_CUDA_PYTHON; skipped without them.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+from collections import Counter
+
+import pytest
+import runs
+
+HERE = pathlib.Path(__file__).resolve().parent
+DOUBLE = os.environ.get("CASTSCOPE_GPU_DOUBLE", "")
+PYTHON = os.environ.get("CASTSCOPE_CUDA_PYTHON", "")
+
+pytestmark = pytest.mark.skipif(not DOUBLE or not PYTHON, reason="needs a CUDA build of PyTorch: scripts/check-cuda-build")
+
+
+@pytest.fixture
+def job(tmp_path):
+    """Runs a job of cuda_jobs.py: what it told, the truth, the report."""
+
+    def run(*arguments, options=("--deep", "always"), under=True):
+        log = tmp_path / "truth.jsonl"
+        log.unlink(missing_ok=True)
+        command = [HERE / "double" / "under", DOUBLE, PYTHON, HERE / "cuda_jobs.py", *arguments]
+        if under:
+            command = [runs.CASTSCOPE, "run", "-o", tmp_path / "run", "--force", *options, "--", *command]
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=900,
+                              env=runs.clean_environment() | {"CASTSCOPE_NOGPU_LOG": str(log)})
+        assert done.returncode == 0, done.stderr[-4000:]
+        report = json.loads((tmp_path / "run.json").read_text()) if under else None
+        return json.loads(done.stdout.splitlines()[-1]), [json.loads(line) for line in log.open()], report
+
+    return run
+
+
+def demangled(names):
+    readable = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True).stdout.splitlines()
+    return dict(zip(names, readable, strict=True))
+
+
+def by_name(rows):
+    """Launches and ns by kernel."""
+    launches, ns = Counter(), Counter()
+    names = demangled(sorted({row["name"] for row in rows}))
+    for row in rows:
+        launches[names[row["name"]]] += 1
+        ns[names[row["name"]]] += row["end"] - row["start"]
+    return launches, ns
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_all_that_the_device_did_is_told(job, dtype):
+    _, truth, report = job("train", dtype)
+    gpu = report["gpu"]
+    assert (gpu["lost"], gpu["unplaced"]) == (0, 0)
+    # Timing begins with the first operator on the GPU within a region; what came before is not told.
+    told = truth[len(truth) - gpu["records"]:]
+    assert len(told) > 0.9 * len(truth)
+    launches, ns = by_name(told)
+    assert {row["kernel"]: row["launches"] for row in gpu["by_kernel"]} == launches
+    assert {row["kernel"]: row["ns"] for row in gpu["by_kernel"]} == ns
+    # Each autocast cast copies once.
+    casts = sum(site["casts"] for site in report["sites"] if site["device"] == "cuda")
+    assert gpu["casts"]["launches"] == casts
+
+
+def test_operators_take_what_torch_profiler_says(job):
+    profiled, _, _ = job("profile", under=False)
+    _, _, report = job("train")
+    launches, ns = Counter(), Counter()
+    for row in report["gpu"]["by_operator"]:
+        name = (row["operator"] or "none").split(".")[0]
+        launches[name] += row["launches"]
+        ns[name] += row["ns"]
+    # The first step's begin is not timed; all operators of the model are.
+    for name in ("aten::linear", "aten::layer_norm", "aten::gelu", "aten::mm", "aten::scaled_dot_product_attention"):
+        assert launches[name] == profiled["launches"][name], name
+        assert ns[name] == pytest.approx(profiled["ns"][name], abs=launches[name]), name  # its clock rounds
+
+
+def test_the_jobs_own_profile_is_the_same(job):
+    plain, _, _ = job("profiled_midway", under=False)
+    told, _, report = job("profiled_midway")
+    assert told == plain
+    seats = report["gpu"]["seats"]
+    assert [seat["held_by"] for seat in seats] == ["torch.profiler"]
+    assert seats[0]["to_ns"] > seats[0]["from_ns"]
+    assert report["gpu"]["launches"] > 0
+
+
+def test_replays_are_of_what_was_captured(job):
+    _, truth, report = job("graphed", options=())
+    replayed = [row for row in truth if row["graph_node"] != 0]
+    rows = report["gpu"]["operators"]
+    linear = [row for row in rows if row["operator"] == "aten::linear" and row["location"]["function"] == "forward"]
+    assert report["gpu"]["unplaced"] == 0
+    steps = report["gpu"]["steps"]
+    # Of the replays in timed steps each launches the two products and the casts of the two layers.
+    assert 0 < steps
+    assert linear and len(replayed) > 0
+    assert not [row for row in rows if row["operator"] is None], "all replayed kernels have their operator"
+
+
+def test_products_are_told_by_what_they_compute_in(job):
+    _, _, report = job("products")
+    computed = {row["computed_in"] for row in report["gpu"]["products"]}
+    assert computed == {"bf16, fp32 accumulation", "fp16, fp32 accumulation", "true fp32", "TF32"}
+    assert {(row["m"], row["n"], row["k"]) for row in report["gpu"]["products"]} == {(60, 64, 64)}
+
+
+def test_kernels_are_not_timed_on_request(job):
+    told, _, report = job("train", options=("--gpu", "off"))
+    assert report["gpu"] is None and told == {"steps": 6}

@@ -1,0 +1,130 @@
+"""Kernels are timed and told of the operator that launched them, held against what the double of the GPU did.
+
+The CPU build of PyTorch, real CUPTI calls, a virtual device (double/README.md).
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+import runs
+
+JOB = pathlib.Path(__file__).resolve().parent / "launching.py"
+KERNELS_IN_CALL, NS_IN_CALL = 3, 6000
+
+
+@pytest.fixture
+def launch(cupti, tmp_path):
+    """Runs the job under castscope: what it told, the truth, the report, its standard error."""
+
+    def run(steps, *more, faults="", options=("--gpu", "on", "--deep", "always"), under=True):
+        log = tmp_path / "truth.jsonl"
+        log.unlink(missing_ok=True)
+        command = [sys.executable, str(JOB), str(cupti), str(steps), *map(str, more)]
+        if under:
+            command = [str(runs.CASTSCOPE), "run", "-o", str(tmp_path / "run"), "--force", *options, "--", *command]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=runs.LIMIT_S,
+                              env=runs.clean_environment() | {"CASTSCOPE_NOGPU_LOG": str(log),
+                                                              "CASTSCOPE_NOGPU_FAULTS": faults})
+        assert done.returncode == 0, done.stderr[-4000:]
+        written = tmp_path / "run.json"
+        report = json.loads(written.read_text()) if under else None
+        return json.loads(done.stdout), [json.loads(line) for line in log.open()], report, done.stderr
+
+    return run
+
+
+def operator(report, name):
+    return next(row for row in report["gpu"]["by_operator"] if row["operator"] == name)
+
+
+def test_kernels_are_their_operators_to_the_nanosecond(launch):
+    told, truth, report, _ = launch(8)
+    gpu = report["gpu"]
+    assert gpu["timed_by"] == ["CUPTI of CUDA 13.0"]
+    # The first operator of the first region is where timing begins: everything in regions comes after it.
+    work = operator(report, "nogpu::work")
+    assert (work["launches"], work["ns"]) == (told["calls"] * KERNELS_IN_CALL, told["calls"] * NS_IN_CALL)
+    outside = operator(report, None)
+    assert (outside["launches"], outside["ns"]) == (told["calls"], told["calls"] * 500)
+    assert gpu["launches"] == gpu["records"] == len(truth)
+    assert gpu["ns"] == sum(row["end"] - row["start"] for row in truth)
+    assert (gpu["lost"], gpu["unplaced"], gpu["steps"]) == (0, 0, 8)
+    lines = [row for row in gpu["operators"] if row["operator"] == "nogpu::work"]
+    assert [(row["location"]["file"], row["location"]["function"]) for row in lines] == [(str(JOB), "<module>")]
+    assert {row["kernel"] for row in gpu["by_kernel"]} == {"my_kernel(float*, int)", "outside_kernel"}
+
+
+def test_sampled_steps_are_whole(launch):
+    told, truth, report, _ = launch(40, options=("--gpu", "on"))
+    steps = report["gpu"]["steps"]
+    assert 3 <= steps < 40
+    # What follows an optimizer's step belongs to no timed step, and may be looked at for a while.
+    work = operator(report, "nogpu::work")
+    assert work["launches"] == steps * KERNELS_IN_CALL and work["ns"] == steps * NS_IN_CALL
+    assert len(truth) > report["gpu"]["records"]
+
+
+def test_records_that_cupti_drops_are_counted(launch):
+    _, truth, report, _ = launch(20, faults="lose=7")
+    gpu = report["gpu"]
+    assert gpu["lost"] > 0
+    assert gpu["records"] + gpu["lost"] == len(truth)
+
+
+def test_buffers_out_of_order_change_nothing(launch):
+    told, truth, report, _ = launch(20, faults="reorder")
+    assert operator(report, "nogpu::work")["ns"] == told["calls"] * NS_IN_CALL
+    assert report["gpu"]["records"] == len(truth) and report["gpu"]["lost"] == 0
+
+
+def test_records_that_never_come_hold_nobody_up(launch):
+    _, truth, report, _ = launch(3, faults="hold")
+    assert report["gpu"]["records"] == 0
+    assert report["gpu"]["lost"] == len(truth)
+
+
+def test_a_taken_seat_is_left_alone_and_told(launch):
+    _, _, report, _ = launch(3, faults="no-seat")
+    assert report["gpu"]["launches"] == 0
+    assert [seat["held_by"] for seat in report["gpu"]["seats"]] == ["another client of CUPTI"]
+    assert report["gpu"]["seats"][0]["to_ns"] is None
+
+
+def test_cupti_without_buffers_loses_records_and_nothing_else(launch):
+    _, truth, report, _ = launch(5, faults="no-buffer")
+    gpu = report["gpu"]
+    assert gpu["records"] + gpu["lost"] >= len(truth) and gpu["lost"] > 0
+
+
+def test_the_jobs_own_profiler_has_the_seat_while_it_wants_it(launch, job_profiler):
+    plain, _, _, _ = launch(8, job_profiler, under=False)
+    assert plain["began"] == 0 and plain["profiled"] == 4 * (KERNELS_IN_CALL + 1)
+    told, _, report, _ = launch(8, job_profiler)
+    assert told == plain
+    seats = report["gpu"]["seats"]
+    assert [seat["held_by"] for seat in seats] == ["libjob_profiler.so"]
+    assert operator(report, "nogpu::work")["launches"] == 4 * KERNELS_IN_CALL
+
+
+def test_it_can_be_switched_off(launch):
+    _, _, report, _ = launch(3, options=("--gpu", "off", "--deep", "always"))
+    assert report["gpu"] is None
+
+
+def test_the_job_itself_is_the_same(launch):
+    plain, _, _, _ = launch(5, under=False)
+    told, _, _, stderr = launch(5)
+    assert told == plain
+
+
+def test_a_job_without_cupti_says_why_it_is_not_timed(tmp_path):
+    script = tmp_path / "job.py"
+    script.write_text("import torch\nwith torch.autocast('cpu', torch.bfloat16): torch.ones(2, 2) @ torch.ones(2, 2)\n")
+    done = subprocess.run([runs.CASTSCOPE, "run", "--gpu", "on", "-o", tmp_path / "run", "--", sys.executable, script],
+                          env=runs.clean_environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "run.json").read_text())
+    assert report["gpu"]["timed_by"] == ["none: this process has no CUPTI (libcupti.so)"]
