@@ -1,0 +1,123 @@
+"""Part `cost`: what a step takes plainly, under castscope, and under torch.profiler.
+
+All variants run at once and take turns of some steps, so that a slow moment of the machine falls on all alike: a figure
+is the median over the turns, a ratio the median of the turns' own. Which steps castscope looks at follows the time that
+a process has run, and here each waits for the others most of the time: the sampled figure is rather too high.
+"""
+
+import json
+import statistics
+import subprocess
+
+from rows import TOLD, Row, judged
+from running import JobFailed, OutOfTime, environment, say
+
+TURN_S = 0.4
+MOST_STEPS = 300  # torch.profiler keeps all of a turn in memory
+# Of the plain step, at most.
+GPU_BOUND, SAMPLED_LAUNCH_BOUND, PART_OF_PROFILER = 1.005, 1.03, 0.5
+
+VARIANTS = {  # options of castscope (None: without it), its environment, options of the job
+    "plain": (None, {}, []),
+    "castscope": ([], {}, []),
+    "castscope, each step": (["--deep", "always"], {}, []),
+    "castscope, GPU off": ([], {"CASTSCOPE_GPU": "off"}, []),
+    "torch.profiler": (None, {}, ["--profiler"]),
+}
+
+
+class TakesTurns:
+    def __init__(self, runner, workload, variant, warm_up):
+        options, variables, words = VARIANTS[variant]
+        self.name = f"cost-{workload}-{variant.replace(', ', '-').replace(' ', '-')}"
+        self.runner, self.ours = runner, options is not None
+        command = runner.job("turns", workload, "--warm-up", warm_up, *words)
+        if self.ours:
+            command = runner.under_castscope(command, self.name, *options)
+        folder = runner.place(self.name)
+        with open(folder / "stderr.txt", "w") as stderr:
+            self.process = subprocess.Popen(command, env=environment(**variables), cwd=folder, text=True, stderr=stderr,
+                                            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        if not line:
+            said = (self.runner.place(self.name) / "stderr.txt").read_text()[-300:]
+            raise JobFailed(f"{self.name} ended with {self.process.wait()}: {said}")
+        return json.loads(line)
+
+    def turn(self, steps):
+        """ms a step"""
+        self.process.stdin.write(f"{steps}\n")
+        self.process.stdin.flush()
+        return 1000 * self.answer()
+
+    def end(self):
+        self.process.stdin.close()
+        if self.process.wait(timeout=60) != 0:
+            raise JobFailed(f"{self.name} ended with {self.process.returncode}")
+        return self.runner.report_of(self.name) if self.ours else None
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+
+def take_turns(runner, workload, warm_up, turns):
+    """Each variant's ms a step, turn by turn, and castscope's reports."""
+    say(f"gpu-check: cost-{workload}")
+    jobs = {}
+    try:
+        for variant in VARIANTS:
+            jobs[variant] = TakesTurns(runner, workload, variant, warm_up)
+        plain_s = {variant: job.answer() for variant, job in jobs.items()}["plain"]
+        steps = max(3, min(MOST_STEPS, round(TURN_S / plain_s)))
+        took = {variant: [] for variant in jobs}
+        for number in range(turns):
+            if runner.left() < 20:
+                raise OutOfTime
+            for variant in list(jobs)[::1 if number % 2 else -1]:
+                took[variant].append(jobs[variant].turn(steps))
+        return took, {variant: job.end() for variant, job in jobs.items()}
+    finally:
+        for job in jobs.values():
+            job.kill()
+
+
+def ratios(took):
+    return {variant: {"ms": statistics.median(times),
+                      "ratio": statistics.median(a / b for a, b in zip(times, took["plain"], strict=True)),
+                      "of_sums": sum(times) / sum(took["plain"])} for variant, times in took.items()}
+
+
+def rows_of(workload, bound, found):
+    plain, profiler = found["plain"], found["torch.profiler"]
+    rows = [Row("cost", f"{workload} ({bound}-bound): plain", f"{plain['ms']:.3f} ms a step")]
+    # What torch.profiler adds to a step bound by launches is what each step timed may add half of.
+    deep = 1 + PART_OF_PROFILER * max(0.0, profiler["ratio"] - 1)
+    most = {"castscope": GPU_BOUND if bound == "GPU" else SAMPLED_LAUNCH_BOUND,
+            "castscope, each step": GPU_BOUND if bound == "GPU" else deep}
+    for variant, row in found.items():
+        what = f"{workload} ({bound}-bound): {variant}"
+        if variant in most:
+            rows.append(judged("cost", what, row["ratio"], most[variant]))
+            rows[-1].measured += f" ({row['ms']:.3f} ms; of sums {row['of_sums']:.3f})"
+        elif variant != "plain":
+            rows.append(Row("cost", what, f"{row['ratio']:.3f} ({row['ms']:.3f} ms)", "", TOLD))
+    return rows
+
+
+def cost(runner, workloads):
+    rows, data = [], {}
+    for workload, about in workloads.items():
+        took, reports = take_turns(runner, workload, about["warm_up"], 4 * runner.rounds)
+        found = ratios(took)
+        rows += rows_of(workload, about["bound"], found)
+        kept = {}
+        for variant, report in reports.items():
+            if report is not None:
+                gpu = report["gpu"] or {}
+                kept[variant] = {key: gpu.get(key) for key in ("steps", "records", "lost", "unplaced", "timed_by")}
+        data[workload] = {"turns_ms": took, "summed_up": found, "gpu": kept}
+    return rows, data

@@ -1,0 +1,118 @@
+"""Runs the jobs of gpu-check, plainly and under castscope, within the time that is left; keeps what they leave behind."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent.parent
+LONGEST_JOB_S = 300
+
+
+class OutOfTime(Exception):
+    """The rest is for another call."""
+
+
+class JobFailed(Exception):
+    """A job without which a part cannot go on."""
+
+
+@dataclasses.dataclass
+class Outcome:
+    status: int
+    stdout: str
+    stderr: str
+    seconds: float
+    report: dict | None = None
+
+    def gpu(self):
+        """The report's section on GPUs."""
+        if self.report is None:
+            raise JobFailed("castscope wrote no report")
+        if self.report["gpu"] is None:
+            raise JobFailed("castscope's report says nothing of a GPU: " + self.last_words())
+        return self.report["gpu"]
+
+    def last_words(self):
+        return " / ".join(self.stderr.strip().splitlines()[-3:])[-300:]
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def environment(**more):
+    """Ours, without what an outer castscope would add. LD_PRELOAD stays: the double of the GPU stack stands there."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("CASTSCOPE_") or "NOGPU" in key}
+    scratch = pathlib.Path(tempfile.gettempdir()) / f"castscope-gpu-check-{os.getuid()}"
+    return kept | {
+        "CUBLAS_WORKSPACE_CONFIG": ":4096:8",  # without it cuBLAS may add up in another order each time
+        "HF_HUB_OFFLINE": "1",
+        "TORCHINDUCTOR_CACHE_DIR": str(scratch),
+        "TORCHINDUCTOR_DETERMINISTIC": "1",  # kernels are not chosen by measuring, which differs from run to run
+    } | more
+
+
+class Runner:
+    def __init__(self, given):
+        self.castscope, self.python = str(given.castscope), given.python
+        self.folder = given.out / "jobs"
+        self.small, self.no_cudnn, self.quick = given.small, given.no_cudnn, given.quick
+        self.end = time.monotonic() + given.seconds
+        self.jobs_at_once = given.jobs
+        self.rounds = given.rounds or (2 if given.quick else 5)
+
+    def left(self):
+        return self.end - time.monotonic()
+
+    def job(self, what, workload, *options):
+        """The command line of a job of job.py."""
+        sizes = ["--small"] if self.small else []
+        cudnn = ["--no-cudnn"] if self.no_cudnn else []
+        return [self.python, str(HERE / "job.py"), what, workload, *sizes, *cudnn, *map(str, options)]
+
+    def under_castscope(self, command, name, *options):
+        """The command line that runs another one under castscope; its report is that of this name."""
+        return [self.castscope, "run", "--force", "-o", str(self.place(name) / "run"), *options, "--", *command]
+
+    def place(self, name):
+        """A folder of a job's own; the names are unique within a call."""
+        folder = self.folder / name
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def report_of(self, name):
+        written = self.place(name) / "run.json"
+        return json.loads(written.read_text()) if written.exists() else None
+
+    def finish(self, command, name, **variables):
+        """Runs it to its end. What it says on stderr is kept."""
+        limit = min(LONGEST_JOB_S, self.left())
+        if limit < 5:
+            raise OutOfTime
+        folder, begin = self.place(name), time.monotonic()
+        (folder / "run.json").unlink(missing_ok=True)
+        say(f"gpu-check: {name}")
+        try:
+            done = subprocess.run(command, env=environment(**variables), cwd=folder, stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, errors="replace", timeout=limit, check=False)
+        except subprocess.TimeoutExpired as late:
+            if limit < LONGEST_JOB_S:
+                raise OutOfTime from None
+            raise JobFailed(f"{name} did not end within {late.timeout:.0f} s") from None
+        (folder / "stderr.txt").write_text(done.stderr)
+        seconds = time.monotonic() - begin
+        return Outcome(done.returncode, done.stdout, done.stderr, seconds, self.report_of(name))
+
+    def observed(self, command, name, *options, **variables):
+        return self.finish(self.under_castscope(command, name, *options), name, **variables)
+
+    def must(self, outcome, name):
+        if outcome.status != 0:
+            raise JobFailed(f"{name} ended with {outcome.status}: {outcome.last_words()}")
+        return outcome

@@ -1,0 +1,102 @@
+"""What gpu-check makes of what it measured. No GPU and no PyTorch is asked here."""
+
+from types import SimpleNamespace
+
+import grouping
+import records
+import rows
+import sameness
+from running import Outcome
+
+
+def event(name, parent=None, **kernels):
+    return SimpleNamespace(name=name, cpu_parent=parent,
+                           kernels=[SimpleNamespace(name=kernel, duration=us) for kernel, us in kernels.items()])
+
+
+def report(by_kernel, lost=0, unplaced=0):
+    return {"by_kernel": [{"kernel": name, "launches": n, "ns": 1} for name, n in by_kernel.items()],
+            "lost": lost, "unplaced": unplaced}
+
+
+def outcome(stdout, status=0):
+    return Outcome(status, stdout, "", 0.0)
+
+
+def taking(**ns):
+    return {name: {"launches": 1, "ns": time} for name, time in ns.items()}
+
+
+def test_a_kernel_belongs_to_the_outermost_operator():
+    node = event("autograd::engine::evaluate_function: AddmmBackward0")
+    linear = event("aten::linear", node)
+    cast = event("aten::_to_copy", event("aten::to", linear), cast_kernel=1.5)
+    found = grouping.of_profiler([node, linear, cast, event("aten::addmm", linear, gemm=2)])
+    assert found["operators"] == {"linear": {"launches": 2, "ns": 3500}}
+    assert found["kernels"] == {"cast_kernel": {"launches": 1, "ns": 1500}, "gemm": {"launches": 1, "ns": 2000}}
+
+
+def test_no_operator_is_made_up():
+    accumulate = event("torch::autograd::AccumulateGrad", add=1)
+    assert grouping.of_profiler([accumulate])["operators"] == {"(none)": {"launches": 1, "ns": 1000}}
+
+
+def test_the_device_side_of_a_span_is_no_kernel():
+    span = event("Optimizer.step#SGD.step")
+    span.kernels = [SimpleNamespace(name="Optimizer.step#SGD.step", duration=9)]
+    assert grouping.of_profiler([span]) == {"operators": {}, "kernels": {}}
+
+
+def test_copies_of_all_directions_are_one_kernel_as_in_the_report():
+    copying = event("aten::copy_")
+    copying.kernels = [SimpleNamespace(name=name, duration=1) for name in ("Memcpy HtoD (Pageable -> Device)",
+                                                                           "Memcpy DtoH (Device -> Pageable)")]
+    assert grouping.of_profiler([copying])["kernels"] == {"copy": {"launches": 2, "ns": 2000}}
+
+
+def test_only_what_takes_its_part_of_the_time_is_compared():
+    found = grouping.differences(taking(mm=1020, add=5), taking(mm=1000, add=1))
+    assert [(row["name"], row["relative"]) for row in found] == [("mm", 0.02)]
+
+
+def test_an_operator_that_one_of_them_lacks_is_wholly_off():
+    found = grouping.differences(taking(mm=1000), taking(mm=1000, add=500))
+    assert grouping.summed_up(found) == {"rows": 2, "median": 0.5, "worst": 1.0, "launches_differ": 1}
+
+
+def test_medians_count_a_round_without_the_row_as_nothing():
+    found = grouping.medians([{"operators": taking(mm=4)}, {"operators": {}}, {"operators": taking(mm=6)}], "operators")
+    assert found["mm"]["ns"] == 4
+
+
+def test_another_loss_is_told():
+    row = sameness.judge("w", outcome("loss 0x1p+0\n"), outcome("loss 0x1p+0\n"), outcome("loss 0x1p+1\n"))
+    assert row.verdict == rows.FAILED and "line 1: loss 0x1p+1" in row.measured
+
+
+def test_another_exit_status_is_told():
+    row = sameness.judge("w", outcome("a\n"), outcome("a\n"), outcome("a\n", status=1))
+    assert row.verdict == rows.FAILED and "exit status 1" in row.measured
+
+
+def test_a_workload_that_differs_by_itself_is_judged_by_its_first_loss():
+    plain, again = outcome("loss 0x1p+0\nloss 0x1p+1\n"), outcome("loss 0x1p+0\nloss 0x1p+2\n")
+    assert sameness.judge("w", plain, again, outcome("loss 0x1p+0\nloss 0x1p+3\n")).verdict == rows.FINE
+    assert sameness.judge("w", plain, again, outcome("loss 0x1p+4\nloss 0x1p+1\n")).verdict == rows.FAILED
+
+
+def test_a_kernel_that_was_not_told_of_is_missed():
+    told = {"launched": 10, "seconds": 1.0, "kernel": "tiny"}
+    assert records.judge("graph", told, report({"void tiny<4>()": 6, "tiny": 4})).verdict == rows.FINE
+    assert records.judge("graph", told, report({"tiny": 9})).verdict == rows.MISSED
+    assert records.judge("graph", told, report({"tiny": 10}, unplaced=1)).verdict == rows.MISSED
+
+
+def test_a_figure_beside_its_target():
+    assert rows.judged("cost", "mlp", 1.03, 1.03).verdict == rows.FINE
+    assert rows.judged("cost", "mlp", 1.031, 1.03).verdict == rows.MISSED
+
+
+def test_the_table_stays_one():
+    lines = rows.table([rows.Row("part", "a|b", "two\nlines")]).splitlines()
+    assert len(lines) == 3 and len(set(map(len, lines))) == 1 and "a/b" in lines[2]
