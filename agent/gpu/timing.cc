@@ -69,7 +69,10 @@ void Timing::stretch_begins(bool is_step) {
     mark(Mark::kSeat);
   }
   if (now != State::kTiming) return;
-  if (is_step) recording_.segment.header().gpu_steps.fetch_add(1, std::memory_order_relaxed);
+  // The first tensor on a GPU may be met before the first region, whose step is the same.
+  const std::uint32_t step = recording_.steps.current();
+  if (is_step && last_step_.exchange(step) != step)
+    recording_.segment.header().gpu_steps.fetch_add(1, std::memory_order_relaxed);
   mark(timing() ? Mark::kStep : Mark::kBegin);
   observe::ask_for(observe::kTiming, true);
   wake();

@@ -87,6 +87,7 @@ class Timing : public memory::InOwnMemory {
   Buffers buffers_;
   Seat seat_;
   std::atomic<State> state_{State::kIdle};
+  std::atomic<std::uint32_t> last_step_{~0u};
   std::mutex control_;  // of the seat
   std::mutex reading_;  // of what follows
   Launches launches_;
