@@ -1,0 +1,61 @@
+"""The weights of cuDNN's RNN, which autocast's kernel for it converts at every call: held against torch.profiler and
+against what the device did.
+
+scripts/check-cuda-build sets CASTSCOPE_GPU_DOUBLE and CASTSCOPE_CUDA_PYTHON; skipped without them.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+import runs
+
+HERE = pathlib.Path(__file__).resolve().parent
+DOUBLE = os.environ.get("CASTSCOPE_GPU_DOUBLE", "")
+PYTHON = os.environ.get("CASTSCOPE_CUDA_PYTHON", "")
+CALLS = 3
+
+pytestmark = [
+    pytest.mark.skipif(not DOUBLE or not PYTHON, reason="needs a CUDA build of PyTorch: scripts/check-cuda-build"),
+    pytest.mark.skipif(not pathlib.Path(DOUBLE, "libcudnn.so.9").is_file(), reason="the double has no cuDNN"),
+    pytest.mark.skipif(not runs.CASTSCOPE.is_file(), reason="castscope is not built"),
+]
+
+
+@pytest.fixture
+def job(tmp_path):
+    """Runs a job of rnn_jobs.py: what it told, the truth, the report."""
+
+    def run(*arguments, under=True):
+        log = tmp_path / "truth.jsonl"
+        log.unlink(missing_ok=True)
+        command = [HERE / "double" / "under", DOUBLE, PYTHON, HERE / "rnn_jobs.py", *arguments]
+        if under:
+            command = [runs.CASTSCOPE, "run", "-o", tmp_path / "run", "--force", "--deep", "always", "--", *command]
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=900,
+                              env=runs.clean_environment() | {"CASTSCOPE_NOGPU_LOG": str(log)})
+        assert done.returncode == 0, done.stderr[-4000:]
+        report = json.loads((tmp_path / "run.json").read_text()) if under else None
+        return json.loads(done.stdout.splitlines()[-1]), [json.loads(line) for line in log.open()], report
+
+    return run
+
+
+def reflattened(report):
+    return [site for site in report["sites"] if site["cause"] == "reflatten"]
+
+
+@pytest.mark.parametrize("name", ["lstm", "gru", "projected"])
+def test_every_call_casts_all_weights(job, name):
+    profiled, _, _ = job("profile", name, under=False)
+    told, truth, report = job(name)
+    (site,) = reflattened(report)
+    assert site["casts"] == CALLS * told["weights"] == profiled["copies"]
+    assert site["bytes"] == CALLS * told["elements"] * 2
+    assert (site["op"], site["role"], site["phase"]) == ("aten::_cudnn_rnn", "weight", "forward")
+    assert (site["from"], site["to"], site["device"]) == ("float32", "float16", "cuda")
+    # Whatever became float16 on the device is one cast, and told once.
+    to_half = [operation for operation in truth if "float16_copy_kernel" in operation["name"]]
+    assert sum(site["casts"] for site in report["sites"] if site["to"] == "float16") == len(to_half)
