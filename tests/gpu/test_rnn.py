@@ -54,8 +54,28 @@ def test_every_call_casts_all_weights(job, name):
     (site,) = reflattened(report)
     assert site["casts"] == CALLS * told["weights"] == profiled["copies"]
     assert site["bytes"] == CALLS * told["elements"] * 2
-    assert (site["op"], site["role"], site["phase"]) == ("aten::_cudnn_rnn", "weight", "forward")
+    assert (site["operator"], site["role"], site["phase"]) == ("aten::_cudnn_rnn", "weight", "forward")
     assert (site["from"], site["to"], site["device"]) == ("float32", "float16", "cuda")
     # Whatever became float16 on the device is one cast, and told once.
     to_half = [operation for operation in truth if "float16_copy_kernel" in operation["name"]]
     assert sum(site["casts"] for site in report["sites"] if site["to"] == "float16") == len(to_half)
+    assert site["location"]["function"] == "train" and site["module_type"] == ("GRU" if name == "gru" else "LSTM")
+    assert site["gpu_ns"] > 0
+
+
+def test_each_step_has_them(job):
+    told, _, report = job("steps")
+    (site,) = reflattened(report)
+    # The kernel knows one dtype, whatever the region's is.
+    assert (told["dtype"], site["to"]) == ("torch.float16", "float16")
+    (steps,) = report["steps"]["runs"]
+    (behaviour,) = report["steps"]["behaviours"]
+    assert (steps["first"], steps["last"], steps["incomplete"]) == (0, 3, False)
+    assert {"site": site["id"], "casts": 4, "cache_hits": 0} in behaviour["sites"]
+
+
+def test_what_is_copied_as_it_is_or_traced_is_no_cast(job):
+    told, truth, report = job("uncast")
+    assert told["dtypes"] == ["torch.float16", "torch.float16", "torch.float32"]
+    assert sum(operation["name"].startswith("nogpu_cudnn_rnn_forward") for operation in truth) == 2
+    assert reflattened(report) == []
