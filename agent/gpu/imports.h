@@ -1,5 +1,5 @@
 // Puts functions of ours in the place of those that loaded objects import: into the words (the global offset table,
-// tables of function pointers) through which PyTorch and extension modules call cuBLAS and CUPTI.
+// tables of function pointers) through which PyTorch and extension modules call cuBLAS and CUPTI, and PyTorch itself.
 // Why there: docs/decisions/gpu.md.
 //
 // Other threads may call through the words meanwhile: each is one aligned store. On any trouble an object is left as it

@@ -23,6 +23,9 @@ using Flatten = Flattened (*)(at::TensorList weights, std::int64_t stride, std::
 
 extern std::array<gpu::Import, 1> g_imports;
 
+// The kernel converts to float16 in any region: the dtype says nothing of which one is in force.
+constexpr auto kAnyRegion = static_cast<std::uint8_t>(ScalarType::Undefined);
+
 // One weight that the call is about to convert.
 struct Weight {
   const TensorImpl* source;
@@ -52,24 +55,24 @@ bool is_converted(const at::Tensor& weight, ScalarType to) {
   return from != to && is_floating(from);
 }
 
-// Fake weights are converted while PyTorch traces, and only then.
-bool is_traced(at::TensorList weights) {
+// Of those without values nothing is converted.
+bool are_traced(at::TensorList weights) {
   for (const at::Tensor& weight : weights)
-    if (weight.defined() && observe::is_traced(weight.unsafeGetTensorImpl())) return true;
+    if (weight.defined() && is_traced(weight.unsafeGetTensorImpl())) return true;
   return false;
 }
 
 // Names their sites, before the call. Out of memory: none is counted.
 Weights converted_weights(ThreadState& t, at::TensorList weights, ScalarType to, const void* caller) try {
   Weights converted;
-  if (!is_floating(to) || is_traced(weights)) return converted;
+  if (!is_floating(to) || are_traced(weights)) return converted;
   const auto python = summary_of(t);
   for (const at::Tensor& weight : weights) {
     if (!is_converted(weight, to)) continue;
     const TensorImpl* source = weight.unsafeGetTensorImpl();
     const Standing standing = standing_of(source);
     const CallFacts facts = facts_of(t, source, standing, to);
-    const std::uint32_t region = region_in_force(t, facts.device, facts.to);
+    const std::uint32_t region = region_in_force(t, facts.device, kAnyRegion);
     const CallKey key{python.hash, reinterpret_cast<std::uint64_t>(caller), facts.pack(), python.module, region};
     const std::uint64_t bytes = bytes_of(weight) / source->itemsize() * c10::elementSize(to);
     converted.push_back({source, find_site(t, key, facts, caller, source), bytes,
