@@ -19,7 +19,7 @@ import records
 import rows
 import sameness
 import times
-from rows import FAILED, FINE, MISSED, SKIPPED, Row
+from rows import FAILED, FINE, MISSED, SKIPPED, TOLD, Row
 from running import HERE, ROOT, JobFailed, OutOfTime, Runner, say
 
 # Each: what it takes of the workloads where none are named (None: all), and the function.
@@ -77,19 +77,16 @@ def arguments():
 
 def build(runner):
     """Its own recipe, with this machine's compiler, for this machine's PyTorch."""
-    begin = time.monotonic()
-    made = runner.finish([runner.castscope, "doctor", "--build", "--", runner.python], "build")
-    seconds = time.monotonic() - begin
-    said = re.search(r"the agent was built in .*", made.stdout + made.stderr)
-    found = Row("build", "agent for this PyTorch", f"{said.group() if said else 'was there'} ({seconds:.0f} s in all)",
-                "", FINE if made.status == 0 else FAILED)
-    doctor = runner.finish([runner.castscope, "doctor", "--", runner.python], "doctor")
-    words = doctor.stdout.strip().splitlines()
-    if made.status != 0:
-        found.measured = made.last_words()
-    return [found, Row("build", "castscope doctor", words[-1] if words else "says nothing", "status 0",
-                       FINE if doctor.status == 0 else FAILED)], {"build": made.stdout + made.stderr,
-                                                                  "doctor": doctor.stdout, "seconds": seconds}
+    made = runner.finish([runner.castscope, "doctor", "--build", "--", runner.python], "build", longest=runner.left())
+    said = re.search(r"the agent was built in .*", made.stderr)
+    # What the doctor says of a preload library that is not in force yet is a warning: its status tells.
+    fine = made.status == 0
+    told = (said.group() if said else "was there") if fine else made.last_words() or made.stdout[-300:]
+    lines = [Row("build", "agent for this PyTorch", f"{told} ({made.seconds:.0f} s in all)", "", FINE if fine else FAILED)]
+    for line in made.stdout.splitlines():
+        if found := re.match(r"(\w+)\s+(warning|problem)\s+(.*)", line):
+            lines.append(Row("build", f"castscope doctor: {found[1]}", found[3], "", FAILED if found[2] == "problem" else TOLD))
+    return lines, {"stdout": made.stdout, "stderr": made.stderr, "seconds": made.seconds}
 
 
 def facts(runner):
@@ -119,20 +116,23 @@ def chosen(given, part, known):
     return {name: known[name] for name in names if not known[name]["lacks"]}, skipped
 
 
+def attempt(part, what, work):
+    try:
+        return work()
+    except JobFailed as failure:
+        return [Row(part, what, str(failure), "", FAILED)], {}
+    except OutOfTime:
+        return [Row(part, what, f"no time was left: --only {part}", "", SKIPPED)], {}
+
+
 def run_part(runner, given, part, known):
     """One workload at a time, so that what was found stays when another one fails or the time is over."""
     workloads, lines = chosen(given, part, known)
     data, alone = {}, part in ("records", "seat")
     for chunk in [workloads] if alone else [{name: about} for name, about in workloads.items()]:
-        what = "" if alone else next(iter(chunk))
-        try:
-            more, found = PARTS[part][1](runner, chunk)
-            lines += more
-            data |= found
-        except JobFailed as failure:
-            lines.append(Row(part, what, str(failure), "", FAILED))
-        except OutOfTime:
-            lines.append(Row(part, what, "no time was left: --only " + part, "", SKIPPED))
+        more, found = attempt(part, "" if alone else next(iter(chunk)), lambda: PARTS[part][1](runner, chunk))  # noqa: B023
+        lines += more
+        data |= found
     return lines, data
 
 
@@ -154,7 +154,7 @@ def main():
     lines, found = facts(runner)  # the other parts need to know, too
     keep(given, results, "facts", lines, found)
     if "build" in given.only:
-        keep(given, results, "build", *build(runner))
+        keep(given, results, "build", *attempt("build", "", lambda: build(runner)))
     if not found["devices"] and set(given.only) & set(PARTS):
         print(table_of(results))
         raise SystemExit("gpu-check: PyTorch sees no GPU here")

@@ -13,6 +13,7 @@ import hashlib
 import json
 import math
 import sys
+import tempfile
 import time
 
 import grouping
@@ -88,7 +89,7 @@ def measured(given):
             job.step()
         synchronize(given)
     if given.profiler:
-        write(given, grouping.of_profiler(seen.events()))
+        write(given, seen)
 
 
 def profiled(given):
@@ -104,10 +105,13 @@ def profiled(given):
     for _ in range(3):
         job.step()
     synchronize(given)
-    write(given, grouping.of_profiler(seen.events()))
+    write(given, seen)
 
 
-def write(given, found):
+def write(given, seen):
+    with tempfile.NamedTemporaryFile("r", suffix=".json") as trace:
+        seen.export_chrome_trace(trace.name)
+        found = grouping.of_trace(json.load(trace)["traceEvents"])
     with open(given.out, "w") as file:
         json.dump(found, file, indent=1)
 

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -58,6 +59,18 @@ def environment(**more):
     } | more
 
 
+def run_group(command, limit, **options):
+    """Status, stdout, stderr. Past the limit it ends with all that it started: a compiler, or the job."""
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          errors="replace", start_new_session=True, **options) as process:
+        try:
+            stdout, stderr = process.communicate(timeout=limit)
+            return process.returncode, stdout, stderr
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+
+
 class Runner:
     def __init__(self, given):
         self.castscope, self.python = str(given.castscope), given.python
@@ -90,24 +103,22 @@ class Runner:
         written = self.place(name) / "run.json"
         return json.loads(written.read_text()) if written.exists() else None
 
-    def finish(self, command, name, **variables):
+    def finish(self, command, name, longest=LONGEST_JOB_S, **variables):
         """Runs it to its end. What it says on stderr is kept."""
-        limit = min(LONGEST_JOB_S, self.left())
+        limit = min(longest, self.left())
         if limit < 5:
             raise OutOfTime
         folder, begin = self.place(name), time.monotonic()
         (folder / "run.json").unlink(missing_ok=True)
         say(f"gpu-check: {name}")
         try:
-            done = subprocess.run(command, env=environment(**variables), cwd=folder, stdin=subprocess.DEVNULL,
-                                  capture_output=True, text=True, errors="replace", timeout=limit, check=False)
+            status, stdout, stderr = run_group(command, limit, env=environment(**variables), cwd=folder)
         except subprocess.TimeoutExpired as late:
-            if limit < LONGEST_JOB_S:
+            if limit < longest:
                 raise OutOfTime from None
             raise JobFailed(f"{name} did not end within {late.timeout:.0f} s") from None
-        (folder / "stderr.txt").write_text(done.stderr)
-        seconds = time.monotonic() - begin
-        return Outcome(done.returncode, done.stdout, done.stderr, seconds, self.report_of(name))
+        (folder / "stderr.txt").write_text(stderr)
+        return Outcome(status, stdout, stderr, time.monotonic() - begin, self.report_of(name))
 
     def observed(self, command, name, *options, **variables):
         return self.finish(self.under_castscope(command, name, *options), name, **variables)

@@ -15,6 +15,8 @@ import time
 import torch
 
 IN_GRAPH = 1_000
+# Of nothing else in PyTorch, and compiled ahead.
+hardswish, hardsigmoid = torch.ops.aten.hardswish_, torch.ops.aten.hardsigmoid_
 LAUNCHES_AT_ONCE = 100
 
 
@@ -32,14 +34,14 @@ def paced(work, each, seconds, per_second):
 def graph(seconds, per_second):
     x = torch.ones(1, device="cuda")
     with torch.cuda.stream(torch.cuda.Stream()):
-        x.digamma_()
+        hardswish(x)
     torch.cuda.synchronize()
     captured = torch.cuda.CUDAGraph()
     with torch.cuda.graph(captured):
         for _ in range(IN_GRAPH):
-            x.digamma_()
+            hardswish(x)
     launched, took = paced(captured.replay, IN_GRAPH, seconds, per_second)
-    return launched + 1, took, "digamma"
+    return launched + 1, took, "hardswish"
 
 
 def operators(seconds, _):
@@ -50,7 +52,7 @@ def operators(seconds, _):
         with torch.cuda.stream(torch.cuda.Stream()):
             while time.perf_counter() < end:
                 for _ in range(100):
-                    x.erfinv_()
+                    hardsigmoid(x)
                 count += 100
         counts[number] = count
 
@@ -61,7 +63,7 @@ def operators(seconds, _):
     for thread in threads:
         thread.join()
     torch.cuda.synchronize()
-    return sum(counts), time.perf_counter() - begin, "erfinv"
+    return sum(counts), time.perf_counter() - begin, "hardsigmoid"
 
 
 def launches(seconds, per_second, library):

@@ -1,7 +1,5 @@
 """What gpu-check makes of what it measured. No GPU and no PyTorch is asked here."""
 
-from types import SimpleNamespace
-
 import grouping
 import records
 import rows
@@ -9,9 +7,15 @@ import sameness
 from running import Outcome
 
 
-def event(name, parent=None, **kernels):
-    return SimpleNamespace(name=name, cpu_parent=parent,
-                           kernels=[SimpleNamespace(name=kernel, duration=us) for kernel, us in kernels.items()])
+def span(name, begin, end, category="cpu_op", thread=1, **arguments):
+    return {"cat": category, "name": name, "ts": begin, "dur": end - begin, "tid": thread, "args": arguments}
+
+
+def launched(kernel, at, us, correlation, thread=1):
+    """A call of CUDA's runtime, and what the device did for it, much later."""
+    return [span("cudaLaunchKernel", at, at + 0.5, "cuda_runtime", thread, correlation=correlation),
+            span(kernel, at + 1000, at + 1000 + us, "gpu_memcpy" if kernel.startswith("Memcpy") else "kernel", 7,
+                 correlation=correlation)]
 
 
 def report(by_kernel, lost=0, unplaced=0):
@@ -28,30 +32,41 @@ def taking(**ns):
 
 
 def test_a_kernel_belongs_to_the_outermost_operator():
-    node = event("autograd::engine::evaluate_function: AddmmBackward0")
-    linear = event("aten::linear", node)
-    cast = event("aten::_to_copy", event("aten::to", linear), cast_kernel=1.5)
-    found = grouping.of_profiler([node, linear, cast, event("aten::addmm", linear, gemm=2)])
+    events = [span("aten::addmm", 6, 8), span("autograd::engine::evaluate_function: AddmmBackward0", 0, 20),
+              span("aten::linear", 1, 10), span("aten::to", 2, 5), *launched("cast", 3, 1.5, 1), *launched("gemm", 7, 2, 2)]
+    found = grouping.of_trace(events)
     assert found["operators"] == {"linear": {"launches": 2, "ns": 3500}}
-    assert found["kernels"] == {"cast_kernel": {"launches": 1, "ns": 1500}, "gemm": {"launches": 1, "ns": 2000}}
+    assert found["kernels"] == {"cast": {"launches": 1, "ns": 1500}, "gemm": {"launches": 1, "ns": 2000}}
+
+
+def test_what_another_thread_does_meanwhile_is_no_reason():
+    events = [span("aten::linear", 1, 10, thread=2), *launched("gemm", 3, 1, 1)]
+    assert grouping.of_trace(events)["operators"] == {"(none)": {"launches": 1, "ns": 1000}}
+
+
+def test_an_operator_that_is_over_has_launched_nothing():
+    events = [span("aten::linear", 1, 10), *launched("gemm", 10.5, 1, 1), *launched("other", 0.2, 1, 2)]
+    assert grouping.of_trace(events)["operators"] == {"(none)": {"launches": 2, "ns": 2000}}
 
 
 def test_no_operator_is_made_up():
-    accumulate = event("torch::autograd::AccumulateGrad", add=1)
-    assert grouping.of_profiler([accumulate])["operators"] == {"(none)": {"launches": 1, "ns": 1000}}
+    events = [span("torch::autograd::AccumulateGrad", 0, 9), *launched("add", 3, 1, 1)]
+    assert list(grouping.of_trace(events)["operators"]) == ["(none)"]
 
 
 def test_the_device_side_of_a_span_is_no_kernel():
-    span = event("Optimizer.step#SGD.step")
-    span.kernels = [SimpleNamespace(name="Optimizer.step#SGD.step", duration=9)]
-    assert grouping.of_profiler([span]) == {"operators": {}, "kernels": {}}
+    assert grouping.of_trace([span("Optimizer.step#SGD.step", 0, 9, "gpu_user_annotation")]) == {"operators": {},
+                                                                                                "kernels": {}}
 
 
 def test_copies_of_all_directions_are_one_kernel_as_in_the_report():
-    copying = event("aten::copy_")
-    copying.kernels = [SimpleNamespace(name=name, duration=1) for name in ("Memcpy HtoD (Pageable -> Device)",
-                                                                           "Memcpy DtoH (Device -> Pageable)")]
-    assert grouping.of_profiler([copying])["kernels"] == {"copy": {"launches": 2, "ns": 2000}}
+    events = [*launched("Memcpy HtoD (Pageable -> Device)", 0, 1, 1), *launched("Memcpy DtoH (Device -> Pageable)", 2, 1, 2)]
+    assert grouping.of_trace(events)["kernels"] == {"copy": {"launches": 2, "ns": 2000}}
+
+
+def test_castscope_names_overloads_and_torch_profiler_does_not():
+    row = {"operator": "sum.dim_IntList", "launches": 1, "ns": 5}
+    assert list(grouping.of_report({"by_operator": [row], "by_kernel": []})["operators"]) == ["sum"]
 
 
 def test_only_what_takes_its_part_of_the_time_is_compared():
