@@ -98,7 +98,9 @@ void Launches::add_call(const cupti::ApiRecord& record) {
   Call& call = calls_[record.correlation_id];
   if (call.called == 0 || record.start < call.called) call.called = record.start;
   call.age = 0;
-  if (call.works == 0 && !call.counted && is_in(stretches_, call.called)) {
+  // Of all other functions nothing is awaited.
+  const bool launches = cupti::launches_work(record.kind, record.callback_id);
+  if (launches && call.works == 0 && !call.counted && is_in(stretches_, call.called)) {
     call.counted = true;
     ++outstanding_;
   }
@@ -149,7 +151,8 @@ void Launches::finish(Sink& sink) {
   for (const DeviceWork& work : waiting_) {
     const auto call = calls_.find(work.correlation);
     if (call == calls_.end() || call->second.called == 0) {
-      ++orphans_;
+      // Else it may have been launched while the seat was left, by a function that was switched off before it returned.
+      orphans_ += is_in(stretches_, work.start);
     } else if (is_in(stretches_, call->second.called)) {
       sink.place(work, call->second.ticket, call->second.called, true);
     }

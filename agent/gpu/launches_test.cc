@@ -178,6 +178,20 @@ TEST_F(LaunchesTest, WorkOfWhichNoCallIsKnownIsAnOrphan) {
   EXPECT_EQ(launches_.orphans(), 1u);
 }
 
+TEST_F(LaunchesTest, WhatRanAfterTheLastStretchIsNone) {
+  launches_.stretch_ends(kEnd);
+  kernel(1, kAfter, kAfter + 10);
+  launches_.finish(*this);
+  EXPECT_EQ(launches_.orphans(), 0u);
+}
+
+TEST_F(LaunchesTest, NothingIsAwaitedOfFunctionsThatLaunchNothing) {
+  call(1, kWithin, 20);  // cudaMalloc
+  EXPECT_EQ(launches_.outstanding(), 0u);
+  launches_.finish(*this);
+  EXPECT_EQ(launches_.never_came(), 0u);
+}
+
 TEST_F(LaunchesTest, TheDriversFunctionWithinTheRuntimesIsTheSameCall) {
   ticket(1, 7);
   add(cupti::ApiRecord{cupti::kDriver, 307, kWithin + 2, kWithin + 4, 1, 1, 1});

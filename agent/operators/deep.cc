@@ -49,13 +49,14 @@ void switch_callbacks(bool on) {
   segment.header().deep_ticks.fetch_add(segment.now() - begin, std::memory_order_relaxed);
 }
 
-void look(observe::ThreadState& t, Watch& watch, bool is_step) {
+enum class Looking { kStep, kTail, kCapture };
+void look(observe::ThreadState& t, Watch& watch, Looking what) {
   watch.operators_before = recording()->segment.header().deep_operators.load(std::memory_order_relaxed);
   const bool was_on = deep();
   if (!was_on) g_session.fetch_add(1);
   g_stretch.fetch_add(1);
   begin_stretch(operators_of(t));  // it has just called a region's begin, or step(): no operator is open
-  gpu::stretch_begins(is_step);
+  if (what != Looking::kTail) gpu::stretch_begins(what == Looking::kStep);
   if (was_on) return;
   observe::ask_for(observe::kLooking, true);
   observe::doubt_all_hits(true);
@@ -72,7 +73,7 @@ bool leave_tail(Watch& watch) {
 void switch_on(observe::ThreadState& t, Watch& watch) {
   recording()->segment.header().deep_steps.fetch_add(1, std::memory_order_relaxed);
   const bool was_told = deep() && !leave_tail(watch);
-  look(t, watch, true);
+  look(t, watch, Looking::kStep);
   if (!was_told) observe::mark(t, lanes::EventKind::kDeep, 0, 1);
 }
 
@@ -126,7 +127,7 @@ void operator_met() {
   std::lock_guard lock(g_watch->mutex);
   if (deep()) return;
   g_watch->in_tail = true;  // the first step begins with the first region
-  look(*t, *g_watch, false);
+  look(*t, *g_watch, Looking::kTail);
 }
 
 void child_begins() {
@@ -166,7 +167,7 @@ void optimizer_stepped(observe::ThreadState& t) {
                                      r.segment.now() - h.clock0))
     return;
   g_watch->in_tail = true;
-  look(t, *g_watch, false);
+  look(t, *g_watch, Looking::kTail);
 }
 
 void capture_begins(observe::ThreadState& t) {
@@ -176,7 +177,7 @@ void capture_begins(observe::ThreadState& t) {
   g_watch->in_capture = true;
   if (deep()) return;
   g_watch->in_tail = true;
-  look(t, *g_watch, false);
+  look(t, *g_watch, Looking::kCapture);
 }
 
 void capture_ends() {
