@@ -6,6 +6,7 @@ scripts/check-cuda-build sets CASTSCOPE_GPU_DOUBLE and CASTSCOPE_CUDA_PYTHON; sk
 import json
 import os
 import pathlib
+import sqlite3
 import subprocess
 from collections import Counter
 
@@ -93,17 +94,30 @@ def test_the_jobs_own_profile_is_the_same(job):
     assert report["gpu"]["launches"] > 0
 
 
-def test_replays_are_of_what_was_captured(job):
+def test_replays_are_of_what_was_captured(job, tmp_path):
+    # The capture is in no deep step of its own: it is looked at because it is one.
     _, truth, report = job("graphed", options=())
-    replayed = [row for row in truth if row["graph_node"] != 0]
-    rows = report["gpu"]["operators"]
-    linear = [row for row in rows if row["operator"] == "aten::linear" and row["location"]["function"] == "forward"]
     assert report["gpu"]["unplaced"] == 0
-    steps = report["gpu"]["steps"]
-    # Of the replays in timed steps each launches the two products and the casts of the two layers.
-    assert 0 < steps
-    assert linear and len(replayed) > 0
-    assert not [row for row in rows if row["operator"] is None], "all replayed kernels have their operator"
+    with sqlite3.connect(tmp_path / "run.castscope") as run:
+        rows = run.execute("SELECT operator, module, site IS NOT NULL, sum(launches) FROM v_kernels WHERE replayed "
+                           "GROUP BY 1, 2, 3").fetchall()
+    # Each replay has the products of the two layers, the casts of what they were given, and what lies between.
+    one_replay = {("aten::linear", "0", 1): 3, ("aten::linear", "0", 0): 1, ("aten::relu", "1", 0): 1,
+                  ("aten::linear", "2", 1): 2, ("aten::linear", "2", 0): 1}
+    told = {(operator, module, cast): launches for operator, module, cast, launches in rows}
+    assert told.keys() == one_replay.keys()
+    times = {told[key] / launches for key, launches in one_replay.items()}
+    assert len(times) == 1 and 1 <= times.pop() <= 5
+    assert len([row for row in truth if row["graph_node"] != 0]) == 5 * sum(one_replay.values())
+
+
+def test_sampled_steps_are_whole(job):
+    _, truth, report = job("train", "bfloat16", "400", options=())
+    gpu = report["gpu"]
+    assert gpu["steps"] >= 3 and gpu["lost"] == 0
+    # The first one is timed from its first operator on; each other is what a step of the whole is.
+    a_step = len(truth) / 400
+    assert (gpu["steps"] - 1) * a_step <= gpu["records"] <= (gpu["steps"] + 0.5) * a_step
 
 
 def test_products_are_told_by_what_they_compute_in(job):
