@@ -154,7 +154,8 @@ class Writer final : public TimelineSink {
       event_.number(track_event::kSource, run_.sites.size() + run_.regions.size() + kernel.id);
     if (const std::uint32_t module = module_of(run_, kernel); module != 0) annotate_text(kModule, module);
     if (kernel.site != 0) annotate(kSite, kernel.site);
-    annotate_text(kPurpose, purposes_ + kernel.id);
+    const bool known = kernel.site != 0 || kernel.use != 0 || !kernel.op.empty() || !kernel.origin.empty();
+    if (known) annotate_text(kPurpose, purposes_ + kernel.id);
     if (kernel.name != 0) annotate_text(kWholeName, whole_names_ + kernel.name);
   }
   void of_site(std::uint32_t site, const lanes::Event& event) {
