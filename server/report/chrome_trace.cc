@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <nlohmann/json.hpp>
 
+#include "server/report/gpu.h"
 #include "server/report/stream.h"
 #include "server/report/timeline.h"
 #include "server/report/words.h"
@@ -39,6 +41,31 @@ SiteText text_of(const store::RunData& run, const store::Site& site) {
           .members = "," + members.substr(1, members.size() - 2)};
 }
 
+// The same of kernels: for what they were launched stands with each.
+struct KernelText {
+  std::string name, category, members;
+};
+
+KernelText text_of(const store::RunData& run, const store::Kernel& kernel) {
+  Json args = {{"kernel", kernel.id}};
+  if (kernel.name != 0) args["whole_name"] = demangled(run.kernel_names[kernel.name - 1]);
+  if (const std::string purpose = purpose_of(run, kernel); !purpose.empty()) args["launched_for"] = purpose;
+  if (kernel.site != 0) args["site"] = kernel.site;
+  if (const auto at = run.user_location(stack_of(run, kernel))) {
+    args["file"] = at->file;
+    args["line"] = at->line;
+  }
+  if (const std::uint32_t module = module_of(run, kernel); module != 0) args["module"] = run.modules[module - 1].path;
+  if (kernel.replayed()) args["replayed"] = true;
+  const std::string members = dumped(args);
+  return {.name = dumped(name_of(run, kernel)),
+          .category = kernel.site != 0 ? "castscope,gpu,cast" : "castscope,gpu",
+          .members = "," + members.substr(1, members.size() - 2)};
+}
+
+// Numbers of tracks: streams come after all lanes.
+constexpr std::uint32_t kFirstStreamTrack = 1u << 20;
+
 class Writer final : public TimelineSink {
  public:
   Writer(const store::RunData& run, Stream& out) : run_(run), out_(out) {
@@ -46,6 +73,8 @@ class Writer final : public TimelineSink {
     for (const store::Site& site : run.sites) sites_.push_back(text_of(run, site));
     regions_.emplace_back("\"autocast\"");
     for (const store::Region& region : run.regions) regions_.push_back(dumped(span_name(region)));
+    kernels_.push_back({.name = "\"kernel\"", .category = "castscope,gpu", .members = ""});
+    for (const store::Kernel& kernel : run.kernels) kernels_.push_back(text_of(run, kernel));
     places_.emplace_back("{}");
     for (const store::Region& region : run.regions) places_.push_back(place_of(region));
   }
@@ -73,6 +102,18 @@ class Writer final : public TimelineSink {
     shape(event);
     out_ << sites_[site].members << "}}";
   }
+  void kernel(const StreamLine& line, std::int64_t time, std::int64_t duration, std::uint32_t kernel,
+              const lanes::Event& event) override {
+    const KernelText& text = kernels_[kernel];
+    begin(text.name, 'X', track_of(line), text.category);
+    out_ << ",\"ts\":";
+    microseconds(time);
+    out_ << ",\"dur\":";
+    microseconds(duration);
+    out_ << ",\"args\":{\"step\":" << event.step << ",\"bytes\":" << event.bytes << ",\"device\":" << event.dims[0]
+         << ",\"stream\":" << event.dims[1] << ",\"blocks\":" << event.dims[2] << ",\"threads\":" << event.dims[3]
+         << text.members << "}}";
+  }
   void instant(const LaneKey& key, std::int64_t time, std::uint32_t site, const lanes::Event& event) override {
     const bool hit = event.kind == lanes::EventKind::kHit;
     at(hit ? sites_[site].hit : dumped(instant_name(event)), 'i', key, time);
@@ -96,8 +137,15 @@ class Writer final : public TimelineSink {
     }
     return dumped(args);
   }
-  void begin(std::string_view name, char phase, const LaneKey& key) {
-    out_ << (first_ ? "" : ",\n") << "{\"name\":" << name << ",\"cat\":\"castscope\",\"ph\":\"" << phase
+  // Named when it comes up first.
+  LaneKey track_of(const StreamLine& line) {
+    const auto [known, is_new] = streams_.try_emplace(line, kFirstStreamTrack + streams_.size());
+    const LaneKey key{line.process, known->second};
+    if (is_new) metadata("thread_name", key, stream_name(line.device, line.stream, line.line));
+    return key;
+  }
+  void begin(std::string_view name, char phase, const LaneKey& key, std::string_view category = "castscope") {
+    out_ << (first_ ? "" : ",\n") << "{\"name\":" << name << ",\"cat\":\"" << category << "\",\"ph\":\"" << phase
          << "\",\"pid\":" << run_.process(key.process).info.pid << ",\"tid\":" << key.lane;
     first_ = false;
   }
@@ -121,7 +169,9 @@ class Writer final : public TimelineSink {
   const store::RunData& run_;
   Stream& out_;
   bool first_ = true;
-  std::vector<SiteText> sites_;                // index = id
+  std::vector<SiteText> sites_;  // index = id
+  std::vector<KernelText> kernels_;
+  std::map<StreamLine, std::uint32_t> streams_;
   std::vector<std::string> regions_, places_;  // index = id: name, and args as a JSON object
 };
 

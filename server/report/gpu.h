@@ -54,6 +54,17 @@ std::string demangled(const std::string& name);
 // by their first template argument.
 std::string short_kernel_name(const std::string& demangled);
 
+// For what a kernel was launched: "cast linear weight, float32 to bfloat16", "linear", a compiled graph; "" = not
+// known.
+std::string purpose_of(const store::RunData&, const store::Kernel&);
+// Where that stands: 0 = not known.
+std::uint32_t stack_of(const store::RunData&, const store::Kernel&);
+std::uint32_t module_of(const store::RunData&, const store::Kernel&);
+// "GPU 0 stream 7", "GPU 0 stream 7, at once" of a further line
+std::string stream_name(std::uint32_t device, std::uint32_t stream, std::uint32_t line = 0);
+// The short name; "kernel" where it has none.
+std::string name_of(const store::RunData&, const store::Kernel&);
+
 // "GPU: 12.3 ms in 5 timed steps, 18 % of it casts (top: model.py:12 linear weight 1.2 ms)", and what is missing;
 // nothing where no GPU was seen.
 std::vector<std::string> gpu_lines(const Model&);

@@ -4,7 +4,9 @@
 #include <cstdlib>
 #include <memory>
 
+#include "absl/strings/str_cat.h"
 #include "server/report/gpu.h"
+#include "server/report/timeline.h"
 
 namespace castscope::report {
 namespace {
@@ -50,6 +52,32 @@ std::string short_kernel_name(const std::string& demangled) {
   if (const std::size_t space = name.rfind(' '); space != std::string::npos && name.starts_with("void "))
     name.erase(0, space + 1);
   return name.empty() ? demangled : name;
+}
+
+std::string purpose_of(const store::RunData& run, const store::Kernel& kernel) {
+  if (kernel.site != 0) return "cast " + span_name(run, run.site(kernel.site));
+  const std::string& op = kernel.use != 0 ? run.operator_use(kernel.use).op : kernel.op;
+  if (op.empty()) return kernel.origin;
+  return op.starts_with("aten::") ? op.substr(6) : op;
+}
+
+std::uint32_t stack_of(const store::RunData& run, const store::Kernel& kernel) {
+  if (kernel.site != 0) return run.site(kernel.site).stack;
+  return kernel.use != 0 ? run.operator_use(kernel.use).stack : 0;
+}
+
+std::uint32_t module_of(const store::RunData& run, const store::Kernel& kernel) {
+  if (kernel.site != 0) return run.site(kernel.site).module;
+  return kernel.use != 0 ? run.operator_use(kernel.use).module : 0;
+}
+
+std::string stream_name(std::uint32_t device, std::uint32_t stream, std::uint32_t line) {
+  return absl::StrCat("GPU ", device, " stream ", stream, line == 0 ? "" : ", at once");
+}
+
+std::string name_of(const store::RunData& run, const store::Kernel& kernel) {
+  const std::string name = kernel.name == 0 ? "" : short_kernel_name(demangled(run.kernel_names[kernel.name - 1]));
+  return name.empty() ? "kernel" : name;
 }
 
 }  // namespace castscope::report

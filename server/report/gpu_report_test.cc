@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -16,6 +17,7 @@
 #include "server/report/html.h"
 #include "server/report/json.h"
 #include "server/report/markdown.h"
+#include "server/report/perfetto.h"
 #include "server/report/terminal.h"
 #include "server/store/run_store.h"
 #include "server/store/test_run.h"
@@ -197,6 +199,51 @@ TEST_F(GpuReportTest, EventsOfKernelsAreConverted) {
   EXPECT_EQ(event["correlation"], 4711);
   EXPECT_EQ(event["duration_ns"], 900);
   EXPECT_EQ(event["step"], 1);
+}
+
+TEST_F(GpuReportTest, ChromesTraceHasATrackOfEachStream) {
+  TestRun run(*store_);
+  const auto weight = run.weight("train.py", 8, "fc");
+  const auto use = run.use({.op = "aten::linear", .line = 9});
+  const auto cast = run.kernel({.name = kCopyKernel, .use = use, .site = weight, .op = "aten::linear"});
+  run.lane(2).step().step().told_kernel(cast, 900).told_kernel(run.kernel({.name = "gemm", .use = use}), 1500);
+  run.end();
+  EXPECT_TRUE(store_->close().ok());
+  std::ostringstream out;
+  ASSERT_TRUE(convert(path(), EventFormat::kChromeTrace, out).ok());
+  std::map<std::string, nlohmann::json> events, tracks;  // by name; names of tracks by number
+  const auto trace = nlohmann::json::parse(out.str());
+  for (const auto& event : trace["traceEvents"]) {
+    if (event["name"] == "thread_name") tracks[event["tid"].dump()] = event["args"]["name"];
+    events[event["name"]] = event;
+  }
+  const auto& copy = events["at::native::vectorized_elementwise_kernel"];
+  EXPECT_EQ(copy["cat"], "castscope,gpu,cast");
+  EXPECT_EQ(copy["dur"], 0.9);
+  EXPECT_EQ(copy["args"]["launched_for"], "cast linear weight, float32 to bfloat16");
+  EXPECT_EQ(copy["args"]["line"], 8);
+  EXPECT_EQ(copy["args"]["step"], 1);
+  EXPECT_EQ(copy["args"]["blocks"], 64);
+  EXPECT_THAT(copy["args"]["whole_name"].get<std::string>(), HasSubstr("bfloat16_copy_kernel_cuda"));
+  EXPECT_EQ(tracks[copy["tid"].dump()], "GPU 0 stream 7");
+  EXPECT_EQ(events["gemm"]["cat"], "castscope,gpu");
+  EXPECT_EQ(events["gemm"]["args"]["launched_for"], "linear");
+  EXPECT_EQ(events["gemm"]["args"]["line"], 9);
+  // It began before the other one was over.
+  EXPECT_EQ(tracks[events["gemm"]["tid"].dump()], "GPU 0 stream 7, at once");
+}
+
+TEST_F(GpuReportTest, PerfettosTraceNamesStreamsKernelsAndWhatTheyServe) {
+  TestRun run(*store_);
+  const auto weight = run.weight("train.py", 8, "fc");
+  run.lane(2).step().told_kernel(run.kernel({.name = kCopyKernel, .site = weight}), 900);
+  run.end();
+  EXPECT_TRUE(store_->close().ok());
+  std::ostringstream out;
+  ASSERT_TRUE(perfetto_trace(path(), out).ok());
+  for (const char* text : {"GPU 0 stream 7", "at::native::vectorized_elementwise_kernel", "gpu.cast",
+                           "cast linear weight, float32 to bfloat16", "bfloat16_copy_kernel_cuda", "launched for"})
+    EXPECT_THAT(out.str(), HasSubstr(text));
 }
 
 TEST(KernelNamesTest, AreShortenedToWhatPeopleKnow) {

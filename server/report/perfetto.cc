@@ -1,7 +1,9 @@
 #include "server/report/perfetto.h"
 
 #include <algorithm>
+#include <map>
 
+#include "server/report/gpu.h"
 #include "server/report/protobuf.h"
 #include "server/report/stream.h"
 #include "server/report/timeline.h"
@@ -30,12 +32,27 @@ constexpr int kCategories = 1, kNames = 2, kAnnotations = 3, kSources = 4, kStri
 }
 enum Type { kBegin = 1, kEnd = 2, kInstant = 3, kCounterValue = 4 };
 enum SequenceFlag { kCleared = 1, kNeedsState = 2 };
-enum Annotation { kBytes = 1, kStep, kKept, kModule, kSite, kEntries, kShape, kAnnotations };
-constexpr const char* kAnnotationNames[] = {"", "bytes", "step", "kept", "module", "site", "entries", "shape"};
-constexpr std::uint64_t kCategory = 1, kSequenceId = 1, kUnitBytes = 3;
+enum Annotation {
+  kBytes = 1,
+  kStep,
+  kKept,
+  kModule,
+  kSite,
+  kEntries,
+  kShape,
+  kStream,
+  kBlocks,
+  kThreads,
+  kPurpose,
+  kWholeName,
+  kAnnotations
+};
+constexpr const char* kAnnotationNames[] = {"",      "bytes",  "step",   "kept",    "module",       "site",  "entries",
+                                            "shape", "stream", "blocks", "threads", "launched for", "kernel"};
+constexpr std::uint64_t kCategory = 1, kGpuCategory = 2, kCastKernelCategory = 3, kSequenceId = 1, kUnitBytes = 3;
 
 // Names that need no definition in the run: one for each kind of instant, and what has no site or region.
-enum Name : std::uint64_t { kUnknownCast = 1, kUnknownRegion, kInstants };
+enum Name : std::uint64_t { kUnknownCast = 1, kUnknownRegion, kUnknownKernel, kInstants };
 constexpr std::uint64_t kSites = 64;  // names of sites and regions begin here
 constexpr std::uint64_t kKinds = kSites - kInstants;
 
@@ -49,6 +66,9 @@ class Writer final : public TimelineSink {
   Writer(const store::RunData& run, Stream& out) : run_(run), out_(out) {
     hits_ = kSites + run.sites.size() + 1;
     regions_ = hits_ + run.sites.size() + 1;
+    kernels_ = regions_ + run.regions.size() + 1;
+    purposes_ = run.modules.size();
+    whole_names_ = purposes_ + run.kernels.size();
   }
 
   void definitions(const std::vector<LaneKey>& lanes) {
@@ -72,6 +92,25 @@ class Writer final : public TimelineSink {
     if (event.flags & lanes::kFlagKept) annotate(kKept, 1);
     write(time);
     end(key, time + duration);
+  }
+  void kernel(const StreamLine& line, std::int64_t time, std::int64_t duration, std::uint32_t kernel,
+              const lanes::Event& event) override {
+    const std::uint64_t uuid = stream_track(line);
+    const bool of_cast = kernel != 0 && run_.kernel(kernel).site != 0;
+    event_.clear();
+    event_.number(track_event::kCategory, of_cast ? kCastKernelCategory : kGpuCategory);
+    event_.number(track_event::kType, kBegin).number(track_event::kTrack, uuid);
+    event_.number(track_event::kName, kernel == 0 ? static_cast<std::uint64_t>(kUnknownKernel) : kernels_ + kernel);
+    if (kernel != 0) of_kernel(run_.kernel(kernel));
+    annotate(kBytes, event.bytes);
+    annotate(kStep, event.step);
+    annotate(kStream, event.dims[1]);
+    annotate(kBlocks, event.dims[2]);
+    annotate(kThreads, event.dims[3]);
+    write(time);
+    event_.clear();
+    event_.number(track_event::kType, kEnd).number(track_event::kTrack, uuid);
+    write(time + duration);
   }
   void instant(const LaneKey& key, std::int64_t time, std::uint32_t site, const lanes::Event& event) override {
     if (event.kind == lanes::EventKind::kCacheClear) freed(key, time, event);
@@ -105,14 +144,25 @@ class Writer final : public TimelineSink {
     part_.clear();
     event_.message(track_event::kAnnotation, part_.number(1, name).number(3, value));
   }
+  // One of the interned strings.
+  void annotate_text(Annotation name, std::uint64_t string) {
+    part_.clear();
+    event_.message(track_event::kAnnotation, part_.number(1, name).number(17, string));
+  }
+  void of_kernel(const store::Kernel& kernel) {
+    if (stack_of(run_, kernel) != 0)
+      event_.number(track_event::kSource, run_.sites.size() + run_.regions.size() + kernel.id);
+    if (const std::uint32_t module = module_of(run_, kernel); module != 0) annotate_text(kModule, module);
+    if (kernel.site != 0) annotate(kSite, kernel.site);
+    const bool known = kernel.site != 0 || kernel.use != 0 || !kernel.op.empty() || !kernel.origin.empty();
+    if (known) annotate_text(kPurpose, purposes_ + kernel.id);
+    if (kernel.name != 0) annotate_text(kWholeName, whole_names_ + kernel.name);
+  }
   void of_site(std::uint32_t site, const lanes::Event& event) {
     if (site == 0) return;
     event_.number(track_event::kSource, site);
     const std::uint32_t module = run_.site(site).module;
-    if (module != 0) {
-      part_.clear();
-      event_.message(track_event::kAnnotation, part_.number(1, kModule).number(17, module));
-    }
+    if (module != 0) annotate_text(kModule, module);
     annotate(kSite, site);
     std::string shape;
     for (int i = 0; i < std::min<int>(event.ndim, 4); ++i) {
@@ -166,12 +216,26 @@ class Writer final : public TimelineSink {
               .number(track::kParent, process_uuid(key.process))
               .message(track::kThread, about));
   }
+  // Of a stream, told when it comes up first.
+  std::uint64_t stream_track(const StreamLine& line) {
+    const auto [known, is_new] = streams_.try_emplace(line, std::uint64_t{1} << 63 | streams_.size());
+    if (is_new) {
+      track(Message()
+                .number(track::kUuid, known->second)
+                .number(track::kParent, process_uuid(line.process))
+                .bytes(track::kName, stream_name(line.device, line.stream, line.line)));
+    }
+    return known->second;
+  }
   void intern() {
     Message all;
     const auto name = [&](int list, std::uint64_t id, const std::string& text) {
       all.message(list, Message().number(1, id).bytes(2, as_utf8(text)));
     };
     name(interned::kCategories, kCategory, "castscope");
+    name(interned::kCategories, kGpuCategory, "gpu");
+    name(interned::kCategories, kCastKernelCategory, "gpu.cast");
+    name(interned::kNames, kUnknownKernel, "kernel");
     name(interned::kNames, kUnknownCast, "cast");
     name(interned::kNames, kUnknownRegion, "autocast");
     for (std::uint64_t kind = 0; kind < kKinds; ++kind) {
@@ -193,6 +257,13 @@ class Writer final : public TimelineSink {
       const store::Module& module = run_.modules[i];
       name(interned::kStrings, i + 1, module.path.empty() ? module.model() : module.path);
     }
+    for (const store::Kernel& kernel : run_.kernels) {
+      name(interned::kNames, kernels_ + kernel.id, name_of(run_, kernel));
+      name(interned::kStrings, purposes_ + kernel.id, purpose_of(run_, kernel));
+      source(all, run_.sites.size() + run_.regions.size() + kernel.id, stack_of(run_, kernel));
+    }
+    for (std::size_t i = 0; i < run_.kernel_names.size(); ++i)
+      name(interned::kStrings, whole_names_ + i + 1, demangled(run_.kernel_names[i]));
     put(Message()
             .number(packet::kSequence, kSequenceId)
             .number(packet::kFlags, kCleared)
@@ -207,7 +278,9 @@ class Writer final : public TimelineSink {
 
   const store::RunData& run_;
   Stream& out_;
-  std::uint64_t hits_ = 0, regions_ = 0;  // where names of hits and regions begin
+  std::uint64_t hits_ = 0, regions_ = 0, kernels_ = 0;  // where names of hits, regions and kernels begin
+  std::uint64_t purposes_ = 0, whole_names_ = 0;        // of the strings behind those of modules
+  std::map<StreamLine, std::uint64_t> streams_;
   Message event_, part_, packet_, whole_;
 };
 

@@ -64,7 +64,8 @@ class Frames {
   std::size_t first_site_ = 0, first_region_ = 0;
 };
 
-// One lane's spans: `,"events":[…]`, first and last time.
+// One lane's spans: `,"events":[…]`, first and last time. What GPUs did is left out: a lane is what one thread did, and
+// kernels are streams of their own.
 class LaneWriter final : public TimelineSink {
  public:
   LaneWriter(const Frames& frames, Stream& out) : frames_(frames), out_(out) {}

@@ -39,13 +39,14 @@ class Teller {
     const auto begin = static_cast<std::uint64_t>(run_.process(key.process).info.begin_realtime_ns) -
                        static_cast<std::uint64_t>(run_.start.start_ns);
     for (const lanes::Event& event : events) {
-      if (event.kind == EventKind::kKernel) continue;    // of a GPU, at a time of its own
+      if (event.kind == EventKind::kKernel) continue;    // of a GPU, at a time of its own: run()
       if (event.kind == EventKind::kOperator) continue;  // told at its end, when what it holds was told as a span
       const std::int64_t time =
           std::clamp(static_cast<std::int64_t>(begin + event.time), lane.last, std::max(lane.last, kLatest));
       lane.last = time;
       tell(key, lane, time, event);
     }
+    run(key.process, static_cast<std::int64_t>(begin), events);
   }
   void end() {
     for (auto& [key, lane] : lanes_) close(LaneKey{key.first, key.second}, lane, 0);
@@ -62,6 +63,27 @@ class Teller {
   }
   void close(const LaneKey& key, Lane& lane, std::size_t depth) {
     for (; lane.open.size() > depth; lane.open.pop_back()) sink_.region_end(key, lane.last);
+  }
+
+  // Of a block, what GPUs did. It comes in the order in which it is known whose it is.
+  void run(std::uint32_t process, std::int64_t begin, std::span<const lanes::Event> events) {
+    std::vector<const lanes::Event*> kernels;
+    for (const lanes::Event& event : events)
+      if (event.kind == EventKind::kKernel) kernels.push_back(&event);
+    std::stable_sort(kernels.begin(), kernels.end(),
+                     [](const lanes::Event* a, const lanes::Event* b) { return a->time < b->time; });
+    for (const lanes::Event* event : kernels) {
+      const auto since = static_cast<std::int64_t>(static_cast<std::uint64_t>(begin) + event->time);
+      std::int64_t time = std::clamp<std::int64_t>(since, 0, kLatest);
+      const std::int64_t end = time + event->duration;
+      StreamLine at{process, event->dims[0], event->dims[1], 0};
+      while (at.line + 1 < kMostStreamLines && free_from_[at] > time) ++at.line;
+      std::int64_t& free_from = free_from_[at];
+      time = std::max(time, free_from);
+      free_from = std::max(time, end);
+      const std::uint32_t id = numbers_.kernel(process, event->site);
+      sink_.kernel(at, time, free_from - time, id > run_.kernels.size() ? 0 : id, *event);
+    }
   }
 
   void tell(const LaneKey& key, Lane& lane, std::int64_t time, const lanes::Event& event) {
@@ -94,6 +116,7 @@ class Teller {
   const store::LocalNumbers& numbers_;
   TimelineSink& sink_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, Lane> lanes_;
+  std::map<StreamLine, std::int64_t> free_from_;
 };
 
 }  // namespace

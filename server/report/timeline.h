@@ -2,6 +2,7 @@
 // never go back within a lane, as viewers demand: what is open where events are missing is ended there.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -22,6 +23,14 @@ struct LaneKey {
   bool operator==(const LaneKey&) const = default;
 };
 
+// What a stream of a GPU did: in its first line, or in further ones where it did more at once, as branches of a graph
+// do. Spans of one line do not overlap.
+struct StreamLine {
+  std::uint32_t process = 0, device = 0, stream = 0, line = 0;
+  auto operator<=>(const StreamLine&) const = default;
+};
+inline constexpr std::uint32_t kMostStreamLines = 4;  // then one begins when another is over
+
 // Times are ns since the run began.
 class TimelineSink {
  public:
@@ -30,6 +39,10 @@ class TimelineSink {
   virtual void region_end(const LaneKey&, std::int64_t time) = 0;  // of the innermost one that is open
   virtual void cast(const LaneKey&, std::int64_t time, std::int64_t duration, std::uint32_t site,
                     const lanes::Event&) = 0;
+  // A kernel, copy or set (0 = not known which), of which no order is promised. Left out where a form has no place for
+  // it.
+  virtual void kernel(const StreamLine&, std::int64_t /*time*/, std::int64_t /*duration*/, std::uint32_t /*kernel*/,
+                      const lanes::Event&) {}
   // Anything else: `site` of a hit, 0 otherwise.
   virtual void instant(const LaneKey&, std::int64_t time, std::uint32_t site, const lanes::Event&) = 0;
 };

@@ -28,7 +28,9 @@ class DeepWriter {
   // Run-wide, 0 = none of that kind.
   std::uint32_t number(Numbered what, std::uint32_t local) const {
     const Local known = at(local);
-    const Kind wanted = what == Numbered::kFact ? Kind::kFact : Kind::kOperatorUse;
+    const Kind wanted = what == Numbered::kFact     ? Kind::kFact
+                        : what == Numbered::kKernel ? Kind::kKernel
+                                                    : Kind::kOperatorUse;
     return known.kind == wanted ? known.number : 0;
   }
   bool counts(std::uint32_t local) const { return at(local).kind != Kind::kNone; }

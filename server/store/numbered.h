@@ -3,6 +3,6 @@
 
 namespace castscope::store {
 
-enum class Numbered { kProcess, kSite, kRegion, kOperatorUse, kFact };
+enum class Numbered { kProcess, kSite, kRegion, kOperatorUse, kFact, kKernel };
 
 }  // namespace castscope::store

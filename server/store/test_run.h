@@ -167,7 +167,7 @@ class TestRun : public TestDefinitions {
     event.duration = ns;
     event.step = event.step == 0 ? 0 : event.step - 1;
     event.tensor = 4711;
-    event.dims[1] = 7;
+    event.dims[1] = 7, event.dims[2] = 64, event.dims[3] = 256;
     return launched(kernel, 1, ns);
   }
   TestRun& seen(std::uint32_t fact, std::uint64_t times = 1) {

@@ -30,6 +30,7 @@ struct Item {
 // Low bits, so that what is small stays small in its column.
 inline constexpr std::uint64_t kKept = 1;       // the copy went into the cache
 inline constexpr std::uint64_t kContinued = 2;  // it is no new event: the one before goes on
+inline constexpr std::uint64_t kMostItemBytes = (std::uint64_t{1} << 62) - 1;
 inline constexpr std::uint64_t with_flags(std::uint64_t bytes, std::uint64_t flags) { return bytes << 2 | flags; }
 
 struct Sum {

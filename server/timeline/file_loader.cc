@@ -22,6 +22,13 @@ class FileNumbers final : public Numbers {
   const store::OperatorUse* operator_use(std::uint32_t process, std::uint32_t local) const override {
     return at(run_.operator_uses, numbers_.operator_use(process, local));
   }
+  KernelLook kernel(std::uint32_t process, std::uint32_t local) const override {
+    const store::Kernel* kernel = at(run_.kernels, numbers_.kernel(process, local));
+    if (kernel == nullptr) return {};
+    KernelLook look{.id = kernel->id, .work = kernel->work, .cast = kernel->site != 0};
+    look.launched_for(at(run_.sites, kernel->site), at(run_.operator_uses, kernel->use));
+    return look;
+  }
   std::uint32_t fact(std::uint32_t process, std::uint32_t local) const override {
     return numbers_.fact(process, local);
   }

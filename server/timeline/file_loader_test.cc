@@ -81,6 +81,24 @@ TEST_F(FileLoaderTest, TellsTheTimelineWhatTheFileKept) {
   EXPECT_GE(timeline_.progress().begin, 1'000'000'000);
 }
 
+TEST_F(FileLoaderTest, KernelsAreToldByWhatTheyWereLaunchedFor) {
+  begin();
+  const auto use = run_->use({.op = "aten::linear", .line = 8});
+  const auto cast = run_->kernel({.name = "copy", .use = use, .site = weight_});
+  const auto matmul = run_->kernel({.name = "gemm", .use = use});
+  const auto set = run_->kernel({.name = "Memset", .work = lanes::GpuWork::kSet});
+  run_->lane(2).told_kernel(cast, 100).told_kernel(matmul, 200).told_kernel(matmul, 200).told_kernel(set, 50);
+  end();
+  ASSERT_TRUE(loaded().ok());
+  EXPECT_EQ(count(ShadeKind::kCastKernel), 1u);
+  EXPECT_EQ(count(ShadeKind::kKernel), 2u);
+  EXPECT_EQ(count(ShadeKind::kGpuCopy), 1u);
+  const auto first = timeline_.neighbour({.at = 0});
+  EXPECT_EQ(first->shade.kind, ShadeKind::kCastKernel);
+  EXPECT_EQ(first->shade.cause, lanes::Cause::kAutocast);
+  EXPECT_EQ(first->stream, 7u);
+}
+
 // A lane that says little is written last.
 TEST_F(FileLoaderTest, StepsAreInTheirPlaceWhicheverLaneTookThem) {
   begin();

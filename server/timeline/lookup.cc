@@ -44,6 +44,8 @@ FoundEvent described(const Teller& told, const Found& found) {
   event.track = found.row->track.id;
   event.process = found.row->track.process;
   event.lane = found.row->track.lane;
+  event.device = found.row->track.device;
+  event.stream = found.row->track.stream;
   event.subject = found.item.subject;
   event.shade = told.shades().all()[found.shade - std::size_t{1}];
   event.begin = found.item.begin;
@@ -51,6 +53,8 @@ FoundEvent described(const Teller& told, const Found& found) {
   event.open = found.open;
   event.bytes = found.item.bytes();
   event.kept = found.item.has(kKept);
+  // A kernel runs after the step and the region in which it was launched, or within others.
+  if (found.row->track.kind == TrackKind::kKernels) return event;
   if (const auto step = around(told, told.steps_of(event.process), event.begin)) event.step = step->item.subject;
   const auto region = around(told, told.regions_of(event.process, event.lane), event.begin);
   if (region) event.region = region->item.subject;

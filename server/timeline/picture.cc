@@ -188,6 +188,8 @@ std::optional<Wanted> Choice::of(const Row& row, std::uint8_t shade) const {
       return Wanted{&filter_.found->sites, 0};
     case TrackKind::kOperators:
       return Wanted{&filter_.found->uses, 0};
+    case TrackKind::kKernels:
+      return Wanted{&filter_.found->kernels, 0};
     case TrackKind::kRegions:
       return Wanted{&filter_.found->regions, 0};
     default: {

@@ -26,7 +26,7 @@ class Seen {
     for (const Plain& one : all_) {
       if (!one.touches(first(), end()) || !wants_(one)) continue;
       for (const auto& [id, track] : tracks_) {
-        if (std::tuple(track.process, track.lane, track.kind, track.depth) == one.place()) by_track[id].push_back(one);
+        if (place_of(track) == one.place()) by_track[id].push_back(one);
       }
     }
     for (const auto& [id, track] : tracks_) check_track(id, by_track[id]);
@@ -199,13 +199,14 @@ TEST_P(PictureTest, ShowsOnlyWhatIsFound) {
   Selection found;
   found.sites = {false, true, false, false, true};
   found.regions = {false, false, true};
+  found.kernels = {false, false, true};
   found.shades.resize(256);
   for (const Shade& shade : timeline_.shades()) found.shades[shade.id] = shade.kind == ShadeKind::kClear;
   Filter filter;
   filter.found = &found;
   check(30, filter, [](const Plain& one) {
     if (one.track == TrackKind::kCasts) return one.subject == 1 || one.subject == 4;
-    if (one.track == TrackKind::kRegions) return one.subject == 2;
+    if (one.track == TrackKind::kRegions || one.track == TrackKind::kKernels) return one.subject == 2;
     return one.kind == ShadeKind::kClear;
   });
 }

@@ -11,7 +11,7 @@ namespace castscope::timeline {
 
 // Events whose name was searched for, by run-wide id: those beyond the end of a list do not match.
 struct Selection {
-  std::vector<bool> sites, uses, regions;
+  std::vector<bool> sites, uses, regions, kernels;
   std::vector<bool> shades;  // of steps and marks, which have no name but their shade's
 };
 
@@ -42,15 +42,16 @@ struct PictureQuery {
 // One event, as far as the timeline knows it.
 struct FoundEvent {
   std::uint32_t track = 0, process = 0, lane = 0;
-  // Site (casts), operator use (operators), region (regions), number of the step (steps), fact or 0 (marks); 0 = not
-  // known.
+  std::uint32_t device = 0, stream = 0;  // of kernels
+  // Site (casts), operator use (operators), region (regions), number of the step (steps), fact or 0 (marks),
+  // kernel (kernels); 0 = not known.
   std::uint32_t subject = 0;
   Shade shade = {};
   std::int64_t begin = 0, end = 0;                     // the same of an instant
   bool open = false;                                   // it goes on
-  std::uint64_t bytes = 0;                             // of casts, operators, clears
+  std::uint64_t bytes = 0;                             // of casts, operators, kernels, clears
   bool kept = false;                                   // of casts: the copy went into the cache
-  std::optional<std::uint32_t> step = std::nullopt;    // the process was in
+  std::optional<std::uint32_t> step = std::nullopt;    // the process was in; not of kernels
   std::optional<std::uint32_t> region = std::nullopt;  // the lane was in; its id, 0 = not known
 };
 
@@ -74,7 +75,7 @@ struct KindSum {
   bool operator==(const KindSum&) const = default;
 };
 struct SubjectSum {
-  TrackKind track{};  // kCasts, kOperators or kRegions
+  TrackKind track{};  // kCasts, kOperators, kRegions or kKernels
   std::uint32_t subject = 0;
   ShadeKind kind{};
   std::uint64_t count = 0, ns = 0, bytes = 0;

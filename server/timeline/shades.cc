@@ -43,14 +43,14 @@ std::uint8_t Shades::of(TrackKind track, ShadeKind kind, std::uint8_t dtype, lan
 }
 
 std::string_view name(TrackKind kind) {
-  constexpr std::array<std::string_view, 5> kNames = {"steps", "marks", "regions", "operators", "casts"};
+  constexpr std::array<std::string_view, 6> kNames = {"steps", "marks", "regions", "operators", "casts", "kernels"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
 std::string_view name(ShadeKind kind) {
-  constexpr std::array<std::string_view, 15> kNames = {"down",     "up",        "same",       "hit",      "pass",
-                                                       "operator", "region",    "region_off", "step",     "step_deep",
-                                                       "clear",    "optimizer", "scaler",     "backward", "values"};
+  constexpr std::array<std::string_view, 18> kNames = {
+      "down",      "up",    "same",      "hit",    "pass",     "operator", "region",      "region_off", "step",
+      "step_deep", "clear", "optimizer", "scaler", "backward", "values",   "cast_kernel", "kernel",     "gpu_copy"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

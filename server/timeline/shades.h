@@ -16,7 +16,7 @@ class Shades {
   const std::vector<Shade>& all() const { return all_; }
 
  private:
-  static constexpr std::size_t kMost = 255, kKinds = static_cast<std::size_t>(ShadeKind::kValues) + 1;
+  static constexpr std::size_t kMost = 255, kKinds = static_cast<std::size_t>(kLastShadeKind) + 1;
   std::vector<Shade> all_;
 };
 

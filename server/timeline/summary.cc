@@ -8,7 +8,8 @@ namespace castscope::timeline {
 namespace {
 
 bool has_subjects(TrackKind kind) {
-  return kind == TrackKind::kCasts || kind == TrackKind::kOperators || kind == TrackKind::kRegions;
+  return kind == TrackKind::kCasts || kind == TrackKind::kOperators || kind == TrackKind::kRegions ||
+         kind == TrackKind::kKernels;
 }
 
 }  // namespace

@@ -129,7 +129,7 @@ TEST_P(SummaryTest, WithLittleMemoryNoColumnIsMissed) {
     const std::int64_t end = seen.header.first + (static_cast<std::int64_t>(seen.header.columns) << seen.header.k);
     for (const auto& [id, track] : tracks) {
       for (const Plain& one : all) {
-        if (std::tuple(track.process, track.lane, track.kind, track.depth) != one.place()) continue;
+        if (place_of(track) != one.place()) continue;
         if (!one.touches(seen.header.first, end)) continue;
         const std::int64_t time = std::max(one.begin, seen.header.first);
         ASSERT_NE(seen.value(id, static_cast<std::size_t>((time - seen.header.first) >> seen.header.k)), 0);

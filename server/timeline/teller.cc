@@ -10,10 +10,8 @@ namespace {
 
 using lanes::EventKind;
 
-constexpr std::uint64_t kMostBytes = (std::uint64_t{1} << 62) - 1;
-
 Item instant(std::int64_t time, std::uint32_t subject, std::uint64_t bytes = 0) {
-  return {time, time, with_flags(std::min(bytes, kMostBytes), 0), subject};
+  return {time, time, with_flags(std::min(bytes, kMostItemBytes), 0), subject};
 }
 
 }  // namespace
@@ -25,7 +23,14 @@ void Teller::feed(const Numbers& numbers, std::uint32_t process, std::uint32_t l
   Process& fed = processes_[process];
   if (!fed.cache.begun()) fed.cache.begin(std::clamp<std::int64_t>(fed.begin, 0, kLatestTime));
   Place place{numbers, process, lane, fed, fed.lanes[lane]};
-  for (const lanes::Event& event : events) tell(place, event);
+  kernels_.clear();
+  for (const lanes::Event& event : events) {
+    if (event.kind == EventKind::kKernel)
+      kernels_.push_back(&event);
+    else
+      tell(place, event);
+  }
+  run_fed_kernels(place);
   events_ += events.size();
   holdings_.fit();
 }
@@ -124,7 +129,8 @@ std::size_t Teller::memory() const {
   for (const auto& [id, process] : processes_) {
     bytes += sizeof(Process) + process.lanes.size() * sizeof(Lane) + process.waiting.capacity() * sizeof(Shared);
     const auto of = [](const Numbered& numbers) { return numbers.capacity() * (sizeof(Numbered::value_type) + 1); };
-    bytes += of(process.regions) + of(process.uses);
+    bytes += of(process.regions) + of(process.uses) + of(process.kernels);
+    bytes += process.streams.size() * sizeof(decltype(process.streams)::value_type);
     for (const Numbered& sites : process.sites) bytes += of(sites);
   }
   return bytes;
@@ -155,7 +161,6 @@ void Teller::saw(Lane& lane, std::int64_t begin, std::int64_t end) {
 }
 
 void Teller::tell(Place& place, const lanes::Event& event) {
-  if (event.kind == EventKind::kKernel) return;  // of a GPU, at a time of its own
   if (event.kind == EventKind::kOperator) return operate(place, event);
   const std::int64_t time = std::max(since_run_began(place, event.time), place.lane.last);
   place.lane.last = time;
@@ -208,7 +213,7 @@ void Teller::cast(Place& place, std::int64_t time, const lanes::Event& event) {
   const std::int64_t end = std::min(time + event.duration, std::max(time, kLatestTime));
   Row& casts = row(place.lane.casts, place.process_id, place.lane_id, TrackKind::kCasts);
   const std::uint64_t flags = kept ? kKept : 0;
-  casts.add(known.shade, {time, end, with_flags(std::min(event.bytes, kMostBytes), flags), known.id}, holdings_);
+  casts.add(known.shade, {time, end, with_flags(std::min(event.bytes, kMostItemBytes), flags), known.id}, holdings_);
   if (kept) place.process.waiting.push_back({end, event.bytes, EventKind::kCast});
   place.lane.last = end;
   saw(place.lane, time, end);
@@ -277,7 +282,7 @@ void Teller::operate(Place& place, const lanes::Event& event) {
   const std::int64_t begin = since_run_began(place, event.time);
   const std::int64_t end = std::min(begin + event.duration, kLatestTime);
   begin_first_step(place, begin, event);
-  operators.add(known.shade, {begin, end, with_flags(std::min(event.bytes, kMostBytes), 0), known.id}, holdings_);
+  operators.add(known.shade, {begin, end, with_flags(std::min(event.bytes, kMostItemBytes), 0), known.id}, holdings_);
   saw(place.lane, begin, end);
   if (event.step == place.lane.looked_in) return;
   place.lane.looked_in = event.step;

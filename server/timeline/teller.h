@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -75,7 +76,8 @@ class Teller {
     bool deep = false;  // operators are looked at, for now
     Row* steps = nullptr;
     std::map<std::uint32_t, Lane> lanes;
-    Numbered sites[3], regions, uses;  // sites by Shown
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Row*>> streams;  // by device, number; by depth
+    Numbered sites[3], regions, uses, kernels;                                     // sites by Shown
     CacheCounter cache;
   };
   struct Place {  // where an event is told
@@ -95,11 +97,15 @@ class Teller {
   void step(std::uint32_t id, Process&, std::int64_t time, std::uint32_t number);
   void deep(Process&, std::int64_t time, std::uint32_t number);
   void operate(Place&, const lanes::Event&);
+  void run_fed_kernels(Place&);
+  void run(Place&, const lanes::Event& kernel);
+  Row& free_row(Place&, const lanes::Event& kernel, std::int64_t begin);
   void mark(Place&, std::int64_t time, ShadeKind, std::uint32_t fact, std::uint64_t bytes = 0);
 
   Known site(Place&, std::uint32_t local, Shown);
   Known region(Place&, std::uint32_t local);
   Known use(Place&, std::uint32_t local);
+  Known kernel(Place&, std::uint32_t local);
   std::int64_t since_run_began(const Place&, std::uint64_t time) const;
   Row& row(Row*& known, std::uint32_t process, std::uint32_t lane, TrackKind, std::uint32_t depth = 0);
   void end_stretch(Lane&, std::int64_t time);
@@ -113,6 +119,7 @@ class Teller {
   Holdings holdings_;
   Shades shades_;
   std::deque<Row> rows_;
+  std::vector<const lanes::Event*> kernels_;  // of what is being fed; kept for its room
   std::map<std::uint32_t, Process> processes_;
   std::int64_t begin_ = INT64_MAX, newest_ = 0;
   std::uint64_t events_ = 0;

@@ -28,9 +28,16 @@ class TestNumbers final : public Numbers {
       uses_[id].id = id;
       uses_[id].computed = id == 1 ? kBrain : kFloat;
     }
+    for (const std::uint32_t id : {kCastKernel, kMatmulKernel, kCopyKernel}) {
+      KernelLook& look = kernels_[id];
+      look = {.id = id, .work = id == kCopyKernel ? lanes::GpuWork::kCopy : lanes::GpuWork::kKernel};
+      look.cast = id == kCastKernel;
+      look.launched_for(&sites_[kDownSite], id == kMatmulKernel ? &uses_[1] : nullptr);
+    }
   }
   enum SiteId : std::uint32_t { kDownSite = 1, kUpSite, kSameSite, kWeightSite };
   enum RegionId : std::uint32_t { kOnRegion = 1, kHalfRegion, kOffRegion };
+  enum KernelId : std::uint32_t { kCastKernel = 1, kMatmulKernel, kCopyKernel };
 
   static std::uint32_t local(std::uint32_t process, std::uint32_t id) { return id + process * 1000; }
   const store::Site* site(std::uint32_t process, std::uint32_t local) const override {
@@ -41,6 +48,10 @@ class TestNumbers final : public Numbers {
   }
   const store::OperatorUse* operator_use(std::uint32_t process, std::uint32_t local) const override {
     return at(uses_, process, local);
+  }
+  KernelLook kernel(std::uint32_t process, std::uint32_t local) const override {
+    const KernelLook* const look = at(kernels_, process, local);
+    return look == nullptr ? KernelLook() : *look;
   }
   std::uint32_t fact(std::uint32_t process, std::uint32_t local) const override { return local - process * 1000; }
 
@@ -64,6 +75,7 @@ class TestNumbers final : public Numbers {
   std::map<std::uint32_t, store::Site> sites_;
   std::map<std::uint32_t, store::Region> regions_;
   std::map<std::uint32_t, store::OperatorUse> uses_;
+  std::map<std::uint32_t, KernelLook> kernels_;
 };
 
 // Within a step that nobody has told of.
@@ -75,6 +87,14 @@ inline lanes::Event event(lanes::EventKind kind, std::int64_t time, std::uint32_
   made.kind = kind;
   made.time = static_cast<std::uint64_t>(time);
   made.site = number;
+  return made;
+}
+
+inline lanes::Event kernel_event(std::int64_t begin, std::int64_t end, std::uint32_t number, std::uint32_t stream = 7,
+                                 std::uint32_t device = 0) {
+  lanes::Event made = event(lanes::EventKind::kKernel, begin, number);
+  made.duration = static_cast<std::uint32_t>(end - begin);
+  made.dims[0] = device, made.dims[1] = stream;
   return made;
 }
 
@@ -134,8 +154,13 @@ class Telling {
     made.flags = depth;
     return tell(made);
   }
-  Telling& tell(const lanes::Event& made) {
-    timeline_.feed(numbers_, process_, lane_, std::span(&made, 1));
+  Telling& run(std::int64_t begin, std::int64_t end, std::uint32_t kernel, std::uint32_t stream = 7,
+               std::uint32_t device = 0) {
+    return tell(kernel_event(begin, end, local(kernel), stream, device));
+  }
+  Telling& tell(const lanes::Event& made) { return tell(std::span(&made, 1)); }
+  Telling& tell(std::span<const lanes::Event> made) {  // in one batch
+    timeline_.feed(numbers_, process_, lane_, made);
     timeline_.settle();
     return *this;
   }

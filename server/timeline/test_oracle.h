@@ -16,7 +16,7 @@ namespace castscope::timeline {
 struct Plain {
   std::uint32_t process = 0, lane = 0;
   TrackKind track{};
-  std::uint32_t depth = 0;
+  std::uint32_t depth = 0, device = 0, stream = 0;
   ShadeKind kind{};
   std::uint8_t dtype = kNoDtype;
   std::uint32_t subject = 0;
@@ -25,8 +25,15 @@ struct Plain {
   bool continued = false, open = false;
   std::int64_t covered_to() const { return std::max(end, begin + 1); }
   bool touches(std::int64_t from, std::int64_t to) const { return begin < to && covered_to() > from; }
-  auto place() const { return std::tuple(process, lane, track, depth); }
+  // Kernels are told by any lane.
+  auto place() const {
+    return std::tuple(process, track == TrackKind::kKernels ? 0 : lane, track, depth, device, stream);
+  }
 };
+inline auto place_of(const Track& t) {
+  const std::uint32_t lane = t.kind == TrackKind::kKernels ? 0 : t.lane;
+  return std::tuple(t.process, lane, t.kind, t.depth, t.device, t.stream);
+}
 
 // Tells a timeline what happens at random in one process, and keeps what should come of it.
 class Chance {
@@ -42,7 +49,8 @@ class Chance {
     std::vector<lanes::Event> events;
     pace_ = std::array{20, 300, 5'000, 2'000'000}[below(4)];
     while (events.size() < n) happen(lane_id, lane, events);
-    if (events.back().kind != lanes::EventKind::kOperator) lane.told_to = std::max(lane.told_to, lane.now);
+    run_kernels(events);
+    if (!told_late(events.back().kind)) lane.told_to = std::max(lane.told_to, lane.now);
     timeline_.feed(numbers_, process_, lane_id, events);
     timeline_.settle();
   }
@@ -113,7 +121,8 @@ class Chance {
     if (what < 86 && !lane.open.empty()) return exit(id, lane, events);
     if (what < 88) return step(lane, events);
     if (what < 92) return clear(id, lane, events);
-    if (what < 97) return operate(id, lane, events);
+    if (what < 96) return operate(id, lane, events);
+    if (what < 97) return launch(lane, events);
     if (what < 98) {
       emit(lane, events, lanes::EventKind::kThread);
       return close_regions(id, lane, lane.now);
@@ -172,6 +181,42 @@ class Chance {
     if (lane.looked_in == steps_) return;
     lane.looked_in = steps_;
     if (deep_ && step_ && std::max(begin + 1, begin_) >= step_->begin) step_->kind = ShadeKind::kStepDeep;
+  }
+
+  static bool told_late(lanes::EventKind kind) {
+    return kind == lanes::EventKind::kOperator || kind == lanes::EventKind::kKernel;
+  }
+  // Some kernels of two streams, in no order; now and then one begins before another is over.
+  void launch(const Lane& lane, std::vector<lanes::Event>& events) {
+    for (std::uint32_t i = below(6) + 1; i > 0; --i) {
+      const std::int64_t begin = std::max<std::int64_t>(lane.now - begin_ - delay() * 2, 0);
+      const std::uint32_t number = TestNumbers::local(process_, below(3) + 1);
+      events.push_back(kernel_event(begin, begin + delay(), number, below(2), below(2)));
+      events.back().bytes = below(100);
+    }
+  }
+  // What a batch holds, as the device did it.
+  void run_kernels(std::span<const lanes::Event> events) {
+    std::vector<lanes::Event> kernels;
+    for (const lanes::Event& one : events)
+      if (one.kind == lanes::EventKind::kKernel) kernels.push_back(one);
+    std::stable_sort(kernels.begin(), kernels.end(),
+                     [](const lanes::Event& a, const lanes::Event& b) { return a.time < b.time; });
+    const ShadeKind kinds[] = {ShadeKind::kCastKernel, ShadeKind::kKernel, ShadeKind::kGpuCopy};
+    for (const lanes::Event& one : kernels) {
+      const std::uint32_t id = one.site - TestNumbers::local(process_, 0);
+      Plain ran = plain(0, TrackKind::kKernels, kinds[id - 1], id, begin_ + static_cast<std::int64_t>(one.time));
+      ran.dtype = id == TestNumbers::kCopyKernel ? kNoDtype : kBrain;
+      ran.bytes = one.bytes;
+      ran.device = one.dims[0], ran.stream = one.dims[1];
+      std::vector<std::int64_t>& until = streams_until_[{ran.device, ran.stream}];
+      while (ran.depth < until.size() && until[ran.depth] > ran.begin) ++ran.depth;
+      const std::int64_t end = ran.begin + one.duration;
+      if (ran.depth == 4) ran.begin = std::max(ran.begin, until[--ran.depth]);
+      until.resize(std::max<std::size_t>(until.size(), ran.depth + 1));
+      ran.end = until[ran.depth] = std::max(ran.begin, end);
+      done_.push_back(ran);
+    }
   }
 
   void enter(std::uint32_t id, Lane& lane, std::vector<lanes::Event>& events) {
@@ -236,6 +281,7 @@ class Chance {
   std::mt19937 random_;
   std::int64_t pace_ = 1;
   std::map<std::uint32_t, Lane> lanes_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::int64_t>> streams_until_;  // by depth
   std::optional<Plain> step_;
   std::int64_t step_until_ = 0;
   std::uint32_t steps_ = 0;

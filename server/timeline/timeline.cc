@@ -78,7 +78,11 @@ std::vector<Track> Timeline::tracks() const {
     const auto lock = state_->read();
     for (const Row& row : state_->told.rows()) tracks.push_back(row.track);
   }
-  const auto place = [](const Track& t) { return std::tuple(t.process, t.lane, t.kind, t.depth); };
+  // What GPUs did comes after what the process's threads did.
+  const auto place = [](const Track& t) {
+    const bool on_gpu = t.kind == TrackKind::kKernels;
+    return std::tuple(t.process, on_gpu, t.device, t.stream, t.lane, t.kind, t.depth);
+  };
   std::sort(tracks.begin(), tracks.end(), [&](const Track& a, const Track& b) { return place(a) < place(b); });
   return tracks;
 }

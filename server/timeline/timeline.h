@@ -42,7 +42,7 @@ class Timeline {
   void end();
 
   // ---- questions: by any thread at any time
-  std::vector<Track> tracks() const;  // by process, lane, kind, depth
+  std::vector<Track> tracks() const;  // by process, lane, kind, depth; then by device, stream
   std::vector<Shade> shades() const;  // by id
   Progress progress() const;
   // In the viewer's form: picture_encoding.h.

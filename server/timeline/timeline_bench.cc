@@ -45,6 +45,7 @@ class BenchNumbers final : public Numbers {
   const store::Site* site(std::uint32_t, std::uint32_t local) const override { return &sites_[local]; }
   const store::Region* region(std::uint32_t, std::uint32_t) const override { return &region_; }
   const store::OperatorUse* operator_use(std::uint32_t, std::uint32_t) const override { return nullptr; }
+  KernelLook kernel(std::uint32_t, std::uint32_t) const override { return {}; }
   std::uint32_t fact(std::uint32_t, std::uint32_t) const override { return 0; }
 
  private:

@@ -350,6 +350,7 @@ TEST(ShadesOfTimeline, RunOutIntoPlainOnesOfTheSameKind) {
     }
     const store::Region* region(std::uint32_t, std::uint32_t) const override { return nullptr; }
     const store::OperatorUse* operator_use(std::uint32_t, std::uint32_t) const override { return nullptr; }
+    KernelLook kernel(std::uint32_t, std::uint32_t) const override { return {}; }
     std::uint32_t fact(std::uint32_t, std::uint32_t) const override { return 0; }
     mutable store::Site site_;
   } numbers;

@@ -10,14 +10,17 @@
 namespace castscope::timeline {
 
 // In the order in which the tracks of a lane are shown.
-enum class TrackKind : std::uint8_t { kSteps, kMarks, kRegions, kOperators, kCasts };
+enum class TrackKind : std::uint8_t { kSteps, kMarks, kRegions, kOperators, kCasts, kKernels };
 
 struct Track {
   std::uint32_t id = 0;  // 1, 2, … as they came into being
   std::uint32_t process = 0;
-  std::uint32_t lane = 0;  // 0 = of the whole process
+  std::uint32_t lane = 0;  // 0 = of the whole process; of kernels the one in which they are told
   TrackKind kind{};
-  std::uint32_t depth = 0;  // of operators: how many it was called by; 0 otherwise
+  // Of operators: how many it was called by. Of kernels: how many ran on their stream when it began, or are taken to
+  // have, since it was told late. 0 otherwise.
+  std::uint32_t depth = 0;
+  std::uint32_t device = 0, stream = 0;  // of kernels: each stream has rows of its own
   bool operator==(const Track&) const = default;
 };
 
@@ -37,7 +40,14 @@ enum class ShadeKind : std::uint8_t {
   kScaler,
   kBackward,
   kValues,
+  kCastKernel,  // a kernel, copy or set that a cast launched
+  kKernel,
+  kGpuCopy,  // a copy or a set that no cast launched
 };
+inline constexpr ShadeKind kLastShadeKind = ShadeKind::kGpuCopy;
+
+// Kernels of the streams of a process beyond those that have rows of their own.
+inline constexpr std::uint32_t kOtherStreams = 0xffffffff;
 
 inline constexpr std::uint8_t kNoDtype = 0xff;
 
@@ -46,11 +56,11 @@ struct Shade {
   TrackKind track{};
   ShadeKind kind{};
   std::uint8_t dtype = kNoDtype;  // cast to; served; computed in; of the region
-  lanes::Cause cause{};           // of casts, hits and pass-throughs; kUnknown otherwise
+  lanes::Cause cause{};           // of casts, their kernels, hits and pass-throughs; kUnknown otherwise
   bool operator==(const Shade&) const = default;
 };
 
-std::string_view name(TrackKind);  // "steps", "marks", "regions", "operators", "casts"
+std::string_view name(TrackKind);  // "steps", "marks", "regions", "operators", "casts", "kernels"
 std::string_view name(ShadeKind);  // "down", …, "region_off", …
 
 }  // namespace castscope::timeline

@@ -23,6 +23,10 @@ std::optional<EventKind> kind_of(ShadeKind kind) {
       return EventKind::kPass;
     case ShadeKind::kOperator:
       return EventKind::kOperator;
+    case ShadeKind::kCastKernel:
+    case ShadeKind::kKernel:
+    case ShadeKind::kGpuCopy:
+      return EventKind::kKernel;
     case ShadeKind::kClear:
       return EventKind::kCacheClear;
     case ShadeKind::kOptimizer:
@@ -38,6 +42,15 @@ std::optional<EventKind> kind_of(ShadeKind kind) {
   }
 }
 
+// Kernels stand in the file as the driver told them, which may be seconds after and in another order.
+constexpr std::int64_t kToldLate = 4'000'000'000;
+
+bool is_it(const lanes::Event& event, EventKind kind, const timeline::FoundEvent& wanted) {
+  if (event.kind != kind) return false;
+  if (kind != EventKind::kKernel || wanted.stream == timeline::kOtherStreams) return true;
+  return event.dims[0] == wanted.device && event.dims[1] == wanted.stream;
+}
+
 }  // namespace
 
 std::optional<lanes::Event> event_in_file(const std::string& run_file, const store::RunData& run,
@@ -47,8 +60,9 @@ std::optional<lanes::Event> event_in_file(const std::string& run_file, const sto
   const std::int64_t begin = run.process(wanted.process).info.begin_realtime_ns - run.start.start_ns;
   const std::int64_t at = wanted.begin - begin;
   // An event that lasts stands in the file where it ended, or began.
+  const std::int64_t around = *kind == EventKind::kKernel ? kToldLate : 0;
   const store::BlockRange range{
-      .process = wanted.process, .lane = wanted.lane, .first_ns = at, .last_ns = wanted.end - begin};
+      .process = wanted.process, .lane = wanted.lane, .first_ns = at - around, .last_ns = wanted.end - begin + around};
   std::optional<lanes::Event> nearest;
   std::vector<lanes::Event> events;
   const auto distance = [at](const lanes::Event& event) {
@@ -57,7 +71,7 @@ std::optional<lanes::Event> event_in_file(const std::string& run_file, const sto
   (void)store::read_event_blocks_in(run_file, range, [&](const store::KeptBlock& block) {
     if (!report::unpacked(run_file, run, block, &events).ok()) return absl::OkStatus();
     for (const lanes::Event& event : events) {
-      if (event.kind == *kind && (!nearest || distance(event) < distance(*nearest))) nearest = event;
+      if (is_it(event, *kind, wanted) && (!nearest || distance(event) < distance(*nearest))) nearest = event;
     }
     return absl::OkStatus();
   });

@@ -51,6 +51,15 @@ void LiveNumbers::fact(const std::string& key, const store::FactInfo& info) {
   if (number != 0) facts_[place(key, info.id)] = number;
 }
 
+void LiveNumbers::kernel(const std::string& key, const store::KernelInfo& info) {
+  timeline::KernelLook look;
+  look.id = store_.number(key, Numbered::kKernel, info.id);
+  look.work = info.work;
+  look.cast = info.site != 0;
+  look.launched_for(site(process(key), info.site), operator_use(process(key), info.use));
+  if (look.id != 0) kernels_[place(key, info.id)] = look;
+}
+
 const store::Site* LiveNumbers::site(std::uint32_t process, std::uint32_t local) const {
   return at(sites_, process, local);
 }
@@ -63,6 +72,10 @@ const store::OperatorUse* LiveNumbers::operator_use(std::uint32_t process, std::
 std::uint32_t LiveNumbers::fact(std::uint32_t process, std::uint32_t local) const {
   const auto found = facts_.find(std::uint64_t{process} << 32 | local);
   return found == facts_.end() ? 0 : found->second;
+}
+timeline::KernelLook LiveNumbers::kernel(std::uint32_t process, std::uint32_t local) const {
+  const timeline::KernelLook* const look = at(kernels_, process, local);
+  return look == nullptr ? timeline::KernelLook() : *look;
 }
 
 }  // namespace castscope::web

@@ -22,11 +22,13 @@ class LiveNumbers final : public timeline::Numbers {
   void region(const std::string& key, const store::RegionInfo&);
   void operator_use(const std::string& key, const store::OperatorUseInfo&);
   void fact(const std::string& key, const store::FactInfo&);
+  void kernel(const std::string& key, const store::KernelInfo&);  // after its site and use
 
   const store::Site* site(std::uint32_t process, std::uint32_t local) const override;
   const store::Region* region(std::uint32_t process, std::uint32_t local) const override;
   const store::OperatorUse* operator_use(std::uint32_t process, std::uint32_t local) const override;
   std::uint32_t fact(std::uint32_t process, std::uint32_t local) const override;
+  timeline::KernelLook kernel(std::uint32_t process, std::uint32_t local) const override;
 
  private:
   template <typename T>
@@ -39,6 +41,7 @@ class LiveNumbers final : public timeline::Numbers {
   Known<store::Region> regions_;
   Known<store::OperatorUse> uses_;
   Known<std::uint32_t> facts_;
+  Known<timeline::KernelLook> kernels_;
 };
 
 }  // namespace castscope::web

@@ -81,7 +81,7 @@ absl::Status LiveRun::fact(const std::string& key, const store::FactInfo& fact) 
   return taken(store_->fact(key, fact), [&] { numbers_.fact(key, fact); });
 }
 absl::Status LiveRun::kernel(const std::string& key, const store::KernelInfo& kernel) {
-  return store_->kernel(key, kernel);
+  return taken(store_->kernel(key, kernel), [&] { numbers_.kernel(key, kernel); });
 }
 absl::Status LiveRun::matmul(const std::string& key, const store::MatmulInfo& matmul) {
   return store_->matmul(key, matmul);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "absl/strings/numbers.h"
+#include "server/report/gpu.h"
 #include "server/report/timeline.h"
 #include "server/report/words.h"
 #include "server/store/names.h"
@@ -74,19 +75,27 @@ Json processes_of(const store::RunData& run) {
   return list;
 }
 
+std::string title_of(const store::RunData& run, const timeline::Track& track) {
+  if (track.kind == timeline::TrackKind::kKernels)
+    return track.stream == timeline::kOtherStreams ? "GPU, other streams"
+                                                   : report::stream_name(track.device, track.stream);
+  if (track.lane == 0) return "process";
+  const bool known = track.process > 0 && track.process <= run.processes.size();
+  return known ? report::lane_name(run.process(track.process), track.lane) : "lane " + std::to_string(track.lane);
+}
+
 Json tracks_of(const store::RunData& run, const timeline::Timeline& timeline) {
   Json list = Json::array();
   for (const timeline::Track& track : timeline.tracks()) {
-    const bool known = track.process > 0 && track.process <= run.processes.size();
-    std::string title = "process";
-    if (track.lane != 0)
-      title = known ? report::lane_name(run.process(track.process), track.lane) : "lane " + std::to_string(track.lane);
+    const bool on_gpu = track.kind == timeline::TrackKind::kKernels;
     list.push_back({{"id", track.id},
                     {"process", track.process},
                     {"lane", track.lane},
                     {"track", timeline::name(track.kind)},
                     {"depth", track.depth},
-                    {"name", title}});
+                    {"device", on_gpu ? Json(track.device) : Json()},
+                    {"stream", on_gpu ? Json(track.stream) : Json()},
+                    {"name", title_of(run, track)}});
   }
   return list;
 }
@@ -94,7 +103,7 @@ Json tracks_of(const store::RunData& run, const timeline::Timeline& timeline) {
 Json shades_of(const timeline::Timeline& timeline) {
   Json list = Json::array();
   for (const timeline::Shade& shade : timeline.shades()) {
-    const bool has_cause = shade.track == timeline::TrackKind::kCasts;
+    const bool has_cause = shade.track == timeline::TrackKind::kCasts || shade.kind == timeline::ShadeKind::kCastKernel;
     list.push_back({{"id", shade.id},
                     {"track", timeline::name(shade.track)},
                     {"kind", timeline::name(shade.kind)},
@@ -198,22 +207,44 @@ Json use_json(const store::RunData& run, const store::OperatorUse& use) {
   return json;
 }
 
+Json kernel_json(const store::RunData& run, const store::Kernel& kernel) {
+  const std::string whole = kernel.name == 0 ? "" : report::demangled(run.kernel_names[kernel.name - 1]);
+  Json json = {{"id", kernel.id},
+               {"name", report::name_of(run, kernel)},
+               {"whole", text_or_null(whole)},
+               {"work", store::name(kernel.work)},
+               {"purpose", text_or_null(report::purpose_of(run, kernel))},
+               {"site", kernel.site == 0 ? Json() : Json(kernel.site)},
+               {"use", kernel.use == 0 ? Json() : Json(kernel.use)},
+               {"operator", text_or_null(kernel.op)},
+               {"origin", text_or_null(kernel.origin)},
+               {"replayed", kernel.replayed()}};
+  add_module(json, run, report::module_of(run, kernel));
+  add_place(json, run, report::stack_of(run, kernel));
+  return json;
+}
+
 Answer definitions(Call& call) {
   constexpr std::int64_t kMost = 1 << 30;
   const auto known_sites = static_cast<std::size_t>(call.parameters.number("sites", 0, kMost, 0));
   const auto known_regions = static_cast<std::size_t>(call.parameters.number("regions", 0, kMost, 0));
   const auto known_uses = static_cast<std::size_t>(call.parameters.number("uses", 0, kMost, 0));
+  const auto known_kernels = static_cast<std::size_t>(call.parameters.number("kernels", 0, kMost, 0));
   if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
   const auto snapshot = call.run->snapshot();
   if (!snapshot.ok()) return snapshot.status();
   const store::RunData& run = (*snapshot)->data();
   const std::vector<timeline::Shade> shades = call.run->timeline()->shades();
-  Json sites = Json::array(), regions = Json::array(), uses = Json::array();
+  Json sites = Json::array(), regions = Json::array(), uses = Json::array(), kernels = Json::array();
   for (std::size_t i = known_sites; i < run.sites.size(); ++i) sites.push_back(site_json(run, run.sites[i], shades));
   for (std::size_t i = known_regions; i < run.regions.size(); ++i) regions.push_back(region_json(run, run.regions[i]));
   for (std::size_t i = known_uses; i < run.operator_uses.size(); ++i)
     uses.push_back(use_json(run, run.operator_uses[i]));
-  return json_answer({{"sites", std::move(sites)}, {"regions", std::move(regions)}, {"uses", std::move(uses)}});
+  for (std::size_t i = known_kernels; i < run.kernels.size(); ++i) kernels.push_back(kernel_json(run, run.kernels[i]));
+  return json_answer({{"sites", std::move(sites)},
+                      {"regions", std::move(regions)},
+                      {"uses", std::move(uses)},
+                      {"kernels", std::move(kernels)}});
 }
 
 }  // namespace
@@ -221,7 +252,7 @@ Answer definitions(Call& call) {
 void add_run_routes(std::vector<Route>& routes) {
   routes.push_back({"runs", {}, list});
   routes.push_back({"runs/{run}", {}, one});
-  routes.push_back({"runs/{run}/definitions", {"sites", "regions", "uses"}, definitions});
+  routes.push_back({"runs/{run}/definitions", {"sites", "regions", "uses", "kernels"}, definitions});
 }
 
 }  // namespace castscope::web

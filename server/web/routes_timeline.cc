@@ -1,6 +1,7 @@
 // Pictures of any window of time, single events, and sums.
 #include <chrono>
 
+#include "server/report/gpu.h"
 #include "server/report/timeline.h"
 #include "server/store/names.h"
 #include "server/web/event_detail.h"
@@ -88,6 +89,8 @@ About about(const store::RunData& run, const timeline::FoundEvent& event) {
       return {id == 0 || id > run.operator_uses.size() ? 0 : run.operator_use(id).stack, {}};
     case timeline::TrackKind::kRegions:
       return {id == 0 || id > run.regions.size() ? 0 : run.region(id).stack, {}};
+    case timeline::TrackKind::kKernels:
+      return {id == 0 || id > run.kernels.size() ? 0 : report::stack_of(run, run.kernel(id)), {}};
     case timeline::TrackKind::kMarks:
       return {id == 0 || id > run.facts.size() ? 0 : run.fact(id).stack, {}};
     default:
@@ -126,6 +129,12 @@ bool has_shape(lanes::EventKind kind) {
   return kind == lanes::EventKind::kCast || kind == lanes::EventKind::kHit || kind == lanes::EventKind::kPass;
 }
 
+// How a kernel was launched.
+Json launch_json(const std::optional<lanes::Event>& kept) {
+  if (!kept || kept->kind != lanes::EventKind::kKernel) return nullptr;
+  return {{"device", kept->dims[0]}, {"stream", kept->dims[1]}, {"blocks", kept->dims[2]}, {"threads", kept->dims[3]}};
+}
+
 // With what only the file has, and the stack.
 Json detailed(const RunSource& source, const store::RunData& run, const timeline::FoundEvent& event) {
   Json json = event_json(run, event);
@@ -137,6 +146,7 @@ Json detailed(const RunSource& source, const store::RunData& run, const timeline
   }
   if (kept && !event.step) json["step"] = kept->step;
   json["shape"] = shape;
+  json["launch"] = launch_json(kept);
   json["in_file"] = kept.has_value();
   const std::uint32_t stack = about(run, event).stack;
   json["stack"] = stack_json(run, stack);
@@ -228,6 +238,7 @@ Answer find(Call& call) {
   return json_answer({{"sites", found_ids(selection.sites)},
                       {"uses", found_ids(selection.uses)},
                       {"regions", found_ids(selection.regions)},
+                      {"kernels", found_ids(selection.kernels)},
                       {"count", count},
                       {"events", held.events},
                       {"exact", held.exact},

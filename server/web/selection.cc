@@ -21,6 +21,7 @@ timeline::Selection select(const Snapshot& snapshot, const std::vector<timeline:
   timeline::Selection selection{.sites = having(snapshot.words_of_sites(), wanted),
                                 .uses = having(snapshot.words_of_uses(), wanted),
                                 .regions = having(snapshot.words_of_regions(), wanted),
+                                .kernels = having(snapshot.words_of_kernels(), wanted),
                                 .shades = std::vector<bool>(256)};
   for (const timeline::Shade& shade : shades)
     selection.shades[shade.id] = std::string(timeline::name(shade.kind)).find(wanted) != std::string::npos;

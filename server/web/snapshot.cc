@@ -2,6 +2,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "server/report/gpu.h"
 #include "server/report/source_reader.h"
 #include "server/report/timeline.h"
 #include "server/rules/judgement.h"
@@ -76,6 +77,12 @@ void Snapshot::gather_words() {
   for (const store::OperatorUse& use : data_.operator_uses) {
     uses_.push_back(in_lower_case(absl::StrCat(name_of_use(use), " ", use.node, " ", place_words(data_, use.stack), " ",
                                                module_words(data_, use.module), short_names({use.computed}))));
+  }
+  for (const store::Kernel& kernel : data_.kernels) {
+    const std::string name = kernel.name == 0 ? "" : report::demangled(data_.kernel_names[kernel.name - 1]);
+    kernels_.push_back(in_lower_case(absl::StrCat(name, " ", report::purpose_of(data_, kernel), " ",
+                                                  place_words(data_, report::stack_of(data_, kernel)), " ",
+                                                  module_words(data_, report::module_of(data_, kernel)))));
   }
 }
 

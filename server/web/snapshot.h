@@ -14,8 +14,8 @@ namespace castscope::web {
 
 // How many definitions of each kind there are. They only ever grow.
 struct DefinitionCounts {
-  std::size_t sites = 0, regions = 0, uses = 0;
-  std::uint32_t together() const { return static_cast<std::uint32_t>(sites + regions + uses); }
+  std::size_t sites = 0, regions = 0, uses = 0, kernels = 0;
+  std::uint32_t together() const { return static_cast<std::uint32_t>(sites + regions + uses + kernels); }
 };
 
 class Snapshot {
@@ -32,12 +32,13 @@ class Snapshot {
   const report::Model& model() const { return model_; }
   std::uint64_t number() const { return number_; }
   DefinitionCounts definitions() const {
-    return {data_.sites.size(), data_.regions.size(), data_.operator_uses.size()};
+    return {data_.sites.size(), data_.regions.size(), data_.operator_uses.size(), data_.kernels.size()};
   }
   // What a search looks at: names, files, modules, in lower case. Index = id - 1.
   const std::vector<std::string>& words_of_sites() const { return sites_; }
   const std::vector<std::string>& words_of_regions() const { return regions_; }
   const std::vector<std::string>& words_of_uses() const { return uses_; }
+  const std::vector<std::string>& words_of_kernels() const { return kernels_; }
 
  private:
   report::Model judged(const rules::Settings& settings, SourceLines lines);
@@ -46,7 +47,7 @@ class Snapshot {
   store::RunData data_;  // before the model
   const report::Model model_;
   const std::uint64_t number_;
-  std::vector<std::string> sites_, regions_, uses_;
+  std::vector<std::string> sites_, regions_, uses_, kernels_;
 };
 
 using SnapshotPtr = std::shared_ptr<const Snapshot>;

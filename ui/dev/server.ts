@@ -89,7 +89,7 @@ function picture(query: URLSearchParams): Buffer {
 
 function find(text: string): object {
   const sites = run.sites.filter((site) => `${site.name} ${site.module}`.includes(text)).map((site) => site.id);
-  return { sites, uses: [], regions: [], count: sites.length * run.step, first: sites.length > 0 ? 0 : null };
+  return { sites, uses: [], regions: [], kernels: [], count: sites.length * run.step, first: sites.length > 0 ? 0 : null };
 }
 
 function definitions(query: URLSearchParams): object {
@@ -98,6 +98,7 @@ function definitions(query: URLSearchParams): object {
     sites: run.sites.slice(after('sites')),
     regions: run.regions.slice(after('regions')),
     uses: run.uses.slice(after('uses')),
+    kernels: [],
   };
 }
 

@@ -146,7 +146,7 @@ export class SynthRun {
       });
       const add = (lane: number, track: TrackKind, depth: number, name: string) => {
         const id = this.tracks.length + 1;
-        this.tracks.push({ id, process, lane, track, depth, name });
+        this.tracks.push({ id, process, lane, track, depth, device: null, stream: null, name });
         this.events.set(id, { begin: [], end: [], shade: [], subject: [] });
       };
       add(0, 'steps', 0, 'steps');

@@ -82,7 +82,7 @@ export const api = {
     return decodePicture(memory, length);
   },
 
-  definitions: (id: string, known: { sites: number; regions: number; uses: number }) =>
+  definitions: (id: string, known: { sites: number; regions: number; uses: number; kernels: number }) =>
     json<types.DefinitionsAnswer>(run(id, 'definitions', known)),
 
   event: (id: string, track: number, at: number, within: number) =>

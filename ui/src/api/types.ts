@@ -35,6 +35,9 @@ export interface Track {
   lane: number;
   track: TrackKind;
   depth: number;
+  /** Of kernels: their stream. */
+  device: number | null;
+  stream: number | null;
   name: string;
 }
 
@@ -135,10 +138,30 @@ export interface OperatorUse {
   function: string | null;
 }
 
+/** What a GPU did for a cast or an operator. */
+export interface Kernel {
+  id: number;
+  name: string;
+  whole: string | null;
+  work: string;
+  purpose: string | null;
+  site: number | null;
+  use: number | null;
+  operator: string | null;
+  origin: string | null;
+  replayed: boolean;
+  module: string | null;
+  model: string | null;
+  file: string | null;
+  line: number | null;
+  function: string | null;
+}
+
 export interface DefinitionsAnswer {
   sites: Site[];
   regions: Region[];
   uses: OperatorUse[];
+  kernels: Kernel[];
 }
 
 export interface Place {
@@ -160,6 +183,8 @@ export interface EventDetail {
   step: number | null;
   bytes: number | null;
   shape: number[] | null;
+  /** Of a kernel, as the file has it. */
+  launch?: { device: number; stream: number; blocks: number; threads: number } | null;
   cache: string | null;
   why: string | null;
   stack?: Place[];
@@ -179,6 +204,7 @@ export interface FindAnswer {
   sites: number[];
   uses: number[];
   regions: number[];
+  kernels: number[];
   /** Casts and cache hits of the sites, of the whole run. */
   count: number;
   /** Single events that the timeline holds. */

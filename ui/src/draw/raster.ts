@@ -22,7 +22,7 @@ export function colourTable(shades: readonly Shade[], by: ColourBy, theme: Theme
   for (const shade of shades) {
     for (let level = 0; level < kOccupancyLevels; level += 1) {
       const share = (level + 1) / kOccupancyLevels;
-      const cost = by === 'cost' && (shade.track === 'casts' || shade.track === 'operators');
+      const cost = by === 'cost' && (shade.track === 'casts' || shade.track === 'operators' || shade.track === 'kernels');
       // Little in a column is pale, yet never so pale that it goes unseen.
       table[shade.id * kOccupancyLevels + level] = cost
         ? word(costColour(share, theme), 1)

@@ -51,6 +51,18 @@ test('down, up and hit are told apart without red and green', () => {
   }
 });
 
+test('kernels of casts are told apart from others, and both from copies', () => {
+  for (const theme of ['light', 'dark'] as const) {
+    const seen = ['cast_kernel', 'kernel', 'gpu_copy'].map((kind) => {
+      const colour = colourOf({ id: 1, track: 'kernels', kind, dtype: null, cause: null }, 'kind', theme);
+      assert.ok(contrast(colour, kBackground[theme]) >= 3, `${theme} ${kind}`);
+      return [0.567 * colour[0] + 0.433 * colour[1], colour[2]];
+    });
+    for (const other of [1, 2]) assert.ok(Math.hypot(seen[0][0] - seen[other][0], seen[0][1] - seen[other][1]) > 40, theme);
+  }
+  assert.equal(legendKey({ id: 1, track: 'kernels', kind: 'cast_kernel', dtype: 'bfloat16', cause: 'autocast' }, 'kind'), 'cast_kernel');
+});
+
 test('regions, steps and marks are told by kind, casts by what was chosen', () => {
   assert.equal(legendKey({ id: 1, track: 'casts', kind: 'down', dtype: 'float16', cause: 'autocast' }, 'dtype'), 'float16');
   assert.equal(legendKey({ id: 1, track: 'marks', kind: 'clear', dtype: null, cause: null }, 'dtype'), 'clear');

@@ -1,32 +1,36 @@
-// What sites, regions and operator uses are called: asked for once, then only what is new.
+// What sites, regions, operator uses and kernels are called: asked for once, then only what is new.
 
-import type { DefinitionsAnswer, OperatorUse, Region, Site, Track, TrackKind } from '../api/types.ts';
+import type { DefinitionsAnswer, Kernel, OperatorUse, Region, Site, Track, TrackKind } from '../api/types.ts';
 
 export class Definitions {
   readonly sites = new Map<number, Site>();
   readonly regions = new Map<number, Region>();
   readonly uses = new Map<number, OperatorUse>();
+  readonly kernels = new Map<number, Kernel>();
 
   add(answer: DefinitionsAnswer): void {
     for (const site of answer.sites) this.sites.set(site.id, site);
     for (const region of answer.regions) this.regions.set(region.id, region);
     for (const use of answer.uses) this.uses.set(use.id, use);
+    for (const kernel of answer.kernels) this.kernels.set(kernel.id, kernel);
   }
 
-  known(): { sites: number; regions: number; uses: number } {
-    return { sites: this.sites.size, regions: this.regions.size, uses: this.uses.size };
+  known(): { sites: number; regions: number; uses: number; kernels: number } {
+    return { sites: this.sites.size, regions: this.regions.size, uses: this.uses.size, kernels: this.kernels.size };
   }
 
   clear(): void {
     this.sites.clear();
     this.regions.clear();
     this.uses.clear();
+    this.kernels.clear();
   }
 
   /** The subject of an event, in words; the number where its definition has not come yet. */
   nameOf(track: TrackKind, subject: number): string {
     if (track === 'casts') return this.sites.get(subject)?.name ?? `site ${subject}`;
-    if (track === 'operators' || track === 'kernels') return this.uses.get(subject)?.name ?? `operator ${subject}`;
+    if (track === 'operators') return this.uses.get(subject)?.name ?? `operator ${subject}`;
+    if (track === 'kernels') return this.kernels.get(subject)?.name ?? `kernel ${subject}`;
     if (track === 'regions') return this.regions.get(subject)?.name ?? `region ${subject}`;
     if (track === 'steps') return `step ${subject}`;
     return '';
@@ -46,7 +50,20 @@ export class Definitions {
       if (!use) return '';
       return `${shortOperator(use.operator)}${use.computed ? ` ${shortDtype(use.computed)}` : ''}`;
     }
+    if (track.track === 'kernels') {
+      const kernel = this.kernels.get(subject);
+      // Namespaces say little: most are at::native.
+      return kernel ? kernel.name.split('::').at(-1)! : '';
+    }
     return this.nameOf(track.track, subject);
+  }
+
+  /** What a kernel was launched for, in a line: "cast linear weight, float32 to bfloat16 · train.py:8". */
+  purposeOf(subject: number): string {
+    const kernel = this.kernels.get(subject);
+    if (!kernel) return '';
+    const at = kernel.file === null ? '' : `${kernel.file.slice(kernel.file.lastIndexOf('/') + 1)}:${kernel.line}`;
+    return [kernel.purpose ?? '', at].filter((one) => one !== '').join(' · ');
   }
 }
 

@@ -65,8 +65,12 @@ const kMostGrowth = 2.2;
 
 export const processKey = (process: number) => `p${process}`;
 export const laneKey = (process: number, lane: number) => `p${process}.${lane}`;
+/** Streams of GPUs are rows beside those of threads, whichever thread tells of them. */
+const rowKey = (track: Track) =>
+  track.track === 'kernels' ? `p${track.process}.gpu${track.device}.${track.stream}` : laneKey(track.process, track.lane);
 
 interface Lane {
+  key: string;
   process: Process;
   lane: number;
   name: string;
@@ -94,10 +98,10 @@ export function lanesOf(processes: readonly Process[], tracks: readonly Track[])
   for (const track of tracks) {
     const process = known.get(track.process);
     if (!process || track.track === 'steps') continue;
-    const key = laneKey(track.process, track.lane);
+    const key = rowKey(track);
     let lane = byLane.get(key);
     if (!lane) {
-      lane = { process, lane: track.lane, name: track.name, tracks: [] };
+      lane = { key, process, lane: track.lane, name: track.name, tracks: [] };
       byLane.set(key, lane);
       byProcess.set(track.process, [...(byProcess.get(track.process) ?? []), lane]);
     }
@@ -106,10 +110,15 @@ export function lanesOf(processes: readonly Process[], tracks: readonly Track[])
   return byProcess;
 }
 
+/** What runs beside another kernel of its stream is left out, too. */
+function staysWhenFolded(track: Track): boolean {
+  return track.track === 'casts' || (track.track === 'kernels' && track.depth === 0);
+}
+
 function laneRow(lane: Lane, y: number, collapsed: boolean, pinned: boolean, growth: number): LaneRow {
   const rows: TrackRow[] = [];
   let inner = kPadding;
-  const shown = collapsed ? lane.tracks.filter((track) => track.track === 'casts') : lane.tracks;
+  const shown = collapsed ? lane.tracks.filter(staysWhenFolded) : lane.tracks;
   for (const track of shown) {
     if (track.track === 'regions') continue;
     const height = collapsed ? kTightCasts : Math.round((kHeights[track.track] ?? 12) * (track.track === 'marks' ? 1 : growth));
@@ -119,7 +128,7 @@ function laneRow(lane: Lane, y: number, collapsed: boolean, pinned: boolean, gro
   if (rows.length === 0) inner += kTightCasts;
   return {
     kind: 'lane',
-    key: laneKey(lane.process.id, lane.lane),
+    key: lane.key,
     process: lane.process,
     lane: lane.lane,
     name: lane.name,
@@ -158,7 +167,7 @@ function grownLayout(
   const layout: Layout = { pinned: [], pinnedHeight: 0, rows: [], height: 0 };
   const all = [...byProcess.values()].flat();
   for (const key of options.pinned) {
-    const lane = all.find((one) => laneKey(one.process.id, one.lane) === key);
+    const lane = all.find((one) => one.key === key);
     if (!lane) continue;
     const row = laneRow(lane, layout.pinnedHeight, isThin(key), true, growth);
     layout.pinned.push(row);
@@ -166,7 +175,7 @@ function grownLayout(
   }
   for (const process of ordered(processes, (one) => processKey(one.id), options.order)) {
     const matching = (byProcess.get(process.id) ?? []).filter((lane) => matches(lane, options.filter));
-    const lanes = ordered(matching, (lane) => laneKey(process.id, lane.lane), options.order);
+    const lanes = ordered(matching, (lane) => lane.key, options.order);
     if (options.filter !== '' && lanes.length === 0) continue;
     const key = processKey(process.id);
     const collapsed = options.collapsed.has(key);
@@ -175,9 +184,8 @@ function grownLayout(
     layout.height += kProcessHeight;
     if (collapsed) continue;
     for (const lane of lanes) {
-      const at = laneKey(process.id, lane.lane);
-      if (options.pinned.includes(at)) continue;
-      const row = laneRow(lane, layout.height, isThin(at), false, growth);
+      if (options.pinned.includes(lane.key)) continue;
+      const row = laneRow(lane, layout.height, isThin(lane.key), false, growth);
       layout.rows.push(row);
       layout.height += row.height;
     }

@@ -8,7 +8,7 @@ const process = (id: number): Process => ({ id, name: 'python', rank: id - 1, pi
 function run(processes: number, lanes: number): { processes: Process[]; tracks: Track[] } {
   const tracks: Track[] = [];
   const add = (at: number, lane: number, track: TrackKind) =>
-    tracks.push({ id: tracks.length + 1, process: at, lane, track, depth: 0, name: lane === 1 ? 'main' : `worker ${lane}` });
+    tracks.push({ id: tracks.length + 1, process: at, lane, track, depth: 0, device: null, stream: null, name: lane === 1 ? 'main' : `worker ${lane}` });
   for (let p = 1; p <= processes; p += 1) {
     add(p, 0, 'steps');
     for (let lane = 1; lane <= lanes; lane += 1) for (const kind of ['marks', 'regions', 'casts'] as const) add(p, lane, kind);
@@ -58,6 +58,23 @@ test('rows stand where they were moved to, among their own', () => {
   assert.deepEqual(names(moved.rows), ['p2', 'p2.1', 'p2.2', 'p2.3', 'p1', 'p1.3', 'p1.1', 'p1.2']);
   assert.deepEqual(siblingsOf(moved, moved.rows[0]), ['p2', 'p1']);
   assert.deepEqual(siblingsOf(moved, moved.rows[5]), ['p1.3', 'p1.1', 'p1.2']);
+});
+
+test('each stream of a GPU is a row beside those of threads, with what runs at once below', () => {
+  const { processes, tracks } = run(1, 2);
+  const kernels = (id: number, device: number, stream: number, depth: number): Track => ({
+    id, process: 1, lane: 2, track: 'kernels', depth, device, stream, name: `GPU ${device} stream ${stream}`,
+  });
+  const all = [...tracks, kernels(90, 0, 7, 0), kernels(91, 0, 7, 1), kernels(92, 0, 9, 0), kernels(93, 1, 7, 0)];
+  const options = { pinned: [], order: [], filter: '', roomPx: 0 };
+  const open = layoutOf(processes, all, { ...options, collapsed: new Set() });
+  assert.deepEqual(names(open.rows), ['p1', 'p1.1', 'p1.2', 'p1.gpu0.7', 'p1.gpu0.9', 'p1.gpu1.7']);
+  const stream = open.rows[3];
+  assert.ok(stream.kind === 'lane' && stream.name === 'GPU 0 stream 7');
+  assert.deepEqual(stream.tracks.map((one) => one.track.id), [90, 91]);
+  const folded = layoutOf(processes, all, { ...options, collapsed: new Set(['p1.gpu0.7']) }).rows[3];
+  assert.ok(folded.kind === 'lane' && folded.collapsed);
+  assert.deepEqual(folded.tracks.map((one) => one.track.id), [90]);
 });
 
 test('a filter keeps lanes by name and the processes that have any', () => {

@@ -58,14 +58,20 @@ export class DetailPanel implements Panel {
     const { definitions, run } = this.state;
     const site = kind === 'casts' ? definitions.sites.get(event.subject) : undefined;
     const use = kind === 'operators' ? definitions.uses.get(event.subject) : undefined;
+    const kernel = kind === 'kernels' ? definitions.kernels.get(event.subject) : undefined;
     const region = kind === 'regions' ? definitions.regions.get(event.subject) : undefined;
     const instant = event.begin === event.end && !event.open;
     const lines: [string, string | null | undefined][] = [
       ['at', `${moment(event.begin)} s`],
-      [instant ? '' : event.open ? 'so far' : kind === 'regions' ? 'this stretch' : 'took', instant ? null : duration(event.end - event.begin)],
+      [instant ? '' : event.open ? 'so far' : kind === 'regions' ? 'this stretch' : kernel ? 'on the device' : 'took', instant ? null : duration(event.end - event.begin)],
       ['step', event.step === null ? null : String(event.step)],
       ['dtypes', site && site.from !== null ? `${site.from} → ${site.to}` : null],
-      ['operator', site?.operator ?? use?.operator],
+      ['launched for', kernel?.purpose],
+      ['operator', site?.operator ?? use?.operator ?? kernel?.operator],
+      ['compiled graph', kernel?.origin],
+      ['replayed', kernel?.replayed === true ? 'by a CUDA graph' : null],
+      ['stream', event.launch ? `${event.launch.stream} of GPU ${event.launch.device}` : null],
+      ['launch', event.launch && event.launch.blocks > 0 ? `${event.launch.blocks} blocks × ${event.launch.threads} threads` : null],
       ['argument', site?.argument],
       ['role', site?.role],
       ['inputs', use?.inputs],
@@ -76,10 +82,11 @@ export class DetailPanel implements Panel {
       ['why not kept', (event.why ?? site?.why_not_cached)?.replaceAll('_', ' ')],
       ['shape', event.shape ? (event.shape.length === 0 ? 'scalar' : event.shape.join(' × ')) : null],
       ['bytes', event.bytes === null ? null : bytes(event.bytes)],
-      ['module', site?.module ?? use?.module],
-      ['model', site?.model ?? use?.model],
+      ['module', site?.module ?? use?.module ?? kernel?.module],
+      ['model', site?.model ?? use?.model ?? kernel?.model],
       ['phase', site?.phase ?? use?.phase],
       ['dtype', region?.dtype],
+      ['whole name', kernel && kernel.whole !== kernel.name ? kernel.whole : null],
       ['in region', event.region?.name],
       ['process', run?.processes.find((one) => one.id === event.process)?.name],
     ];

@@ -7,7 +7,7 @@ import { grouped } from '../model/format.ts';
 import type { State } from '../model/state.ts';
 import { el, fill } from '../dom.ts';
 
-const kOrder = ['down', 'up', 'same', 'hit', 'pass', 'operator', 'region', 'region_off', 'step_deep', 'clear', 'optimizer', 'scaler', 'backward', 'values'];
+const kOrder = ['down', 'up', 'same', 'hit', 'pass', 'operator', 'cast_kernel', 'kernel', 'gpu_copy', 'region', 'region_off', 'step_deep', 'clear', 'optimizer', 'scaler', 'backward', 'values'];
 
 interface Entry {
   key: string;
@@ -101,7 +101,9 @@ export class Legend {
   /** Of these, single events come from deep steps alone. */
   private meaning(entry: Entry): string {
     const { run } = this.state;
-    if (!run || (entry.kind !== 'pass' && entry.kind !== 'operator')) return '';
+    if (!run) return '';
+    if (['cast_kernel', 'kernel', 'gpu_copy'].includes(entry.kind)) return ' · of deep steps whose kernels were timed';
+    if (entry.kind !== 'pass' && entry.kind !== 'operator') return '';
     const all = entry.kind === 'pass' ? `; the whole run had ${grouped(run.totals.pass_through)}` : '';
     return ` · shown of deep steps only${all}`;
   }

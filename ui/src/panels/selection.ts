@@ -2,7 +2,7 @@
 // stretch that is shown.
 
 import { api } from '../api/client.ts';
-import type { OperatorUse, Region, Site, Summary, SummaryRow } from '../api/types.ts';
+import type { Kernel, OperatorUse, Region, Site, Summary, SummaryRow } from '../api/types.ts';
 import { kindName } from '../model/colours.ts';
 import { shortOperator } from '../model/definitions.ts';
 import { bytes, duration, grouped, moment, percent, place, shortPath } from '../model/format.ts';
@@ -142,10 +142,11 @@ export class SelectionPanel implements Panel {
     return module === '' || module === row.track ? kindName(row.kind) : `${kindName(row.kind)} · ${module}`;
   }
 
-  private definitionOf(row: SummaryRow): Site | OperatorUse | Region | undefined {
+  private definitionOf(row: SummaryRow): Site | OperatorUse | Kernel | Region | undefined {
     const { definitions } = this.state;
     if (row.track === 'casts') return definitions.sites.get(row.subject);
     if (row.track === 'operators') return definitions.uses.get(row.subject);
+    if (row.track === 'kernels') return definitions.kernels.get(row.subject);
     return row.track === 'regions' ? definitions.regions.get(row.subject) : undefined;
   }
 

@@ -23,7 +23,7 @@ export class Tip {
     const shade = this.state.run?.shades.find((one) => one.id === hit.shade);
     const kind = shade ? kindName(shade.kind) : track.track;
     const name = box ? this.state.definitions.nameOf(track.track, box.subject) : '';
-    const more = [name === '' ? '' : kind, shade?.dtype ?? '', shade?.cause ? causeName(shade.cause) : '', box ? duration(box.end - box.begin) : 'come nearer to tell them apart'];
+    const more = [name === '' ? '' : kind, shade?.dtype ?? '', shade?.cause ? causeName(shade.cause) : '', box && track.track === 'kernels' ? this.state.definitions.purposeOf(box.subject) : '', box ? duration(box.end - box.begin) : 'come nearer to tell them apart'];
     fill(this.element, el('b', {}, name === '' ? kind : name), el('span', { class: 'soft' }, more.filter((one) => one !== '').join(' · ')));
     const { offsetWidth: width, offsetHeight: height } = this.element;
     this.element.style.left = `${Math.min(x + 14, window.innerWidth - width - 8)}px`;

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Kernel, Track } from '../api/types.ts';
+import { Definitions } from './definitions.ts';
+
+const kernel = (id: number, more: Partial<Kernel>): Kernel => ({
+  id, name: 'Memset', whole: null, work: 'kernel', purpose: null, site: null, use: null, operator: null, origin: null,
+  replayed: false, module: null, model: null, file: null, line: null, function: null, ...more,
+});
+const stream: Track = { id: 1, process: 1, lane: 2, track: 'kernels', depth: 0, device: 0, stream: 7, name: 'GPU 0 stream 7' };
+
+function known(...kernels: Kernel[]): Definitions {
+  const definitions = new Definitions();
+  definitions.add({ sites: [], regions: [], uses: [], kernels });
+  return definitions;
+}
+
+test('a kernel is called by its name, in a box without its namespaces', () => {
+  const definitions = known(kernel(1, { name: 'at::native::vectorized_elementwise_kernel' }), kernel(2, {}));
+  assert.equal(definitions.nameOf('kernels', 1), 'at::native::vectorized_elementwise_kernel');
+  assert.equal(definitions.labelOf(stream, 1), 'vectorized_elementwise_kernel');
+  assert.equal(definitions.labelOf(stream, 2), 'Memset');
+  assert.equal(definitions.nameOf('kernels', 9), 'kernel 9');
+  assert.equal(definitions.labelOf(stream, 9), '');
+});
+
+test('what a kernel was launched for stands beside its line', () => {
+  const definitions = known(
+    kernel(1, { purpose: 'cast linear weight, float32 to bfloat16', file: '/job/train.py', line: 8 }),
+    kernel(2, { purpose: '0/1 forward (train.py:12)' }),
+    kernel(3, {}),
+  );
+  assert.equal(definitions.purposeOf(1), 'cast linear weight, float32 to bfloat16 · train.py:8');
+  assert.equal(definitions.purposeOf(2), '0/1 forward (train.py:12)');
+  assert.equal(definitions.purposeOf(3), '');
+  assert.equal(definitions.purposeOf(9), '');
+});
+
+test('only kernels that are not known are asked for', () => {
+  const definitions = known(kernel(1, {}), kernel(2, {}));
+  assert.equal(definitions.known().kernels, 2);
+  definitions.clear();
+  assert.equal(definitions.known().kernels, 0);
+});
