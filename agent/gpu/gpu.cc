@@ -1,6 +1,9 @@
 #include "agent/gpu/gpu.h"
 
+#include <link.h>
+
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <string_view>
 
@@ -86,11 +89,18 @@ void work_ends(observe::ThreadState& t, const Work& work, const Purpose& purpose
   timing->book().settle(work.ticket, purpose);
 }
 
+bool is_cuda_build() {
+  const auto is_torch_cuda = [](dl_phdr_info* info, std::size_t, void*) -> int {
+    return info->dlpi_name != nullptr && std::strstr(info->dlpi_name, "/libtorch_cuda.so") != nullptr;
+  };
+  return dl_iterate_phdr(is_torch_cuda, nullptr) != 0;
+}
+
 void start() {
   const char* wanted = std::getenv("CASTSCOPE_GPU");
   const std::string_view choice = wanted == nullptr ? "" : wanted;
-  if (choice == "off") return;
   g_any_device = choice == "on";
+  if (choice == "off" || (!g_any_device && !is_cuda_build())) return;
   watch_captures();
   g_looks = g_waits = true;
 }

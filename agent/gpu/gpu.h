@@ -56,6 +56,8 @@ class CastWork {
   Work work_;
 };
 
+// Whether this PyTorch has code for CUDA: its libtorch_cuda is loaded with it.
+bool is_cuda_build();
 void start();
 void fork_begins();
 void fork_ends();

@@ -308,7 +308,7 @@ int start(const castscope_preload* preload) {
     return refuse(preload, "no thread-specific key is left");
   operators::start();
   gpu::start();
-  watch_rnn_weights();
+  if (gpu::is_cuda_build()) watch_rnn_weights();
   enforce::start(preload);
   std::string unused;  // tried again, and said, at the first event
   stat("/", &g_root);
