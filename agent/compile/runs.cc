@@ -25,17 +25,17 @@ using observe::ThreadState;
 class RunsRegion : public at::ObserverContext {
  public:
   RunsRegion(ThreadState& t, std::string_view name, bool known) : known_(known), outer_(t.gpu_origin) {
+    if (gpu::timing()) {
+      t.gpu_origin = observe::g_process.recording.load()->definitions.string(name);
+      work_ = gpu::work_begins(t);
+    }
     t.compiled_regions += known;
-    if (!gpu::timing()) return;
-    t.gpu_origin = observe::g_process.recording.load()->definitions.string(name);
-    work_ = gpu::work_begins(t);
   }
   ~RunsRegion() override {
     ThreadState* t = observe::thread_slot();  // another one in a child that was forked meanwhile
     if (t == nullptr) return;
     if (known_ && t->compiled_regions > 0) --t->compiled_regions;
-    if (!work_) return;
-    gpu::work_ends(*t, work_, {});
+    if (work_) gpu::work_ends(*t, work_, {});
     t->gpu_origin = outer_;
   }
 

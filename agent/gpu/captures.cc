@@ -1,6 +1,7 @@
 #include "agent/gpu/captures.h"
 
 #include <array>
+#include <exception>
 
 #include "agent/gpu/imports.h"
 #include "agent/observe/process.h"
@@ -24,8 +25,12 @@ F original(Function function) {
   return reinterpret_cast<F>(original_of(g_imports[function]));
 }
 
-void begins() {
+void begins() noexcept try {
   if (observe::ThreadState* t = observe::thread_slot()) operators::capture_begins(*t);
+} catch (const std::exception&) {  // no memory: what is captured is not looked at
+}
+
+void ends() noexcept try { operators::capture_ends(); } catch (const std::exception&) {
 }
 
 // Those that failed began nothing.
@@ -33,7 +38,7 @@ Error begun(Error error) {
   if (error == 0)
     g_captures.fetch_add(1);
   else
-    operators::capture_ends();
+    ends();
   return error;
 }
 
@@ -55,7 +60,7 @@ Error end_capture(Stream stream, Graph* graph) {
   int captures = g_captures.load();
   while (captures > 0 && !g_captures.compare_exchange_weak(captures, captures - 1)) {
   }
-  operators::capture_ends();
+  ends();
   return error;
 }
 

@@ -22,6 +22,7 @@ bool g_any_device = false;
 namespace {
 
 std::atomic<bool> g_looks{false};  // it was not switched off
+std::atomic<Imports*> g_cublas{nullptr};
 
 // Made once, when the first tensor on a GPU is met; never taken away: CUPTI may call it at any time.
 std::atomic<Timing*> g_timing{nullptr};
@@ -46,6 +47,7 @@ void meet_device() {
 void want_matmuls() {
   if (!g_looks) return;
   static auto* taken = new Imports(cublas_imports());  // never given back: a call may be on its way
+  g_cublas = taken;
   if (taken->take() > 0) find_cublas_getters();
   g_matmuls_wanted = true;
 }
@@ -105,11 +107,19 @@ void start() {
   g_looks = g_waits = true;
 }
 
-void fork_begins() { hold_job_cupti(); }
-void fork_ends() { release_job_cupti(); }
+void fork_begins() {
+  hold_job_cupti();
+  if (Imports* cublas = g_cublas.load()) cublas->hold();
+}
+
+void fork_ends() {
+  if (Imports* cublas = g_cublas.load()) cublas->release();
+  release_job_cupti();
+}
 
 void child_begins() {
   observe::ask_for(observe::kTiming, false);
+  forget_job_cupti();
   if (g_timing.exchange(nullptr) != nullptr) g_waits = false;
 }
 

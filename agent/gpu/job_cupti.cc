@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <string>
 
@@ -14,7 +15,7 @@ namespace {
 
 using cupti::Result;
 
-Timing* g_timing = nullptr;
+std::atomic<Timing*> g_timing{nullptr};  // nullptr in a forked child
 
 enum Function {
   kSubscribe,
@@ -45,15 +46,20 @@ std::string name_of(const void* caller) {
 }
 
 [[gnu::noinline]] void job_wants_seat(const void* caller) try {
-  g_timing->job_wants_seat(name_of(caller).c_str());
+  if (Timing* timing = g_timing.load()) timing->job_wants_seat(name_of(caller).c_str());
 } catch (const std::exception&) {  // no memory for its name: it has the seat all the same
+}
+
+template <typename Report, typename... Arguments>
+void tell(Report report, Arguments... arguments) {
+  if (Timing* timing = g_timing.load()) (timing->seat().*report)(arguments...);
 }
 
 Result subscribe(cupti::Subscriber* subscriber, cupti::Callback callback, void* user) {
   job_wants_seat(__builtin_return_address(0));
   const Result result =
       original<Result (*)(cupti::Subscriber*, cupti::Callback, void*)>(kSubscribe)(subscriber, callback, user);
-  if (result == cupti::kSuccess) g_timing->seat().job_subscribed();
+  if (result == cupti::kSuccess) tell(&Seat::job_subscribed);
   return result;
 }
 
@@ -61,12 +67,12 @@ Result subscribe_v2(cupti::Subscriber* subscriber, cupti::Callback callback, voi
   job_wants_seat(__builtin_return_address(0));
   const Result result = original<Result (*)(cupti::Subscriber*, cupti::Callback, void*, void*)>(kSubscribeV2)(
       subscriber, callback, user, parameters);
-  if (result == cupti::kSuccess) g_timing->seat().job_subscribed();
+  if (result == cupti::kSuccess) tell(&Seat::job_subscribed);
   return result;
 }
 
 Result unsubscribe(cupti::Subscriber subscriber) {
-  g_timing->seat().job_unsubscribed();
+  tell(&Seat::job_unsubscribed);
   return original<Result (*)(cupti::Subscriber)>(kUnsubscribe)(subscriber);
 }
 
@@ -82,25 +88,25 @@ Result register_timestamp(cupti::Timestamp timestamp) {
 
 Result enable(cupti::ActivityKind kind) {
   job_wants_seat(__builtin_return_address(0));
-  g_timing->seat().job_enabled(kind);
+  tell(&Seat::job_enabled, kind);
   return original<Result (*)(cupti::ActivityKind)>(kEnable)(kind);
 }
 
 Result disable(cupti::ActivityKind kind) {
   const Result result = original<Result (*)(cupti::ActivityKind)>(kDisable)(kind);
-  g_timing->seat().job_disabled(kind);
+  tell(&Seat::job_disabled, kind);
   return result;
 }
 
 Result flush_all(std::uint32_t flags) {
   const Result result = original<Result (*)(std::uint32_t)>(kFlushAll)(flags);
-  g_timing->seat().job_flushed();
+  tell(&Seat::job_flushed);
   return result;
 }
 
 Result finalize() {
   const Result result = original<Result (*)()>(kFinalize)();
-  g_timing->seat().job_finalized();
+  tell(&Seat::job_finalized);
   return result;
 }
 
@@ -130,6 +136,8 @@ void watch_job_cupti(Timing& timing) {
   if (g_taken == nullptr) g_taken = new Imports(g_imports);
   g_taken->take();
 }
+
+void forget_job_cupti() { g_timing = nullptr; }
 
 void hold_job_cupti() {
   if (g_taken != nullptr) g_taken->hold();

@@ -10,8 +10,9 @@ class Timing;
 // lives as long as the process.
 void watch_job_cupti(Timing& timing);
 
-// Around fork().
+// Around fork(). In the child, whose threads do not exist, the calls only pass by.
 void hold_job_cupti();
 void release_job_cupti();
+void forget_job_cupti();
 
 }  // namespace castscope::gpu

@@ -26,16 +26,19 @@ void* Timing::run(void* self) {
   return nullptr;
 }
 
-void Timing::read_for_ever() try {
-  while (!observe::g_process.stopped.load(std::memory_order_relaxed)) {
-    wait_for_work();
-    {
-      std::lock_guard lock(reading_);
-      read_once();
+void Timing::read_for_ever() {
+  try {
+    while (!observe::g_process.stopped.load(std::memory_order_relaxed)) {
+      wait_for_work();
+      {
+        std::lock_guard lock(reading_);
+        read_once();
+      }
+      leave_when_drained();
     }
-    leave_when_drained();
+  } catch (const std::exception&) {  // no memory
   }
-} catch (const std::exception&) {  // no memory: nothing is timed any more
+  // Nothing is timed any more: castscope has stepped aside.
   observe::ask_for(observe::kTiming, false);
   std::lock_guard lock(control_);
   if (seat_.is_ours()) seat_.leave();

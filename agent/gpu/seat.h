@@ -26,7 +26,7 @@ class Seat {
   };
   Seat(const cupti::Api& api, const Callbacks& callbacks) : api_(api), callbacks_(callbacks) {}
 
-  enum class Taken { kYes, kTheJobHasIt, kRefused, kFailed };
+  enum class Taken { kYes, kRefused, kFailed };
   // `all_functions`: records every function of CUDA, not only those that are known to launch. `why`: set unless kYes.
   Taken take(bool all_functions, std::string* why);
   void leave();

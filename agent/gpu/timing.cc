@@ -1,8 +1,5 @@
 #include "agent/gpu/timing.h"
 
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <csignal>
 #include <exception>
 
@@ -64,7 +61,7 @@ void Timing::stretch_begins(bool is_step) {
   if (now == State::kDraining && state_.compare_exchange_strong(now, State::kTiming)) now = State::kTiming;
   if (now == State::kIdle) {
     std::unique_lock lock(control_, std::try_to_lock);
-    if (!lock || !take_seat()) return;
+    if (!lock || state_.load() != State::kIdle || !take_seat()) return;
     state_ = now = State::kTiming;
     mark(Mark::kSeat);
   }
@@ -98,8 +95,6 @@ bool Timing::take_seat() {
     case Seat::Taken::kYes:
       seat_is_back();
       return true;
-    case Seat::Taken::kTheJobHasIt:
-      return false;
     case Seat::Taken::kRefused:
       seat_lost(why.c_str());
       return false;

@@ -175,7 +175,7 @@ void capture_begins(observe::ThreadState& t) {
   std::lock_guard lock(g_watch->mutex);
   if (g_watch->in_capture) return;
   g_watch->in_capture = true;
-  if (deep()) return;
+  if (deep()) return gpu::stretch_begins(false);  // what follows an optimizer's step is not timed by itself
   g_watch->in_tail = true;
   look(t, *g_watch, Looking::kCapture);
 }
