@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -15,6 +16,7 @@
 #include "absl/strings/strip.h"
 #include "server/cli/child.h"
 #include "server/cli/commands.h"
+#include "server/cli/gpu_checks.h"
 #include "server/cli/job_environment.h"
 #include "server/cli/recipe.h"
 #include "server/cli/run_directory.h"
@@ -23,10 +25,6 @@
 
 namespace castscope::cli {
 namespace {
-
-struct Check {
-  std::string name, state, found, mend;  // state: ok, warning, problem
-};
 
 struct DoctorOptions {
   bool json = false, build = false;
@@ -124,6 +122,9 @@ void check_python(const DoctorOptions& options, std::vector<Check>& checks) {
                     python->has_castscope ? "castscope is installed for this Python"
                                           : "not installed: `castscope run` lends it to the job",
                     ""});
+  const char* wanted = getenv("CASTSCOPE_GPU");
+  for (Check& check : gpu_checks(probe_gpu(*python), wanted != nullptr ? wanted : ""))
+    checks.push_back(std::move(check));
 }
 
 Check check_shared_memory() {
