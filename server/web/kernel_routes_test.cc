@@ -76,12 +76,55 @@ TEST_F(KernelRoutesTest, ItsDetailIsThatOfItsLaunch) {
   EXPECT_EQ(cast["end"].get<std::int64_t>() - cast["begin"].get<std::int64_t>(), 300);
   EXPECT_EQ(cast["in_file"], true);
   EXPECT_EQ(cast["step"], 1);
-  EXPECT_EQ(cast["launch"], Json({{"device", 0}, {"stream", 7}, {"blocks", 64}, {"threads", 256}}));
+  EXPECT_EQ(cast["launch"]["device"], 0);
+  EXPECT_EQ(cast["launch"]["stream"], 7);
+  EXPECT_EQ(cast["launch"]["blocks"], 64);
+  EXPECT_EQ(cast["launch"]["threads"], 256);
   EXPECT_EQ(cast["shape"], nullptr);
   EXPECT_FALSE(cast["stack"].empty());
   const Json set = kernel(2);
   EXPECT_EQ(set["kind"], "gpu_copy");
   EXPECT_TRUE(set["stack"].empty());
+}
+
+TEST_F(KernelRoutesTest, WasLaunchedWithinItsCastOrItsOperator) {
+  auto store = create();
+  store::TestRun run(*store);
+  const auto weight = run.weight("train.py", 11, "head");
+  const auto use = run.use({.op = "aten::linear", .line = 12, .module = "head"});
+  const auto cast = run.kernel({.name = "copy", .use = use, .site = weight, .op = "aten::linear"});
+  const auto matmul = run.kernel({.name = "nvjet_tst", .use = use, .op = "aten::linear"});
+  run.step().cast(weight, 0x100).told(use, 1'500);  // 2000 to 2500, within 1500 to 3000
+  run.lane(2).told_kernel(cast, 300, 1'500).told_kernel(matmul, 700, 1'500).told_kernel(cast, 100, 1'000);
+  run.told_kernel(cast, 100, 0);
+  run.end();
+  EXPECT_TRUE(store->close().ok());
+  show();
+  const Json of_cast = kernel(0), of_matmul = kernel(1), of_nobody = kernel(2), of_unknown = kernel(3);
+  EXPECT_EQ(of_cast["launch"]["at"], of_cast["begin"].get<std::int64_t>() - 1'500);
+  EXPECT_EQ(of_cast["launch"]["by"]["kind"], "down");
+  EXPECT_EQ(of_cast["launch"]["by"]["subject"], 1);
+  EXPECT_EQ(of_matmul["launch"]["by"]["kind"], "operator");
+  EXPECT_EQ(of_nobody["launch"]["at"], of_nobody["begin"].get<std::int64_t>() - 1'000);
+  EXPECT_EQ(of_nobody["launch"]["by"], nullptr) << "of another one's time";
+  EXPECT_EQ(of_unknown["launch"]["at"], nullptr);
+}
+
+TEST_F(KernelRoutesTest, AProcessTellsWhenAnotherOneReadTheRecords) {
+  auto store = create();
+  store::TestRun run(*store);
+  train(run);
+  run.attribute("gpu_seat", "1000 - torch.profiler");
+  run.attribute("gpu_seat", "1000 5000 torch.profiler");
+  run.attribute("gpu_seat", "9000 - another tool");
+  run.end();
+  EXPECT_TRUE(store->close().ok());
+  show();
+  const Json process = loaded()["processes"][0], untimed = process["untimed"];
+  const auto begin = process["begin"].get<std::int64_t>();
+  ASSERT_EQ(untimed.size(), 2u);
+  EXPECT_EQ(untimed[0], Json({{"begin", begin + 1000}, {"end", begin + 5000}, {"held_by", "torch.profiler"}}));
+  EXPECT_EQ(untimed[1], Json({{"begin", begin + 9000}, {"end", nullptr}, {"held_by", "another tool"}}));
 }
 
 TEST_F(KernelRoutesTest, ShadesOfCastKernelsHaveACause) {

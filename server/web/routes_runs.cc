@@ -59,8 +59,22 @@ Json totals_of(const report::Model& model, std::uint64_t told) {
           {"steps", model.steps}};
 }
 
+// When nobody timed kernels, since another one read the driver's records.
+Json untimed_of(const store::RunData& run, const store::Process& process, const std::vector<report::GpuSeat>& seats) {
+  Json list = Json::array();
+  const std::int64_t begin = since_begin(run, process.info.begin_realtime_ns);
+  for (const report::GpuSeat& seat : seats) {
+    if (seat.process != process.id) continue;
+    const auto at = [begin](std::uint64_t ns) { return begin + static_cast<std::int64_t>(ns); };
+    list.push_back(
+        {{"begin", at(seat.from_ns)}, {"end", seat.to_ns ? Json(at(*seat.to_ns)) : Json()}, {"held_by", seat.who}});
+  }
+  return list;
+}
+
 Json processes_of(const store::RunData& run) {
   Json list = Json::array();
+  const std::vector<report::GpuSeat> seats = report::gpu_seats(run);
   for (const store::Process& process : run.processes) {
     Json one = {{"id", process.id},
                 {"name", report::process_name(process)},
@@ -69,7 +83,8 @@ Json processes_of(const store::RunData& run) {
                 {"host", process.info.host},
                 {"begin", since_begin(run, process.info.begin_realtime_ns)},
                 {"end", nullptr},
-                {"state", process.ended ? Json(store::name(process.end)) : Json("running")}};
+                {"state", process.ended ? Json(store::name(process.end)) : Json("running")},
+                {"untimed", untimed_of(run, process, seats)}};
     list.push_back(std::move(one));
   }
   return list;

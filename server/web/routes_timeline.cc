@@ -5,6 +5,7 @@
 #include "server/report/timeline.h"
 #include "server/store/names.h"
 #include "server/web/event_detail.h"
+#include "server/web/launch.h"
 #include "server/web/routes.h"
 #include "server/web/selection.h"
 
@@ -129,14 +130,21 @@ bool has_shape(lanes::EventKind kind) {
   return kind == lanes::EventKind::kCast || kind == lanes::EventKind::kHit || kind == lanes::EventKind::kPass;
 }
 
-// How a kernel was launched.
-Json launch_json(const std::optional<lanes::Event>& kept) {
+// How a kernel was launched, when and by what.
+Json launch_json(const timeline::Timeline& timeline, const store::RunData& run, const timeline::FoundEvent& event,
+                 const std::optional<lanes::Event>& kept) {
   if (!kept || kept->kind != lanes::EventKind::kKernel) return nullptr;
-  return {{"device", kept->dims[0]}, {"stream", kept->dims[1]}, {"blocks", kept->dims[2]}, {"threads", kept->dims[3]}};
+  Json json = {
+      {"device", kept->dims[0]}, {"stream", kept->dims[1]}, {"blocks", kept->dims[2]}, {"threads", kept->dims[3]}};
+  const auto launch = launch_of(timeline, run, event, *kept);
+  json["at"] = launch ? Json(launch->at) : Json();
+  json["by"] = launch && launch->by ? event_json(run, *launch->by) : Json();
+  return json;
 }
 
 // With what only the file has, and the stack.
-Json detailed(const RunSource& source, const store::RunData& run, const timeline::FoundEvent& event) {
+Json detailed(const RunSource& source, const timeline::Timeline& timeline, const store::RunData& run,
+              const timeline::FoundEvent& event) {
   Json json = event_json(run, event);
   const auto kept = event_in_file(source.file(), run, event);
   Json shape;
@@ -146,7 +154,7 @@ Json detailed(const RunSource& source, const store::RunData& run, const timeline
   }
   if (kept && !event.step) json["step"] = kept->step;
   json["shape"] = shape;
-  json["launch"] = launch_json(kept);
+  json["launch"] = launch_json(timeline, run, event, kept);
   json["in_file"] = kept.has_value();
   const std::uint32_t stack = about(run, event).stack;
   json["stack"] = stack_json(run, stack);
@@ -161,8 +169,9 @@ Answer event(Call& call) {
   if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
   const auto snapshot = call.run->snapshot();
   if (!snapshot.ok()) return snapshot.status();
-  const auto found = call.run->timeline()->event_at(track, at, within);
-  return json_answer({{"event", found ? detailed(*call.run, (*snapshot)->data(), *found) : Json()}});
+  const auto timeline = call.run->timeline();
+  const auto found = timeline->event_at(track, at, within);
+  return json_answer({{"event", found ? detailed(*call.run, *timeline, (*snapshot)->data(), *found) : Json()}});
 }
 
 std::vector<std::uint32_t> tracks_of_kind(const timeline::Timeline& timeline, const std::string& kind) {

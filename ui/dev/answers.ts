@@ -1,6 +1,6 @@
 // The JSON routes of the API, for a made-up run.
 
-import type { EventDetail, Run, SummaryRow } from '../src/api/types.ts';
+import type { EventDetail, Launch, Run, SummaryRow, Track } from '../src/api/types.ts';
 import { kFile } from './synth.ts';
 import type { SynthRun } from './synth.ts';
 
@@ -37,7 +37,7 @@ export function runAnswer(run: SynthRun): Run {
     begin: 0,
     newest: run.newest,
     revision: run.count,
-    definitions: run.sites.length,
+    definitions: run.sites.length + run.kernels.length,
     judgement: Math.floor(run.step / 20),
   };
 }
@@ -58,8 +58,8 @@ function detail(run: SynthRun, trackId: number, i: number): EventDetail {
     open: events.end[i] > run.newest,
     step: Math.floor(events.begin[i] / 250e6) + 1,
     bytes: 3 * 2 ** 20,
-    shape: [768, 2304],
-    cache: shade.kind === 'hit' ? 'hit' : shade.kind === 'down' ? 'kept' : 'not kept',
+    shape: track.track === 'kernels' ? null : [768, 2304],
+    cache: track.track === 'kernels' ? null : shade.kind === 'hit' ? 'hit' : shade.kind === 'down' ? 'kept' : 'not kept',
     why: shade.kind === 'up' ? 'not a leaf' : null,
     stack: [
       { file: kFile, line: 41, function: 'forward' },
@@ -69,7 +69,18 @@ function detail(run: SynthRun, trackId: number, i: number): EventDetail {
     truncated: false,
     region: { id: 1, name: 'autocast(cpu, bfloat16)' },
     in_file: true,
+    launch: track.track === 'kernels' ? launchOf(run, track, events.begin[i], events.subject[i]) : null,
   };
+}
+
+const kWaitedNs = 30_000;
+
+/** By the cast of its site that is nearest. */
+function launchOf(run: SynthRun, track: Track, begin: number, kernel: number): Launch {
+  const at = begin - kWaitedNs;
+  const casts = run.tracks.find((one) => one.process === track.process && one.track === 'casts')!;
+  const found = run.kernels[kernel - 1]?.site ? eventAnswer(run, casts.id, at, 1e6) : null;
+  return { device: track.device ?? 0, stream: track.stream ?? 0, blocks: 96, threads: 256, at, by: found };
 }
 
 export function eventAnswer(run: SynthRun, track: number, at: number, within: number): EventDetail | null {
@@ -126,7 +137,7 @@ export function summaryAnswer(run: SynthRun, query: URLSearchParams): object {
       kinds.set(kind, whole);
       whole.count += 1;
       whole.ns += ns;
-      if (track.track !== 'casts' && track.track !== 'operators' && track.track !== 'regions') continue;
+      if (track.track === 'steps' || track.track === 'marks') continue;
       const key = `${track.track} ${list.subject[i]} ${kind}`;
       const row = rows.get(key) ?? { track: track.track, subject: list.subject[i], kind, count: 0, ns: 0, bytes: 0 };
       rows.set(key, row);

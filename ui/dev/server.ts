@@ -89,7 +89,8 @@ function picture(query: URLSearchParams): Buffer {
 
 function find(text: string): object {
   const sites = run.sites.filter((site) => `${site.name} ${site.module}`.includes(text)).map((site) => site.id);
-  return { sites, uses: [], regions: [], kernels: [], count: sites.length * run.step, first: sites.length > 0 ? 0 : null };
+  const kernels = run.kernels.filter((kernel) => `${kernel.name} ${kernel.module}`.includes(text)).map((kernel) => kernel.id);
+  return { sites, uses: [], regions: [], kernels, count: sites.length * run.step, first: sites.length > 0 ? 0 : null };
 }
 
 function definitions(query: URLSearchParams): object {
@@ -98,7 +99,7 @@ function definitions(query: URLSearchParams): object {
     sites: run.sites.slice(after('sites')),
     regions: run.regions.slice(after('regions')),
     uses: run.uses.slice(after('uses')),
-    kernels: [],
+    kernels: run.kernels.slice(after('kernels')),
   };
 }
 

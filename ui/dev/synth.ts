@@ -1,7 +1,9 @@
 // A made-up run for the development server: a transformer under autocast, as many ranks and lanes as one likes. It
 // can be told to go on while somebody watches. Nothing of this is in the product.
 
-import type { OperatorUse, Process, Region, Run, Shade, Site, Track, TrackKind } from '../src/api/types.ts';
+import type { Kernel, OperatorUse, Process, Region, Run, Shade, Site, Track, TrackKind } from '../src/api/types.ts';
+import { kKernelShades, kernelsOf } from './synth_kernels.ts';
+import type { LayerKernels } from './synth_kernels.ts';
 
 export interface Events {
   begin: number[];
@@ -34,6 +36,7 @@ const kShades: Omit<Shade, 'id'>[] = [
   { track: 'marks', kind: 'optimizer', dtype: null, cause: null },
   { track: 'operators', kind: 'operator', dtype: 'bfloat16', cause: null },
   { track: 'operators', kind: 'operator', dtype: 'float32', cause: null },
+  ...kKernelShades,
 ];
 
 const shadeOf = (kind: string, dtype: string | null, cause: string | null): number =>
@@ -85,6 +88,8 @@ export class SynthRun {
   readonly sites: Site[];
   readonly regions: Region[];
   readonly uses: OperatorUse[];
+  readonly kernels: Kernel[];
+  private readonly layers: LayerKernels[];
   readonly events = new Map<number, Events>();
   readonly startMs: number;
   state: Run['state'];
@@ -116,13 +121,16 @@ export class SynthRun {
       phase: 'forward',
       ...at,
     }));
+    this.layers = kernelsOf(options.layers, this.sites, this.uses);
+    this.kernels = this.layers.flatMap((layer) => [layer.weight, layer.input, layer.product, layer.norm]);
     this.makeTracks();
     this.goOnTo(options.seconds * 1e9);
   }
 
   /** What a search looks in. */
   textOf(track: TrackKind, subject: number): string {
-    const of = track === 'casts' ? this.sites[subject - 1] : track === 'operators' ? this.uses[subject - 1] : undefined;
+    const named: Partial<Record<TrackKind, readonly (Site | OperatorUse | Kernel)[]>> = { casts: this.sites, operators: this.uses, kernels: this.kernels };
+    const of = named[track]?.[subject - 1];
     return of ? `${of.name} ${of.module} ${of.file}` : '';
   }
 
@@ -143,10 +151,11 @@ export class SynthRun {
         begin: 0,
         end: this.options.live ? null : this.options.seconds * 1e9,
         state: this.options.live ? 'live' : 'finished',
+        untimed: rank === 0 ? [{ begin: 1.12e9, end: 1.24e9, held_by: 'torch.profiler' }] : [],
       });
-      const add = (lane: number, track: TrackKind, depth: number, name: string) => {
+      const add = (lane: number, track: TrackKind, depth: number, name: string, stream: number | null = null) => {
         const id = this.tracks.length + 1;
-        this.tracks.push({ id, process, lane, track, depth, device: null, stream: null, name });
+        this.tracks.push({ id, process, lane, track, depth, device: stream === null ? null : 0, stream, name });
         this.events.set(id, { begin: [], end: [], shade: [], subject: [] });
       };
       add(0, 'steps', 0, 'steps');
@@ -157,6 +166,8 @@ export class SynthRun {
         add(lane, 'operators', 0, name);
         add(lane, 'casts', 0, name);
       }
+      // The thread that reads the driver's records has a lane of its own.
+      for (const stream of [7, 20]) add(this.options.lanes + 1, 'kernels', 0, `GPU 0 stream ${stream}`, stream);
     }
   }
 
@@ -224,5 +235,22 @@ export class SynthRun {
     const marks = this.one(process, lane, 'marks');
     this.put(marks, from + length * 0.5, from + length * 0.5, 12, 0);
     if (lane === 1) this.put(marks, from + length * 0.95, from + length * 0.95, 13, 0);
+    if (lane === 1) this.launchStep(process, from, length);
+  }
+
+  /** The device is behind the thread by the time that its products take. */
+  private launchStep(process: number, from: number, length: number): void {
+    const [stream, copies] = this.tracks.filter((track) => track.process === process && track.track === 'kernels');
+    const perLayer = (length * 0.45) / this.options.layers;
+    this.put(copies, from + length * 0.01, from + length * 0.04, shadeOf('gpu_copy', null, null), 0);
+    for (const [layer, kernels] of this.layers.entries()) {
+      const at = from + layer * perLayer;
+      const one = (share: number, long: number, kind: string, dtype: string, kernel: Kernel) =>
+        this.put(stream, at + perLayer * share, at + perLayer * (share + long * (0.8 + 0.4 * this.random())), shadeOf(kind, dtype, kind === 'kernel' ? null : 'autocast'), kernel.id);
+      one(0.15, 0.04, 'cast_kernel', 'bfloat16', kernels.weight);
+      one(0.4, 0.08, 'cast_kernel', 'bfloat16', kernels.input);
+      for (let i = 0; i < 6; i += 1) one(0.5 + 0.03 * i, 0.025, 'kernel', 'bfloat16', kernels.product);
+      one(0.75, 0.06, 'kernel', 'float32', kernels.norm);
+    }
   }
 }

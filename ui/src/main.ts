@@ -5,7 +5,9 @@ import { lookUp } from './feed/feed.ts';
 import { Timeline } from './draw/timeline.ts';
 import { Keys } from './interact/keys.ts';
 import { Pointer } from './interact/pointer.ts';
+import { visibleRows } from './model/lanes.ts';
 import { State } from './model/state.ts';
+import { loadOf, streamsOf } from './model/streams.ts';
 import { fromFragment, toFragment } from './model/url_state.ts';
 import { fitting } from './model/time_window.ts';
 import { ChartsPanel } from './panels/charts.ts';
@@ -82,6 +84,7 @@ const side = new Side(state, [
     source,
     step: (direction) => viewer.act(direction === 'next' ? 'siteNext' : 'sitePrevious'),
     fit: () => viewer.act('fitEvent'),
+    acrossLaunch: () => viewer.act('acrossLaunch'),
   }),
   new ListPanel(state, (track, at) => void viewer.choose(track, at, 0)),
   compare,
@@ -93,6 +96,7 @@ const pointer = new Pointer(state, timeline, {
 });
 new Keys(state, pointer, (action) => viewer.act(action));
 
+const kMostStreams = 8;
 let counted = 0;
 let endedMs = -Infinity;
 /** Counts for the legend, of the window; not while it moves, but at once when the run ends: castscope may end with it. */
@@ -102,9 +106,25 @@ function countSoon(): void {
   counted = window.setTimeout(async () => {
     if (!state.run || document.hidden) return;
     const { begin, end } = state.window;
+    void countStreams(state.run.id, begin, end);
     legend.count(await api.kinds(state.run.id, Math.max(begin, 0), Math.max(end, 1)).catch(() => null));
     if (state.following) countSoon();
   }, ms);
+}
+
+/** What each stream in sight did; of so many that nobody reads them, the first. */
+async function countStreams(run: string, begin: number, end: number): Promise<void> {
+  const shown = new Set(visibleRows(state.layout.rows, state.scrollTop, timeline.lanesSurface.height).map((row) => row.key));
+  const streams = [...streamsOf(state.run?.tracks ?? [])].filter(([key]) => shown.has(key) || state.pinned.includes(key));
+  const asked = streams.slice(0, kMostStreams).map(async ([key, tracks]) => {
+    const told = await api.kinds(run, Math.max(begin, 0), Math.max(end, 1), tracks);
+    return [key, loadOf(told)] as const;
+  });
+  const told = await Promise.all(asked).catch(() => null);
+  // Where nothing ran before either, nothing is drawn anew.
+  if (!told || (told.length === 0 && state.loads.size === 0)) return;
+  state.loads = new Map(told);
+  state.tell('loads');
 }
 
 let remembering = 0;

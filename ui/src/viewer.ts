@@ -9,8 +9,9 @@ import type { ColourBy } from './model/colours.ts';
 import { grouped, stepOf } from './model/format.ts';
 import type { Action } from './model/keymap.ts';
 import type { State } from './model/state.ts';
-import { tracksOf } from './model/lanes.ts';
+import { rowOf, tracksOf } from './model/lanes.ts';
 import { fitting, lengthOf, showing } from './model/time_window.ts';
+import { otherEnd } from './launch.ts';
 import { openHelp } from './panels/help.ts';
 import { toast } from './dom.ts';
 import type { Pointer } from './interact/pointer.ts';
@@ -61,6 +62,7 @@ export class Viewer {
       eventNext: () => void this.neighbour('next', false),
       eventPrevious: () => void this.neighbour('previous', false),
       fitEvent: () => this.fitEvent(),
+      acrossLaunch: () => void this.acrossLaunch(),
       selectWindow: () => this.selectWindow(),
       list: () => state.openTab('list'),
       filterLanes: () => timeline.filter.focus(),
@@ -166,13 +168,23 @@ export class Viewer {
     await this.choose(event.track, event.begin, 0);
   }
 
+  /** Both ends of a launch come into sight; the other one is chosen. */
+  private async acrossLaunch(): Promise<void> {
+    const { state } = this;
+    const from = state.event;
+    if (!state.run || !from) return toast('Choose a GPU kernel, a cast or an operator first: click one.');
+    const to = await otherEnd(state.run, state.definitions, from).catch(() => null);
+    if (!to) return toast('The other end of its launch is not held.');
+    state.show(showing(state.window, Math.min(from.begin, to.begin), Math.max(from.end, to.end), state.whole), performance.now());
+    this.revealTrack(to.track);
+    await this.choose(to.track, to.begin, 0);
+  }
+
   /** Scrolls so that a track is in sight. */
   revealTrack(track: number): void {
     const { layout, scrollTop, run } = this.state;
     const of = run?.tracks.find((one) => one.id === track);
-    const row = layout.rows.find((one) =>
-      one.kind === 'process' ? one.steps?.id === track : one.process.id === of?.process && one.lane === of.lane,
-    );
+    const row = of && rowOf(layout, of);
     if (!row) return;
     const room = this.timeline.lanesSurface.height - layout.pinnedHeight;
     if (row.y < scrollTop) this.timeline.scrollBy(row.y - scrollTop);

@@ -109,8 +109,10 @@ export const api = {
     ),
 
   /** By kind only: `rows` is empty. */
-  kinds: (id: string, begin: number, end: number) =>
-    json<types.Summary>(run(id, 'summary', { from: Math.floor(begin), to: Math.ceil(end), rows: 0 })),
+  kinds: (id: string, begin: number, end: number, tracks?: readonly number[]) =>
+    json<types.Summary>(
+      run(id, 'summary', { from: Math.floor(begin), to: Math.ceil(end), rows: 0, tracks: list(tracks) }),
+    ),
 
   findings: (id: string) =>
     json<{ judgement: number; findings: types.Finding[] }>(run(id, 'findings')).then((answer) => answer.findings),

@@ -25,6 +25,8 @@ export interface Process {
   begin: number;
   end: number | null;
   state: string;
+  /** When no kernels were timed, since another one read the driver's records. */
+  untimed?: { begin: number; end: number | null; held_by: string }[];
 }
 
 export type TrackKind = 'steps' | 'regions' | 'operators' | 'casts' | 'marks' | 'kernels';
@@ -170,6 +172,17 @@ export interface Place {
   function: string | null;
 }
 
+export interface Launch {
+  device: number;
+  stream: number;
+  blocks: number;
+  threads: number;
+  /** When it was launched; null: not told. */
+  at: number | null;
+  /** The cast that launched it, else the operator; null: a replay, or no longer held. */
+  by: Pick<EventDetail, 'track' | 'subject' | 'kind' | 'begin' | 'end'> | null;
+}
+
 export interface EventDetail {
   track: number;
   process: number;
@@ -184,7 +197,7 @@ export interface EventDetail {
   bytes: number | null;
   shape: number[] | null;
   /** Of a kernel, as the file has it. */
-  launch?: { device: number; stream: number; blocks: number; threads: number } | null;
+  launch?: Launch | null;
   cache: string | null;
   why: string | null;
   stack?: Place[];

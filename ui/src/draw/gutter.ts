@@ -4,10 +4,13 @@ import { el } from '../dom.ts';
 import type { LaneRow, Row } from '../model/lanes.ts';
 import { processKey, processName, siblingsOf, visibleRows } from '../model/lanes.ts';
 import type { State } from '../model/state.ts';
+import { loadText } from '../model/streams.ts';
 
 const kMore = 400;
 // A press that goes so far is no click.
 const kDragPx = 5;
+// Of a row that has room for what its stream did.
+const kTwoLinesPx = 29;
 
 export class Gutter {
   readonly element = el('div', { class: 'gutter', role: 'group', 'aria-label': 'Lanes' });
@@ -127,13 +130,21 @@ export class Gutter {
 
   private laneRow(row: LaneRow): HTMLElement {
     const name = row.pinned ? `${processName(row.process)} · ${row.name}` : row.name;
+    const load = this.state.loads.get(row.key);
+    const did = load ? loadText(load) : '';
     return el(
       'div',
       { class: `gutter-row lane${row.height < 20 ? ' tight' : ''}` },
       el(
         'button',
-        { class: 'name', 'aria-expanded': String(!row.collapsed), title: `${name}: fold or open`, click: () => this.fold(row.key) },
+        {
+          class: 'name',
+          'aria-expanded': String(!row.collapsed),
+          title: `${name}: fold or open${did === '' ? '' : `\nin the stretch shown, of timed steps: ${did} of it`}`,
+          click: () => this.fold(row.key),
+        },
         name,
+        did !== '' && row.height >= kTwoLinesPx && el('small', {}, did),
       ),
       el(
         'button',

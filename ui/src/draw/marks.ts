@@ -1,6 +1,7 @@
 // What lies above the rows: the selected area, the chosen event, the caliper, findings, the run's newest end.
 
 import { duration } from '../model/format.ts';
+import { isStream } from '../model/lanes.ts';
 import type { Row } from '../model/lanes.ts';
 import type { State } from '../model/state.ts';
 import type { TimeScale } from '../model/time_window.ts';
@@ -39,6 +40,7 @@ export function spanOfTrack(state: State, track: number): Span | null {
 export function drawMarks(scene: Scene): void {
   const { state, surface } = scene;
   drawOutside(scene);
+  drawUntimed(scene);
   if (state.selection) drawSelection(scene);
   drawFindings(scene);
   if (state.event) drawEvent(scene);
@@ -58,6 +60,33 @@ function drawOutside({ state, surface, scale, ink }: Scene): void {
   if (state.live && end >= 0 && end <= surface.width) {
     context.fillStyle = ink.accent;
     context.fillRect(Math.round(end), 0, 1, surface.height);
+  }
+}
+
+/** On streams of GPUs: that nothing is there does not say that nothing ran. */
+function drawUntimed({ state, surface, scale, ink }: Scene): void {
+  const { context } = surface;
+  const { pinned, rows, pinnedHeight } = state.layout;
+  const scrolled = rows.map((row) => ({ row, y: row.y + pinnedHeight - state.scrollTop }));
+  for (const { row, y } of [...pinned.map((row) => ({ row, y: row.y })), ...scrolled]) {
+    if (row.kind !== 'lane' || !isStream(row) || y + row.height < 0 || y > surface.height) continue;
+    for (const span of row.process.untimed ?? []) {
+      const left = Math.max(scale.px(span.begin), 0);
+      const right = Math.min(scale.px(span.end ?? state.whole.end), surface.width);
+      if (right <= left) continue;
+      context.globalAlpha = 0.75;
+      context.fillStyle = ink.band;
+      context.fillRect(left, y, Math.max(right - left, 1), row.height - 1);
+      context.globalAlpha = 1;
+      context.fillStyle = ink.soft;
+      context.fillRect(left, y, 1, row.height - 1);
+      context.fillRect(right - 1, y, 1, row.height - 1);
+      context.font = `11px ${ink.font}`;
+      context.textBaseline = 'middle';
+      const fits = (text: string) => context.measureText(text).width + 12 < right - left;
+      const text = [`not timed: ${span.held_by} reads the records`, `not timed: ${span.held_by}`, 'not timed'].find(fits);
+      if (text !== undefined) context.fillText(text, left + 6, y + row.height / 2);
+    }
   }
 }
 
@@ -110,6 +139,35 @@ function drawEvent({ state, surface: { context }, scale, ink }: Scene): void {
   context.lineWidth = 2;
   context.strokeRect(left - 1.5, span.y - 1.5, width + 3, span.height + 3);
   context.lineWidth = 1;
+  if (event.launch && event.launch.at !== null) drawLaunch(state, context, scale, event.launch.at, event.launch.by?.track, left, span);
+}
+
+/** From where a kernel was launched to where it began; along its own row where the cast or operator is out of sight. */
+function drawLaunch(
+  state: State,
+  context: CanvasRenderingContext2D,
+  scale: TimeScale,
+  at: number,
+  by: number | undefined,
+  begin: number,
+  span: Span,
+): void {
+  const from = by === undefined ? null : spanOfTrack(state, by);
+  const x = scale.px(at);
+  const to = span.y + span.height / 2;
+  const y = from ? from.y + from.height / 2 : to;
+  context.beginPath();
+  context.setLineDash([4, 3]);
+  context.moveTo(x, y);
+  // Aside at both ends, so that ends that lie above each other can be told.
+  const aside = from ? Math.min(Math.max((begin - x) / 2, 12), 60) : 0;
+  context.bezierCurveTo(x + aside, y, begin - aside, to, begin - 1, to);
+  context.stroke();
+  context.setLineDash([]);
+  context.beginPath();
+  context.arc(x, y, 3, 0, 2 * Math.PI);
+  context.fillStyle = context.strokeStyle;
+  context.fill();
 }
 
 function drawMeasure({ surface, scale, ink }: Scene, measure: { from: number; to: number }): void {

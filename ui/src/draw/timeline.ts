@@ -69,6 +69,10 @@ export class Timeline {
       this.recolour = true;
       this.soon();
     });
+    state.on('loads', () => {
+      this.gutter.forget();
+      this.soon();
+    });
     state.on('lanes', () => {
       this.gutter.forget();
       this.scrollBy(0);

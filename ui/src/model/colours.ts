@@ -32,8 +32,9 @@ const kByKind: Record<string, Pair> = {
   pass: yellow,
   operator: slate,
   cast_kernel: orange,
-  kernel: sky,
-  gpu_copy: slate,
+  // As operators: what is neither of a cast nor moves.
+  kernel: slate,
+  gpu_copy: pale,
   region: blue,
   region_off: faint,
   step: faint,

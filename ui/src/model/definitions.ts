@@ -39,12 +39,7 @@ export class Definitions {
   /** What fits into a box: the part of the name that tells most. */
   labelOf(track: Track, subject: number): string {
     if (track.track === 'steps') return `${subject}`;
-    if (track.track === 'casts') {
-      const site = this.sites.get(subject);
-      if (!site) return '';
-      const what = site.argument ?? site.role;
-      return `${castOf(site)} ${what}${site.operator ? ` of ${shortOperator(site.operator)}` : ''}`.trim();
-    }
+    if (track.track === 'casts') return this.castLabel(this.sites.get(subject));
     if (track.track === 'operators') {
       const use = this.uses.get(subject);
       if (!use) return '';
@@ -52,10 +47,26 @@ export class Definitions {
     }
     if (track.track === 'kernels') {
       const kernel = this.kernels.get(subject);
+      if (!kernel) return '';
+      const cast = kernel.site === null ? '' : this.castLabel(this.sites.get(kernel.site));
       // Namespaces say little: most are at::native.
-      return kernel ? kernel.name.split('::').at(-1)! : '';
+      const name = kernel.name.split('::').at(-1)!;
+      return cast !== '' ? cast : kernel.operator === null ? name : `${shortOperator(kernel.operator)} · ${name}`;
     }
     return this.nameOf(track.track, subject);
+  }
+
+  private castLabel(site: Site | undefined): string {
+    if (!site) return '';
+    const what = site.argument ?? site.role;
+    return `${castOf(site)} ${what}${site.operator ? ` of ${shortOperator(site.operator)}` : ''}`.trim();
+  }
+
+  /** What GPUs did for this cast site or operator use. */
+  kernelsOf(track: string, subject: number): Kernel[] {
+    if (track !== 'casts' && track !== 'operators') return [];
+    const of = track === 'casts' ? 'site' : 'use';
+    return [...this.kernels.values()].filter((kernel) => kernel[of] === subject && !kernel.replayed);
   }
 
   /** What a kernel was launched for, in a line: "cast linear weight, float32 to bfloat16 · train.py:8". */

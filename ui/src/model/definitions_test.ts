@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Kernel, Track } from '../api/types.ts';
+import type { Kernel, Site, Track } from '../api/types.ts';
 import { Definitions } from './definitions.ts';
 
 const kernel = (id: number, more: Partial<Kernel>): Kernel => ({
@@ -22,6 +22,28 @@ test('a kernel is called by its name, in a box without its namespaces', () => {
   assert.equal(definitions.labelOf(stream, 2), 'Memset');
   assert.equal(definitions.nameOf('kernels', 9), 'kernel 9');
   assert.equal(definitions.labelOf(stream, 9), '');
+});
+
+test('a box of a cast says which cast, that of an operator which operator', () => {
+  const definitions = known(kernel(1, { site: 1, operator: 'aten::linear' }), kernel(2, { name: 'nvjet_tst', operator: 'aten::linear' }));
+  const site = { id: 1, operator: 'aten::linear', argument: 'weight', role: 'weight', from: 'float32', to: 'bfloat16' } as Site;
+  assert.equal(definitions.labelOf(stream, 1), 'linear · Memset');
+  definitions.add({ sites: [site], regions: [], uses: [], kernels: [] });
+  assert.equal(definitions.labelOf(stream, 1), 'fp32→bf16 weight of linear');
+  assert.equal(definitions.labelOf(stream, 2), 'linear · nvjet_tst');
+});
+
+test('kernels of a cast or an operator are those that it launched itself', () => {
+  const definitions = known(
+    kernel(1, { site: 4, use: 2 }),
+    kernel(2, { use: 2 }),
+    kernel(3, { use: 2, replayed: true }),
+    kernel(4, { site: 2 }),
+  );
+  const of = (kind: string, subject: number) => definitions.kernelsOf(kind, subject).map((one) => one.id);
+  assert.deepEqual(of('casts', 4), [1]);
+  assert.deepEqual(of('operators', 2), [1, 2]);
+  assert.deepEqual(of('regions', 2), []);
 });
 
 test('what a kernel was launched for stands beside its line', () => {

@@ -56,7 +56,7 @@ export interface LayoutOptions {
 }
 
 export const kProcessHeight = 24;
-const kHeights: Record<string, number> = { marks: 7, operators: 14, casts: 20, kernels: 16 };
+const kHeights: Record<string, number> = { marks: 7, operators: 14, casts: 20, kernels: 22 };
 const kTightCasts = 9;
 const kPadding = 4;
 // With more lanes than this nobody reads one: each is a thin row until it is opened.
@@ -66,7 +66,7 @@ const kMostGrowth = 2.2;
 export const processKey = (process: number) => `p${process}`;
 export const laneKey = (process: number, lane: number) => `p${process}.${lane}`;
 /** Streams of GPUs are rows beside those of threads, whichever thread tells of them. */
-const rowKey = (track: Track) =>
+export const rowKey = (track: Track) =>
   track.track === 'kernels' ? `p${track.process}.gpu${track.device}.${track.stream}` : laneKey(track.process, track.lane);
 
 interface Lane {
@@ -202,6 +202,9 @@ export function siblingsOf(layout: Layout, row: Row): string[] {
   return among.map((one) => one.key);
 }
 
+/** Of a GPU; else of a thread. */
+export const isStream = (row: LaneRow) => row.tracks.some((one) => one.track.track === 'kernels');
+
 /** Rows that touch [top, top + height). */
 export function visibleRows(rows: readonly Row[], top: number, height: number): Row[] {
   let low = 0;
@@ -214,6 +217,12 @@ export function visibleRows(rows: readonly Row[], top: number, height: number): 
   let end = low;
   while (end < rows.length && rows[end].y < top + height) end += 1;
   return rows.slice(low, end);
+}
+
+/** The row that a track is in, also while it is folded; what is pinned does not scroll, and is none. */
+export function rowOf(layout: Layout, track: Track): Row | undefined {
+  const key = track.track === 'steps' ? processKey(track.process) : rowKey(track);
+  return layout.rows.find((row) => row.key === key);
 }
 
 export function tracksOf(rows: readonly Row[]): number[] {

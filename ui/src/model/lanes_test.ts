@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Process, Track, TrackKind } from '../api/types.ts';
-import { laneKey, layoutOf, processKey, processName, siblingsOf, tracksOf, visibleRows } from './lanes.ts';
+import { laneKey, layoutOf, processKey, processName, rowOf, siblingsOf, tracksOf, visibleRows } from './lanes.ts';
 
 const process = (id: number): Process => ({ id, name: 'python', rank: id - 1, pid: 100 + id, host: 'h', begin: 0, end: null, state: 'live' });
 
@@ -109,4 +109,15 @@ test('a rank is told once', () => {
   assert.equal(processName(process(1)), 'rank 0 · python 101');
   assert.equal(processName({ ...process(1), name: 'rank 0, pid 101 on h' }), 'rank 0, pid 101 on h');
   assert.equal(processName({ ...process(1), name: 'pid 101 on h', rank: null }), 'pid 101 on h');
+});
+
+test('the row of a kernel is its stream, whichever lane tells of it', () => {
+  const { processes, tracks } = run(1, 2);
+  const kernels: Track = { ...tracks[1], id: 99, lane: 2, track: 'kernels', device: 0, stream: 7 };
+  const all = [...tracks, kernels];
+  const options = { collapsed: new Set(['p1.2']), pinned: [], order: [], filter: '', roomPx: 0 };
+  const made = layoutOf(processes, all, options);
+  assert.equal(rowOf(made, kernels)?.key, 'p1.gpu0.7');
+  assert.equal(rowOf(made, tracks.at(-1)!)?.key, 'p1.2');
+  assert.equal(rowOf(made, tracks[0])?.key, 'p1');
 });

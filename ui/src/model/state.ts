@@ -10,6 +10,7 @@ import { moving } from './lane_order.ts';
 import type { Layout, Row } from './lanes.ts';
 import { layoutOf, siblingsOf } from './lanes.ts';
 import { LiveClock } from './pacing.ts';
+import type { StreamLoad } from './streams.ts';
 import type { TimeWindow } from './time_window.ts';
 import { WindowHistory, kAir, limited, same } from './time_window.ts';
 import type { Area, Tab, ThemeChoice, ViewState } from './url_state.ts';
@@ -17,6 +18,7 @@ import type { Area, Tab, ThemeChoice, ViewState } from './url_state.ts';
 export type Topic =
   | 'window' // what stretch of time is shown
   | 'lanes' // which rows there are, and how they are scrolled
+  | 'loads' // what streams of GPUs did in the window
   | 'look' // colours, theme
   | 'hidden' // what the legend leaves out
   | 'picture' // newer columns
@@ -74,6 +76,8 @@ export class State {
   eventsSeen = 0;
   layout: Layout = { pinned: [], pinnedHeight: 0, rows: [], height: 0 };
   scrollTop = 0;
+  /** Of the streams in sight, by the key of their row. */
+  loads: ReadonlyMap<string, StreamLoad> = new Map();
   /** css px that rows have to themselves. */
   roomPx = 0;
   readonly collapsed = new Set<string>();

@@ -11,6 +11,8 @@ export interface DetailActions {
   source(file: string, line: number | null): void;
   step(direction: 'next' | 'previous'): void;
   fit(): void;
+  /** From a kernel to its cast or operator, or from those to their first kernel. */
+  acrossLaunch(): void;
 }
 
 export class DetailPanel implements Panel {
@@ -47,11 +49,21 @@ export class DetailPanel implements Panel {
         el('button', { class: 'act', title: 'previous of the same site ([)', click: () => actions.step('previous') }, '‹ previous'),
         el('button', { class: 'act', title: 'next of the same site (])', click: () => actions.step('next') }, 'next ›'),
         el('button', { class: 'act', title: 'fit to the screen (Enter)', click: actions.fit }, 'Fit'),
+        this.across(event, kind),
       ),
       this.facts(event, kind),
       kind === 'regions' && el('p', { class: 'soft' }, 'A region that holds others is shown in stretches: theirs are their own.'),
       ...this.stack(event),
+      kind === 'kernels' && this.wholeName(event.subject),
     );
+  }
+
+  /** The way to the other end of a launch, where there is one. */
+  private across(event: EventDetail, kind: string): HTMLElement | false {
+    const { definitions } = this.state;
+    const by = event.launch?.by;
+    const way = by ? `to its ${by.kind === 'operator' ? 'operator' : 'cast'}` : definitions.kernelsOf(kind, event.subject).length > 0 ? 'to its GPU kernel' : '';
+    return way !== '' && el('button', { class: 'act', title: 'the other end of the launch (g)', click: this.actions.acrossLaunch }, way);
   }
 
   private facts(event: EventDetail, kind: string): HTMLElement {
@@ -66,6 +78,7 @@ export class DetailPanel implements Panel {
       [instant ? '' : event.open ? 'so far' : kind === 'regions' ? 'this stretch' : kernel ? 'on the device' : 'took', instant ? null : duration(event.end - event.begin)],
       ['step', event.step === null ? null : String(event.step)],
       ['dtypes', site && site.from !== null ? `${site.from} → ${site.to}` : null],
+      ['waited', event.launch?.at != null ? `${duration(event.begin - event.launch.at)} from its launch to its begin` : null],
       ['launched for', kernel?.purpose],
       ['operator', site?.operator ?? use?.operator ?? kernel?.operator],
       ['compiled graph', kernel?.origin],
@@ -81,12 +94,11 @@ export class DetailPanel implements Panel {
       ['cache', event.cache ?? null],
       ['why not kept', (event.why ?? site?.why_not_cached)?.replaceAll('_', ' ')],
       ['shape', event.shape ? (event.shape.length === 0 ? 'scalar' : event.shape.join(' × ')) : null],
-      ['bytes', event.bytes === null ? null : bytes(event.bytes)],
+      ['bytes', event.bytes === null || (kernel && event.bytes === 0) ? null : bytes(event.bytes)],
       ['module', site?.module ?? use?.module ?? kernel?.module],
       ['model', site?.model ?? use?.model ?? kernel?.model],
       ['phase', site?.phase ?? use?.phase],
       ['dtype', region?.dtype],
-      ['whole name', kernel && kernel.whole !== kernel.name ? kernel.whole : null],
       ['in region', event.region?.name],
       ['process', run?.processes.find((one) => one.id === event.process)?.name],
     ];
@@ -95,6 +107,13 @@ export class DetailPanel implements Panel {
       { class: 'facts-list' },
       ...lines.flatMap(([name, value]) => (value === null || value === undefined || value === '' ? [] : [el('dt', {}, name), el('dd', {}, value)])),
     );
+  }
+
+  /** Template arguments may be longer than all the rest. */
+  private wholeName(subject: number): HTMLElement | false {
+    const kernel = this.state.definitions.kernels.get(subject);
+    if (!kernel?.whole || kernel.whole === kernel.name) return false;
+    return el('details', {}, el('summary', {}, 'whole name'), el('p', { class: 'mono whole-name' }, kernel.whole));
   }
 
   private stack(event: EventDetail): (HTMLElement | false)[] {

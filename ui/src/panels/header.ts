@@ -159,7 +159,7 @@ export class Header {
 /** How many there are that n and N lead to. */
 function foundWords(found: FindAnswer, hiding: boolean): string {
   if (found.events > 0) return grouped(found.events);
-  if (found.sites.length + found.uses.length + found.regions.length === 0) return 'none';
+  if (found.sites.length + found.uses.length + found.regions.length + found.kernels.length === 0) return 'none';
   return hiding ? 'hidden' : 'not held';
 }
 

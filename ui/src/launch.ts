@@ -1,0 +1,36 @@
+// From a kernel to the cast or operator that launched it, and back.
+
+import { api } from './api/client.ts';
+import type { EventDetail, Run } from './api/types.ts';
+import type { Definitions } from './model/definitions.ts';
+
+// A device may be so many kernels of one cast behind its thread; farther nobody looks.
+const kMostBehind = 64;
+
+export interface OtherEnd {
+  track: number;
+  begin: number;
+  end: number;
+}
+
+export async function otherEnd(run: Run, definitions: Definitions, event: EventDetail): Promise<OtherEnd | null> {
+  const kind = run.tracks.find((one) => one.id === event.track)?.track;
+  if (kind === 'kernels') return event.launch?.by ?? null;
+  if (kind !== 'casts' && kind !== 'operators') return null;
+  const ids = definitions.kernelsOf(kind, event.subject).map((kernel) => kernel.id);
+  const first = await Promise.all(ids.map((id) => firstOf(run.id, event, id)));
+  return first.reduce((best, one) => (best === null || (one !== null && one.begin < best.begin) ? one : best), null);
+}
+
+/** The first run of this kernel that was launched while the event lasted: those of earlier ones may still be ahead. */
+async function firstOf(run: string, event: EventDetail, kernel: number): Promise<OtherEnd | null> {
+  let at = event.begin;
+  for (let tries = 0; tries < kMostBehind; tries += 1) {
+    const next = await api.neighbour(run, at, 'next', { kind: 'kernels', subject: kernel });
+    const told = next && (await api.event(run, next.track, next.begin, 0));
+    if (!told?.launch || told.launch.at === null || told.launch.at > event.end) return null;
+    if (told.process === event.process && told.launch.at >= event.begin) return told;
+    at = told.begin;
+  }
+  return null;
+}

@@ -1,0 +1,31 @@
+// What GPUs did in the stretch that is shown, stream by stream.
+
+import type { Summary, Track } from '../api/types.ts';
+import { duration, percent } from './format.ts';
+import { rowKey } from './lanes.ts';
+
+export interface StreamLoad {
+  /** Of kernels, copies and sets; those that run at once count each. */
+  ns: number;
+  castNs: number;
+}
+
+/** The tracks of each stream, by the key of its row. */
+export function streamsOf(tracks: readonly Track[]): Map<string, number[]> {
+  const streams = new Map<string, number[]>();
+  for (const track of tracks)
+    if (track.track === 'kernels') streams.set(rowKey(track), [...(streams.get(rowKey(track)) ?? []), track.id]);
+  return streams;
+}
+
+export function loadOf(summary: Summary): StreamLoad {
+  const of = (kind: string) => summary.kinds.find((one) => one.kind === kind)?.ns ?? 0;
+  const castNs = of('cast_kernel');
+  return { ns: castNs + of('kernel') + of('gpu_copy'), castNs };
+}
+
+/** "4.31 ms, casts 18 %"; '' where nothing ran. */
+export function loadText(load: StreamLoad): string {
+  if (load.ns === 0) return '';
+  return `${duration(load.ns)}, casts ${percent(load.castNs / load.ns)}`;
+}

@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Summary, Track, TrackKind } from '../api/types.ts';
+import { loadOf, loadText, streamsOf } from './streams.ts';
+
+const track = (id: number, kind: TrackKind, stream: number | null, depth = 0): Track => ({
+  id, process: 1, lane: 2, track: kind, depth, device: stream === null ? null : 0, stream, name: '',
+});
+const summary = (...kinds: [kind: string, ns: number][]): Summary => ({
+  from: 0, to: 100, exact: true, events: 0, rows: [], kinds: kinds.map(([kind, ns]) => ({ kind, count: 1, ns, bytes: 0 })),
+});
+
+test('what ran beside another kernel is of the same stream', () => {
+  const streams = streamsOf([track(1, 'casts', null), track(2, 'kernels', 7), track(3, 'kernels', 7, 1), track(4, 'kernels', 20)]);
+  assert.deepEqual([...streams], [['p1.gpu0.7', [2, 3]], ['p1.gpu0.20', [4]]]);
+});
+
+test('copies are part of what a stream did, threads are not', () => {
+  const load = loadOf(summary(['cast_kernel', 30e3], ['kernel', 60e3], ['gpu_copy', 30e3], ['down', 5e6]));
+  assert.deepEqual(load, { ns: 120e3, castNs: 30e3 });
+  assert.equal(loadText(load), '120 µs, casts 25 %');
+});
+
+test('of a stream that did nothing nothing is said', () => {
+  assert.equal(loadText(loadOf(summary())), '');
+});
