@@ -14,6 +14,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "agent/compile/graph_work.h"
 #include "agent/compile/graphs.h"
 #include "agent/observe/hooks.h"
 #include "agent/observe/process.h"
@@ -67,21 +68,46 @@ bool is_of_compiled(const torch::autograd::Node& node) {
   return node.name() == "CompiledFunctionBackward";
 }
 
-void node_runs() noexcept try {
+// The region whose backward graph this thread is about to run, which is counted. nullopt: it is no such node.
+std::optional<std::string> node_runs() noexcept try {
   const auto node = torch::autograd::get_current_node();
-  if (node == nullptr || !is_of_compiled(*node)) return;
+  if (node == nullptr || !is_of_compiled(*node)) return std::nullopt;
   ThreadState* t = observe::g_process.stopped.load(std::memory_order_relaxed) ? nullptr : observe::thread_state();
-  if (t == nullptr) return;
-  if (const auto id = region_of(*node)) graph_runs(*t, *id, Part::kBackward);
+  if (t == nullptr) return std::nullopt;
+  auto id = region_of(*node);
+  if (id) graph_runs(*t, *id, Part::kBackward);
+  return id;
 } catch (const std::exception&) {  // out of memory: this run is not counted
+  return std::nullopt;
+}
+
+// While the node is evaluated.
+class RunsBackward : public at::ObserverContext {
+ public:
+  RunsBackward(ThreadState& t, std::string_view id) : work_(t, id, Part::kBackward) {}
+
+ private:
+  const GraphWork work_;
+};
+
+std::unique_ptr<at::ObserverContext> backward_begins(const at::RecordFunction&) {
+  const auto node = torch::autograd::get_current_node();
+  ThreadState* t = observe::thread_slot();
+  if (node == nullptr || t == nullptr) return nullptr;
+  const auto id = region_of(*node);
+  return id ? std::make_unique<RunsBackward>(*t, *id) : nullptr;
 }
 
 // Every evaluation of a node begins with it (torch/csrc/autograd/function.h, Node::operator()); every call of an
 // operator too, for which it is one comparison.
 StepCallbacks step_callbacks(at::RecordScope scope) {
-  if (scope == at::RecordScope::BACKWARD_FUNCTION) [[unlikely]]
-    node_runs();
-  return observe::original<GetStepCallbacks>(CASTSCOPE_HOOK_STEP_CALLBACKS)(scope);
+  const bool runs = scope == at::RecordScope::BACKWARD_FUNCTION && node_runs().has_value();
+  StepCallbacks callbacks = observe::original<GetStepCallbacks>(CASTSCOPE_HOOK_STEP_CALLBACKS)(scope);
+  if (!runs || !gpu::timing()) [[likely]]
+    return callbacks;
+  if (!callbacks) callbacks = at::getStepCallbacks(scope);
+  callbacks->callbacks_.push_back({&backward_begins, nullptr});
+  return callbacks;
 }
 
 // From the first call of a region on that may have a backward pass.

@@ -11,6 +11,7 @@
 
 #include "agent/compile/backward_runs.h"
 #include "agent/compile/compile.h"
+#include "agent/compile/graph_work.h"
 #include "agent/compile/graphs.h"
 #include "agent/gpu/gpu.h"
 #include "agent/observe/hooks.h"
@@ -24,25 +25,17 @@ using observe::ThreadState;
 // While the region runs. `known`: its graphs tell what they cast.
 class RunsRegion : public at::ObserverContext {
  public:
-  RunsRegion(ThreadState& t, std::string_view name, bool known) : known_(known), outer_(t.gpu_origin) {
-    if (gpu::timing()) {
-      t.gpu_origin = observe::g_process.recording.load()->definitions.string(name);
-      work_ = gpu::work_begins(t);
-    }
+  RunsRegion(ThreadState& t, std::string_view name, bool known) : known_(known), work_(t, name, Part::kForward) {
     t.compiled_regions += known;
   }
   ~RunsRegion() override {
     ThreadState* t = observe::thread_slot();  // another one in a child that was forked meanwhile
-    if (t == nullptr) return;
-    if (known_ && t->compiled_regions > 0) --t->compiled_regions;
-    if (work_) gpu::work_ends(*t, work_, {});
-    t->gpu_origin = outer_;
+    if (t != nullptr && known_ && t->compiled_regions > 0) --t->compiled_regions;
   }
 
  private:
   const bool known_;
-  const std::uint32_t outer_;
-  gpu::Work work_;  // its kernels, which no operator launches
+  const GraphWork work_;
 };
 
 std::unique_ptr<at::ObserverContext> region_begins(const at::RecordFunction& function) {

@@ -1,6 +1,6 @@
 // The part of cuBLAS's and cuBLASLt's binary interface that the agent relies on, declared by ourselves: the agent is
-// compiled on machines that may have no headers of CUDA. It is stable since CUDA 11. tests/gpu/check_abi.cc holds it
-// against the headers (scripts/check-gpu-abi).
+// compiled on machines that may have no headers of CUDA. It is stable since CUDA 11. tests/gpu/check_cublas_abi.cc
+// holds it against the headers (scripts/check-gpu-abi).
 //
 // Enums are those of C, as wide as int; every pointer to numbers is one to void.
 #pragma once

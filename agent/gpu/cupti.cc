@@ -1,65 +1,71 @@
 #include "agent/gpu/cupti.h"
 
 #include <dlfcn.h>
-#include <link.h>
 
+#include <array>
 #include <cstdio>
-#include <cstring>
+#include <type_traits>
+
+#include "agent/gpu/loaded_objects.h"
 
 namespace castscope::gpu::cupti {
 namespace {
 
-bool is_cupti(const char* path) {
-  const char* name = std::strrchr(path, '/');
-  return std::strncmp(name == nullptr ? path : name + 1, "libcupti.so", 11) == 0;
-}
+// Without those at the end, of CUDA 12 and later, less is known.
+constexpr std::array kNames{"cuptiSubscribe",
+                            "cuptiEnableCallback",
+                            "cuptiUnsubscribe",
+                            "cuptiActivityRegisterCallbacks",
+                            "cuptiActivityEnable",
+                            "cuptiActivityDisable",
+                            "cuptiActivityFlushAll",
+                            "cuptiActivityGetNextRecord",
+                            "cuptiActivityGetNumDroppedRecords",
+                            "cuptiActivityPushExternalCorrelationId",
+                            "cuptiActivityPopExternalCorrelationId",
+                            "cuptiGetTimestamp",
+                            "cuptiGetVersion",
+                            "cuptiGetResultString",
+                            "cuptiActivityEnableRuntimeApi",
+                            "cuptiActivityEnableDriverApi",
+                            "cuptiGetGraphNodeId"};
+constexpr std::size_t kNeeded = 14;
 
-int take_first(dl_phdr_info* info, std::size_t, void* found) {
-  if (info->dlpi_name == nullptr || !is_cupti(info->dlpi_name)) return 0;
-  *static_cast<std::string*>(found) = info->dlpi_name;
-  return 1;
-}
-
-template <typename Function>
-bool look_up(void* library, const char* name, Function* function) {
-  *function = reinterpret_cast<Function>(dlsym(library, name));
-  return *function != nullptr;
-}
-
-bool look_up_all(void* library, Api& api) {
-  look_up(library, "cuptiActivityEnableRuntimeApi", &api.enable_runtime);
-  look_up(library, "cuptiActivityEnableDriverApi", &api.enable_driver);
-  look_up(library, "cuptiGetGraphNodeId", &api.graph_node_id);
-  return look_up(library, "cuptiSubscribe", &api.subscribe) &&
-         look_up(library, "cuptiEnableCallback", &api.enable_callback) &&
-         look_up(library, "cuptiUnsubscribe", &api.unsubscribe) &&
-         look_up(library, "cuptiActivityRegisterCallbacks", &api.register_callbacks) &&
-         look_up(library, "cuptiActivityEnable", &api.enable) &&
-         look_up(library, "cuptiActivityDisable", &api.disable) &&
-         look_up(library, "cuptiActivityFlushAll", &api.flush_all) &&
-         look_up(library, "cuptiActivityGetNextRecord", &api.next_record) &&
-         look_up(library, "cuptiActivityGetNumDroppedRecords", &api.dropped) &&
-         look_up(library, "cuptiActivityPushExternalCorrelationId", &api.push) &&
-         look_up(library, "cuptiActivityPopExternalCorrelationId", &api.pop) &&
-         look_up(library, "cuptiGetTimestamp", &api.timestamp) && look_up(library, "cuptiGetVersion", &api.version) &&
-         look_up(library, "cuptiGetResultString", &api.result_string);
+template <typename... Functions>
+bool fill(const std::array<void*, kNames.size()>& addresses, Functions&... functions) {
+  static_assert(sizeof...(functions) == kNames.size());
+  std::size_t i = 0, needed = 0;
+  const auto put = [&](auto& function) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(addresses[i]);
+    if (i++ < kNeeded && function != nullptr) ++needed;
+  };
+  (put(functions), ...);
+  return needed == kNeeded;
 }
 
 }  // namespace
 
 bool find_library(Library* library, std::string* why) {
-  dl_iterate_phdr(take_first, &library->path);
-  void* handle = library->path.empty() ? nullptr : dlopen(library->path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
-  if (handle == nullptr) {
+  std::array<void*, kNames.size()> found{};
+  if (!functions_of("libcupti.so", kNames, found)) {
     *why = "this process has no CUPTI (libcupti.so)";
     return false;
   }
-  // The handle is kept: the library is to stay for as long as we may call it.
-  if (!look_up_all(handle, library->api) || library->api.version(&library->version) != kSuccess) {
-    *why = library->path + " lacks a function of CUDA 11's CUPTI";
+  Api& a = library->api;
+  if (!fill(found, a.subscribe, a.enable_callback, a.unsubscribe, a.register_callbacks, a.enable, a.disable,
+            a.flush_all, a.next_record, a.dropped, a.push, a.pop, a.timestamp, a.version, a.result_string,
+            a.enable_runtime, a.enable_driver, a.graph_node_id) ||
+      a.version(&library->version) != kSuccess) {
+    *why = "its libcupti.so lacks a function of CUDA 11's CUPTI";
     return false;
   }
   return true;
+}
+
+void keep_loaded(const Library& library) {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<void*>(library.api.subscribe), &info) != 0 && info.dli_fname != nullptr)
+    dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
 std::string describe(std::uint32_t version) {

@@ -1,7 +1,7 @@
 // The part of CUPTI's interface that castscope speaks, in our own words: the agent is built on machines that have no
 // CUDA headers, for a PyTorch that may bring any CUPTI of CUDA 11 to 13. What is here has stood still since: the fields
 // of records keep their places from one CUpti_ActivityKernelN to the next (N = 5 … 10), which only grow at the end.
-// tests/gpu/check_abi.cc holds it against NVIDIA's headers.
+// tests/gpu/check_cupti_abi.cc holds it against NVIDIA's headers (scripts/check-gpu-abi).
 //
 // Source of what is said of it: the comments of cupti_activity.h and cupti_callbacks.h, and
 // https://docs.nvidia.com/cupti/main/main.html
@@ -101,8 +101,8 @@ using Subscriber = void*;
 inline constexpr std::uint16_t kLaunchingRuntime[] = {31,  41,  44,  49,  51,  161, 211, 214, 215, 225, 235, 269, 270,
                                                       272, 311, 312, 315, 316, 319, 320, 430, 431, 452, 453, 505, 506};
 // cudaStreamBeginCapture, …ToGraph; cudaStreamEndCapture.
-inline bool begins_capture(std::uint32_t id) { return id == 315 || id == 316 || id == 452 || id == 453; }
-inline bool ends_capture(std::uint32_t id) { return id == 319 || id == 320; }
+constexpr bool begins_capture(std::uint32_t id) { return id == 315 || id == 316 || id == 452 || id == 453; }
+constexpr bool ends_capture(std::uint32_t id) { return id == 319 || id == 320; }
 inline constexpr std::uint16_t kLaunchingDriver[] = {
     115, 116, 117, 43,  45,  47,  60,  62,  64,  216, 218, 220, 222, 224, 226, 248, 276, 277, 278, 279,
     280, 281, 305, 306, 307, 418, 428, 429, 430, 431, 432, 433, 442, 477, 478, 480, 514, 515, 652, 653};

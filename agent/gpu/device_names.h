@@ -7,6 +7,7 @@
 namespace castscope::gpu {
 
 // "0 NVIDIA H100 80GB HBM3, compute capability 9.0", in CUDA's order. From the driver, which the job has initialized.
+// Asks the linker, so not in a thread that may have the GIL.
 std::vector<std::string> device_names();
 
 }  // namespace castscope::gpu

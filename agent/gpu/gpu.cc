@@ -10,6 +10,7 @@
 #include "agent/gpu/captures.h"
 #include "agent/gpu/cublas_calls.h"
 #include "agent/gpu/job_cupti.h"
+#include "agent/gpu/launch_calls.h"
 #include "agent/gpu/timing.h"
 #include "agent/observe/process.h"
 #include "agent/operators/deep.h"
@@ -31,13 +32,14 @@ void meet_device() {
   observe::Recording& recording = *observe::g_process.recording.load();
   cupti::Library library;
   std::string why;
-  if (!cupti::find_library(&library, &why)) {
+  const bool has_cupti = cupti::find_library(&library, &why);
+  if (!has_cupti) {
     recording.definitions.attribute("gpu_times", "none: " + why);
-    return;
+    if (watch_launches() == nullptr) return;
   }
-  auto* timing = new Timing(recording, library);
+  auto* timing = new Timing(recording, library, has_cupti);
   if (!timing->start()) return;
-  watch_job_cupti(*timing);
+  if (has_cupti) watch_job_cupti(*timing);
   g_timing.store(timing, std::memory_order_release);
   std::atexit(exits);  // before CUDA ends, which began earlier
   if (operators::deep()) timing->stretch_begins(true);
@@ -77,8 +79,12 @@ void stretch_ends() try {
 Work work_begins(observe::ThreadState& t) {
   Timing* timing = g_timing.load(std::memory_order_acquire);
   if (timing == nullptr) return {};
-  const Work work{timing->book().open(t.gpu_work, t.gpu_origin), t.gpu_work};
-  if (timing->api().push(cupti::kKindOurs, work.ticket) != cupti::kSuccess) return {};
+  Work work{.ticket = timing->book().open(t.gpu_work, t.gpu_origin), .outer = t.gpu_work};
+  if (!timing->by_events()) {
+    const auto push = timing->api().push;  // none: events, and they were just switched off
+    if (push == nullptr || push(cupti::kKindOurs, work.ticket) != cupti::kSuccess) return {};
+    work.told_cupti = true;
+  }
   t.gpu_work = work.ticket;
   return work;
 }
@@ -87,8 +93,24 @@ void work_ends(observe::ThreadState& t, const Work& work, const Purpose& purpose
   Timing* timing = g_timing.load(std::memory_order_acquire);
   t.gpu_work = work.outer;
   if (timing == nullptr) return;
-  timing->api().pop(cupti::kKindOurs, nullptr);
+  if (work.told_cupti) timing->api().pop(cupti::kKindOurs, nullptr);
   timing->book().settle(work.ticket, purpose);
+}
+
+CastTicket cast_begins(observe::ThreadState& t) {
+  CastTicket cast{work_begins(t), t.gpu_cast};
+  if (cast.work && !cast.work.told_cupti) t.gpu_cast = cast.work.ticket;
+  return cast;
+}
+
+void cast_ends(observe::ThreadState& t, const CastTicket& cast, std::uint32_t site) {
+  t.gpu_cast = cast.outer;
+  work_ends(t, cast.work, {.site = site});
+}
+
+std::uint64_t present_cast() noexcept {
+  const observe::ThreadState* t = observe::thread_slot();
+  return t == nullptr ? 0 : t->gpu_cast;
 }
 
 bool is_cuda_build() {
@@ -109,11 +131,13 @@ void start() {
 
 void fork_begins() {
   hold_job_cupti();
+  hold_launches();
   if (Imports* cublas = g_cublas.load()) cublas->hold();
 }
 
 void fork_ends() {
   if (Imports* cublas = g_cublas.load()) cublas->release();
+  release_launches();
   release_job_cupti();
 }
 

@@ -31,21 +31,29 @@ void stretch_ends();
 // Around work that is launched while timing: what it is for is known when it is over.
 struct Work {
   std::uint64_t ticket = 0, outer = 0;  // 0: it is not timed
+  bool told_cupti = false;
   explicit operator bool() const { return ticket != 0; }
 };
 Work work_begins(observe::ThreadState& t);
 void work_ends(observe::ThreadState& t, const Work& work, const Purpose& purpose);
+// Of a cast, whose launches CUDA events time where CUPTI cannot.
+struct CastTicket {
+  Work work;
+  std::uint64_t outer = 0;  // of the cast around it
+};
+CastTicket cast_begins(observe::ThreadState& t);
+void cast_ends(observe::ThreadState& t, const CastTicket& ticket, std::uint32_t site);
 
 // The work of one cast.
 class CastWork {
  public:
   CastWork(observe::ThreadState& t, std::uint32_t site) : t_(t), site_(site) {
     if (timing()) [[unlikely]]
-      work_ = work_begins(t);
+      ticket_ = cast_begins(t);
   }
   ~CastWork() {
-    if (work_) [[unlikely]]
-      work_ends(t_, work_, {.site = site_});
+    if (ticket_.work) [[unlikely]]
+      cast_ends(t_, ticket_, site_);
   }
   CastWork(const CastWork&) = delete;
   CastWork& operator=(const CastWork&) = delete;
@@ -53,7 +61,7 @@ class CastWork {
  private:
   observe::ThreadState& t_;
   const std::uint32_t site_;
-  Work work_;
+  CastTicket ticket_;
 };
 
 // Whether this PyTorch has code for CUDA: its libtorch_cuda is loaded with it.

@@ -1,13 +1,11 @@
 #include "agent/gpu/job_cupti.h"
 
-#include <dlfcn.h>
-
 #include <array>
 #include <atomic>
-#include <cstring>
 #include <string>
 
 #include "agent/gpu/imports.h"
+#include "agent/gpu/loaded_objects.h"
 #include "agent/gpu/timing.h"
 
 namespace castscope::gpu {
@@ -38,11 +36,9 @@ F original(Function function) {
 
 // Which library asks: PyTorch has its profiler within libtorch_cpu.
 std::string name_of(const void* caller) {
-  Dl_info info;
-  if (dladdr(caller, &info) == 0 || info.dli_fname == nullptr) return "the job";
-  const char* slash = std::strrchr(info.dli_fname, '/');
-  const std::string name = slash == nullptr ? info.dli_fname : slash + 1;
-  return name.starts_with("libtorch") ? "torch.profiler" : name;
+  const memory::OwnString object = object_of(caller);
+  if (object.starts_with("libtorch")) return "torch.profiler";
+  return object.empty() ? "the job" : std::string(object);
 }
 
 [[gnu::noinline]] void job_wants_seat(const void* caller) try {

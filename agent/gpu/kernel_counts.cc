@@ -91,6 +91,22 @@ bool KernelCounts::place(const DeviceWork& work, std::uint64_t ticket, std::uint
   return true;
 }
 
+// Counted, and no more: events do not tell when it ran.
+KernelCounts::Placed KernelCounts::place_cast(std::uint64_t ticket, int device, std::uint64_t ns, bool last_chance) {
+  Key key;
+  const WorkBook::Found found = book_.find(ticket, &key.purpose);
+  if (found == WorkBook::Found::kOpen && !last_chance) return Placed::kNotYet;
+  if (key.purpose.site == 0) return Placed::kUnknown;
+  if (found != WorkBook::Found::kSettled) key.flags |= lanes::kKernelUnplaced;
+  key.device = static_cast<std::uint16_t>(device);
+  key.work = lanes::GpuWork::kCastByEvents;
+  const Counted& c = counted(key);
+  if (c.counter == nullptr) return Placed::kUnknown;
+  lanes::LaneWriter::add(c.counter->casts, 1);
+  lanes::LaneWriter::add(c.counter->hits, ns);
+  return Placed::kCounted;
+}
+
 std::uint32_t KernelCounts::name_of(const DeviceWork& work) {
   const std::string_view name = work.kind == cupti::kMemcpy   ? copy_name(work.direction)
                                 : work.kind == cupti::kMemset ? "Memset"
@@ -132,6 +148,7 @@ void KernelCounts::tell(const DeviceWork& work, std::uint32_t id, std::uint64_t 
   e->bytes = work.bytes;
   e->tensor = work.correlation;
   e->step = step_at(called);
+  if (work.start > called) e->entries = lanes::LaneWriter::saturate(clock_.ticks(work.start - called));
   e->dims[0] = work.device;
   e->dims[1] = work.stream;
   e->dims[2] = work.blocks;

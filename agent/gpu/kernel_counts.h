@@ -1,11 +1,12 @@
 // From what a device did, and for whom, to the counters and events of the segment. In the thread that reads CUPTI's
-// records, which has a lane of its own.
+// records, and asks for CUDA's events, which has a lane of its own.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 
 #include "agent/gpu/device_clock.h"
+#include "agent/gpu/event_timing.h"
 #include "agent/gpu/graph_nodes.h"
 #include "agent/gpu/launches.h"
 #include "agent/gpu/work_book.h"
@@ -15,7 +16,7 @@
 
 namespace castscope::gpu {
 
-class KernelCounts final : public Launches::Sink {
+class KernelCounts final : public Launches::Sink, public EventTiming::Sink {
  public:
   KernelCounts(lanes::SegmentWriter& segment, observe::Definitions& definitions, const WorkBook& book,
                GraphNodes& graph_nodes, std::uint32_t tid)
@@ -33,6 +34,7 @@ class KernelCounts final : public Launches::Sink {
   void step_begins(std::uint64_t at, std::uint32_t step);
 
   bool place(const DeviceWork& work, std::uint64_t ticket, std::uint64_t called, bool last_chance) override;
+  Placed place_cast(std::uint64_t ticket, int device, std::uint64_t ns, bool last_chance) override;
 
  private:
   struct Key {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <tuple>
 #include <vector>
 
 #include "agent/lanes/segment_reader.h"
@@ -115,9 +116,11 @@ TEST_F(KernelCountsTest, AnEventTellsWhenItRanAndInWhichStepItWasLaunched) {
   EXPECT_EQ(t.events[0].site, t.kernels.begin()->first);
   EXPECT_EQ(t.events[0].time, 5'000u + 125);
   EXPECT_EQ(t.events[0].duration, 2'500u);
+  EXPECT_EQ(t.events[0].entries, 125u) << "from its launch to its begin";
   EXPECT_EQ(t.events[0].dims[1], 7u);
   EXPECT_EQ(t.events[0].step, 4u);
   EXPECT_EQ(t.events[1].step, 5u);
+  EXPECT_EQ(t.events[1].entries, 0u) << "the clocks disagree: not before its launch";
 }
 
 TEST_F(KernelCountsTest, WhatIsOpenWaitsAndAtLastIsUnplaced) {
@@ -162,6 +165,38 @@ TEST_F(KernelCountsTest, CopiesAndSetsAreNamedAsPeopleKnowThem) {
   EXPECT_EQ(definition.work, lanes::GpuWork::kCopy);
   EXPECT_EQ(t.counts.at(copy).bytes, 4'096u);
   EXPECT_EQ(t.texts.at(t.kernels.rbegin()->second.name), "Memset");
+}
+
+TEST_F(KernelCountsTest, ACastTimedByEventsIsCountedByItsOperatorAndTellsNoMore) {
+  using Placed = EventTiming::Sink::Placed;
+  const std::uint64_t op = book_->open(0), cast = book_->open(op);
+  book_->settle(cast, {.site = 3});
+  EXPECT_EQ(counts_->place_cast(cast, 1, 4'000, false), Placed::kNotYet) << "the operator is not over";
+  book_->settle(op, {.use = 8, .op = 2});
+  EXPECT_EQ(counts_->place_cast(cast, 1, 4'000, false), Placed::kCounted);
+  EXPECT_EQ(counts_->place_cast(cast, 1, 1'000, false), Placed::kCounted);
+  const Told t = told();
+  ASSERT_EQ(t.kernels.size(), 1u);
+  const auto& [id, definition] = *t.kernels.begin();
+  EXPECT_EQ(definition.work, lanes::GpuWork::kCastByEvents);
+  EXPECT_EQ(std::tuple(definition.site, definition.use, definition.device), std::tuple(3u, 8u, 1));
+  EXPECT_EQ(definition.flags, 0);
+  EXPECT_EQ(t.counts.at(id).casts, 2u);
+  EXPECT_EQ(t.counts.at(id).hits, 5'000u);
+  EXPECT_EQ(t.state.gpu_records, 0u);
+  EXPECT_TRUE(t.events.empty());
+}
+
+TEST_F(KernelCountsTest, ACastTimedByEventsIsOfASiteOrOfNobody) {
+  using Placed = EventTiming::Sink::Placed;
+  const std::uint64_t op = book_->open(0), cast = book_->open(op), unsettled = book_->open(op);
+  book_->settle(cast, {.site = 3});
+  EXPECT_EQ(counts_->place_cast(cast, 0, 100, true), Placed::kCounted);
+  EXPECT_EQ(counts_->place_cast(unsettled, 0, 100, true), Placed::kUnknown);
+  const Told t = told();
+  ASSERT_EQ(t.kernels.size(), 1u);
+  EXPECT_EQ(t.kernels.begin()->second.flags, lanes::kKernelUnplaced);
+  EXPECT_EQ(t.kernels.begin()->second.site, 3u);
 }
 
 TEST_F(KernelCountsTest, CountsGoOnWhenTheRingIsFull) {

@@ -206,4 +206,39 @@ void* function_beside(const void* function, const char* name) noexcept {
   return question.answer;
 }
 
+bool functions_of(std::string_view file, std::span<const char* const> names, std::span<void*> addresses) noexcept {
+  struct Question {
+    std::string_view file;
+    std::span<const char* const> names;
+    std::span<void*> addresses;
+    bool found;
+  } question{file, names, addresses, false};
+  for_loaded_objects(
+      [](void* context, LoadCounts, std::span<const LoadedObject> objects) {
+        Question& q = *static_cast<Question*>(context);
+        for (const LoadedObject& o : objects) {
+          if (q.found || !o.file_name().starts_with(q.file)) continue;
+          q.found = true;
+          for (std::size_t i = 0; i < q.names.size(); ++i) q.addresses[i] = o.definition(q.names[i]);
+        }
+      },
+      &question);
+  return question.found;
+}
+
+memory::OwnString object_of(const void* address) noexcept {
+  struct Question {
+    Address at;
+    memory::OwnString name;
+  } question{reinterpret_cast<Address>(address), {}};
+  for_loaded_objects(
+      [](void* context, LoadCounts, std::span<const LoadedObject> objects) {
+        Question& q = *static_cast<Question*>(context);
+        for (const LoadedObject& o : objects)
+          if (o.has_code(q.at)) q.name = o.file_name();
+      },
+      &question);
+  return question.name;
+}
+
 }  // namespace castscope::gpu

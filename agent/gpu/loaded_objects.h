@@ -14,6 +14,8 @@
 #include <span>
 #include <string_view>
 
+#include "agent/memory/own_memory.h"
+
 namespace castscope::gpu {
 
 using Address = std::uintptr_t;
@@ -97,5 +99,12 @@ bool for_loaded_objects(void (*f)(void* context, LoadCounts counts, std::span<co
 
 // The function `name` of the object that has `function`; nullptr: it has none.
 void* function_beside(const void* function, const char* name) noexcept;
+
+// Of the first object whose file's name begins with `file`, the address of each of `names`; nullptr: it has none such.
+// False: there is no such object.
+bool functions_of(std::string_view file, std::span<const char* const> names, std::span<void*> addresses) noexcept;
+
+// The file's name, without its folder, of the object in which `address` lies; "" of the program itself, or none.
+memory::OwnString object_of(const void* address) noexcept;
 
 }  // namespace castscope::gpu

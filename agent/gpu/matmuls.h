@@ -25,11 +25,9 @@ class ThreadMatmuls : public memory::InOwnMemory {
 
   void add(const MatmulCall& call);
 
-  // Where the products of an operator begin, which begins now.
-  std::size_t pending() {
-    border_ = pending_.size();
-    return border_;
-  }
+  std::size_t pending() const { return pending_.size(); }
+  // An operator begins now: where its products begin.
+  std::size_t begin() { return border_ = pending_.size(); }
 
   // The operator ends: its products, those since `from`, are its use's. `define(definition, function)` gives the
   // counter of a definition, whose `function` it fills in; nullptr: there is no room, and it is not asked again. May

@@ -63,7 +63,7 @@ class MatmulsTest : public testing::Test {
 };
 
 TEST_F(MatmulsTest, AProductIsItsOperatorsOnceThatEnds) {
-  const std::size_t from = thread_.pending();
+  const std::size_t from = thread_.begin();
   MatmulCall call = gemm(64, 32, 128);
   call.flags = lanes::kMatmulTransposeA;
   matmul_called(call);
@@ -80,7 +80,7 @@ TEST_F(MatmulsTest, AProductIsItsOperatorsOnceThatEnds) {
 
 TEST_F(MatmulsTest, TheSameAgainIsDefinedOnceAndCounted) {
   for (int i = 0; i < 5; ++i) {
-    const std::size_t from = thread_.pending();
+    const std::size_t from = thread_.begin();
     matmul_called(gemm(1, 2, 3));
     matmul_called(gemm(1, 2, 3));
     place(from, 7);
@@ -90,9 +90,9 @@ TEST_F(MatmulsTest, TheSameAgainIsDefinedOnceAndCounted) {
 }
 
 TEST_F(MatmulsTest, AnOperatorWithinAnotherHasItsOwn) {
-  const std::size_t outer = thread_.pending();
+  const std::size_t outer = thread_.begin();
   matmul_called(gemm(1, 1, 1));
-  const std::size_t inner = thread_.pending();
+  const std::size_t inner = thread_.begin();
   matmul_called(gemm(1, 1, 1));  // the same as the outer one's
   place(inner, 20);
   matmul_called(gemm(1, 1, 1));
@@ -105,7 +105,7 @@ TEST_F(MatmulsTest, AnOperatorWithinAnotherHasItsOwn) {
 }
 
 TEST_F(MatmulsTest, WhatIsDroppedIsNobodys) {
-  const std::size_t from = thread_.pending();
+  const std::size_t from = thread_.begin();
   matmul_called(gemm(1, 1, 1));
   thread_.drop(from);
   place(from, 7);
@@ -114,7 +114,7 @@ TEST_F(MatmulsTest, WhatIsDroppedIsNobodys) {
 
 TEST_F(MatmulsTest, BeyondSixteenShapesSizesAreNotTold) {
   for (std::uint32_t i = 1; i <= 40; ++i) {
-    const std::size_t from = thread_.pending();
+    const std::size_t from = thread_.begin();
     matmul_called(gemm(i, 8, 8, i % 2 == 0 ? 4 : 1));
     place(from, 7);
   }
@@ -129,7 +129,7 @@ TEST_F(MatmulsTest, BeyondSixteenShapesSizesAreNotTold) {
 }
 
 TEST_F(MatmulsTest, ShapesOfEachUseAndComputationAreCountedApart) {
-  const std::size_t from = thread_.pending();
+  const std::size_t from = thread_.begin();
   for (std::uint32_t i = 1; i <= kMostShapes; ++i) {
     MatmulCall call = gemm(i, 8, 8);
     matmul_called(call);
@@ -143,7 +143,7 @@ TEST_F(MatmulsTest, ShapesOfEachUseAndComputationAreCountedApart) {
 }
 
 TEST_F(MatmulsTest, AnOperatorThatCallsForThousandsIsCountedWhole) {
-  const std::size_t from = thread_.pending();
+  const std::size_t from = thread_.begin();
   constexpr std::uint32_t kCalls = 3 * ThreadMatmuls::kMostPending;
   for (std::uint32_t i = 1; i <= kCalls; ++i) matmul_called(gemm(i, 8, 8));
   EXPECT_LE(thread_.pending(), ThreadMatmuls::kMostPending + 1);
@@ -154,7 +154,7 @@ TEST_F(MatmulsTest, AnOperatorThatCallsForThousandsIsCountedWhole) {
 TEST_F(MatmulsTest, WhereThereIsNoRoomItIsAskedOnce) {
   full_ = true;
   for (int i = 0; i < 3; ++i) {
-    const std::size_t from = thread_.pending();
+    const std::size_t from = thread_.begin();
     matmul_called(gemm(1, 1, 1));
     place(from, 7);
   }
@@ -162,7 +162,7 @@ TEST_F(MatmulsTest, WhereThereIsNoRoomItIsAskedOnce) {
 }
 
 TEST_F(MatmulsTest, ADefinitionThatThrowsLeavesNothingBehind) {
-  const std::size_t from = thread_.pending();
+  const std::size_t from = thread_.begin();
   matmul_called(gemm(1, 1, 1));
   const auto throws = [](const lanes::MatmulDefinition&, const char*) -> lanes::Counter* { throw std::bad_alloc(); };
   EXPECT_THROW(thread_.place(from, 7, 3, throws), std::bad_alloc);

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <exception>
 
+#include "agent/gpu/captures.h"
+#include "agent/gpu/device_names.h"
 #include "agent/gpu/timing.h"
 #include "agent/observe/process.h"
 
@@ -28,11 +30,13 @@ void* Timing::run(void* self) {
 
 void Timing::read_for_ever() {
   try {
+    if (library_.api.subscribe != nullptr) cupti::keep_loaded(library_);
+    tell_devices();
     while (!observe::g_process.stopped.load(std::memory_order_relaxed)) {
       wait_for_work();
       {
         std::lock_guard lock(reading_);
-        read_once();
+        read_once(false);
       }
       leave_when_drained();
     }
@@ -40,27 +44,37 @@ void Timing::read_for_ever() {
   }
   // Nothing is timed any more: castscope has stepped aside.
   observe::ask_for(observe::kTiming, false);
+  if (by_events()) events_.load()->switch_on(false);
   std::lock_guard lock(control_);
   if (seat_.is_ours()) seat_.leave();
   state_ = State::kOver;
 }
 
+void Timing::tell_devices() {
+  if (devices_told_.exchange(true)) return;
+  for (const std::string& device : device_names()) tell("gpu", device);
+}
+
 void Timing::wait_for_work() {
   std::unique_lock lock(wake_mutex_);
-  if (const State now = state_.load(); now == State::kIdle || now == State::kOver)
+  const State now = state_.load();
+  if ((now == State::kIdle || now == State::kOver) && !awaits_events())
     wake_.wait(lock, [&] { return woken_; });
   else
     wake_.wait_for(lock, kRound);
   woken_ = false;
 }
 
-void Timing::read_once() {
+void Timing::read_once(bool last_chance) {
   if (counts_ == nullptr) {
     const auto tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
     counts_ = std::make_unique<KernelCounts>(recording_.segment, recording_.definitions, book_, graph_nodes_, tid);
     lanes::Lane& lane = counts_->lane().lane();
     counts_->tell_thread(recording_.definitions.thread(lane.id, tid, "castscope-gpu"));
   }
+  read_events(last_chance);
+  // What steps without the seat launch is nothing of CUPTI's; and there may be none.
+  if (state_.load() == State::kIdle || library_.version == 0) return;
   // Full buffers come by themselves.
   const bool ask = state_.load() == State::kDraining || ++rounds_ % kRoundsUnasked == 0;
   if (std::unique_lock lock(control_, std::try_to_lock); ask && lock && seat_.is_ours()) {
@@ -74,6 +88,35 @@ void Timing::read_once() {
   launches_.settle(*counts_);
   graph_nodes_.settle();
   count_lost();
+}
+
+bool Timing::awaits_events() const {
+  const EventTiming* events = events_.load(std::memory_order_acquire);
+  return events != nullptr && (events->on() || events->in_flight() > 0);
+}
+
+// Not while a profiler of the job's is at work: it would tell the job of these calls. The last chance is in a thread of
+// the job's, which may be capturing.
+void Timing::read_events(bool last_chance) {
+  EventTiming* const events = events_.load(std::memory_order_acquire);
+  if (events == nullptr) return;
+  if (!last_chance && !reads_events_) events->reads_in_this_thread();
+  reads_events_ = true;
+  {
+    const std::lock_guard lock(asking_);
+    if (!seat_.job_has_it(lanes::monotonic_ns()) && !(last_chance && is_capturing()))
+      events->read(*counts_, last_chance);
+  }
+  count_untimed(last_chance);
+}
+
+// `for_good`: what is in flight will not be read any more.
+void Timing::count_untimed(bool for_good) {
+  const EventTiming* events = events_.load(std::memory_order_acquire);
+  if (events == nullptr) return;
+  const std::uint64_t untimed = events->untimed() + (for_good ? events->in_flight() : 0);
+  recording_.segment.header().gpu_casts_untimed.fetch_add(untimed - untimed_, std::memory_order_relaxed);
+  untimed_ = untimed;
 }
 
 void Timing::apply_marks() {
@@ -115,7 +158,7 @@ void Timing::leave_when_drained() {
   if (now == State::kTiming) rounds_drained_ = 0;
   if (now != State::kLeaving) return;
   std::lock_guard lock(reading_);
-  read_once();
+  read_once(false);
   launches_.finish(*counts_);
   count_lost();
   if (launches_.orphans() != 0) all_functions_ = true;  // of a function that is on no list of ours
@@ -131,15 +174,16 @@ void Timing::count_lost() {
 }
 
 void Timing::finish() {
-  if (observe::ask_for(observe::kTiming, false)) mark(Mark::kEnd);
+  tell_devices();  // a job that is over before the reader began
+  stretch_ends();
   {
     std::lock_guard lock(control_);
     if (seat_.is_ours()) leave_seat();
     state_ = State::kOver;
   }
   std::lock_guard lock(reading_);
-  if (counts_ == nullptr) return;
-  read_once();
+  if (counts_ == nullptr) return count_untimed(true);  // the reader has not begun
+  read_once(true);
   launches_.finish(*counts_);
   count_lost();
 }

@@ -4,8 +4,8 @@
 #include <exception>
 
 #include "agent/gpu/captures.h"
-#include "agent/gpu/device_names.h"
 #include "agent/gpu/gpu.h"
+#include "agent/gpu/launch_calls.h"
 #include "agent/observe/process.h"
 
 namespace castscope::gpu {
@@ -31,11 +31,12 @@ void resource(void*, int domain, std::uint32_t callback, const void* data) {
 
 }  // namespace
 
-Timing::Timing(observe::Recording& recording, const cupti::Library& library)
+Timing::Timing(observe::Recording& recording, const cupti::Library& library, bool has_cupti)
     : recording_(recording),
       library_(library),
       graph_nodes_(book_),
-      seat_(library_.api, {gpu::requested, gpu::completed, gpu::resource}) {
+      seat_(library_.api, {gpu::requested, gpu::completed, gpu::resource}),
+      has_cupti_(has_cupti) {
   g_timing = this;
 }
 
@@ -51,8 +52,7 @@ bool Timing::start() {
     return false;
   }
   pthread_detach(thread);
-  tell("gpu_times", cupti::describe(library_.version));
-  for (const std::string& device : device_names()) tell("gpu", device);
+  if (has_cupti_) tell("gpu_times", cupti::describe(library_.version));
   return true;
 }
 
@@ -61,22 +61,41 @@ void Timing::stretch_begins(bool is_step) {
   if (now == State::kDraining && state_.compare_exchange_strong(now, State::kTiming)) now = State::kTiming;
   if (now == State::kIdle) {
     std::unique_lock lock(control_, std::try_to_lock);
-    if (!lock || state_.load() != State::kIdle || !take_seat()) return;
+    if (!lock || state_.load() != State::kIdle) return;
+    const Got got = take_seat();
+    // What is captured is not launched: events could not time it.
+    if (got == Got::kAnothers && is_step) return begin_by_events();
+    if (got != Got::kSeat) return;
     state_ = now = State::kTiming;
     mark(Mark::kSeat);
   }
   if (now != State::kTiming) return;
-  // The first tensor on a GPU may be met before the first region, whose step is the same.
-  const std::uint32_t step = recording_.steps.current();
-  if (is_step && last_step_.exchange(step) != step)
-    recording_.segment.header().gpu_steps.fetch_add(1, std::memory_order_relaxed);
-  mark(timing() ? Mark::kStep : Mark::kBegin);
+  if (is_step && is_new_step()) recording_.segment.header().gpu_steps.fetch_add(1, std::memory_order_relaxed);
+  mark(timing() && !by_events() ? Mark::kStep : Mark::kBegin);
+  if (by_events()) events_.load()->switch_on(false);
   observe::ask_for(observe::kTiming, true);
   wake();
 }
 
+void Timing::begin_by_events() {
+  EventTiming* const events = watch_launches();
+  if (events == nullptr) return;
+  if (events_.exchange(events) == nullptr) tell("gpu_times", "CUDA events");
+  if (is_new_step()) recording_.segment.header().gpu_event_steps.fetch_add(1, std::memory_order_relaxed);
+  events->switch_on(true);
+  observe::ask_for(observe::kTiming, true);
+  wake();
+}
+
+// The first tensor on a GPU may be met before the first region, whose step is the same.
+bool Timing::is_new_step() {
+  const std::uint32_t step = recording_.steps.current();
+  return last_step_.exchange(step) != step;
+}
+
 void Timing::stretch_ends() {
   if (!observe::ask_for(observe::kTiming, false)) return;
+  if (by_events()) return events_.load()->switch_on(false);
   mark(Mark::kEnd);
   State timing = State::kTiming;
   state_.compare_exchange_strong(timing, State::kDraining);
@@ -88,27 +107,34 @@ void Timing::mark(Mark::Kind kind) {
   marks_.push_back({kind, now, recording_.steps.current()});
 }
 
-bool Timing::take_seat() {
-  if (is_capturing() || seat_.job_has_it(lanes::monotonic_ns())) return false;
+Timing::Got Timing::take_seat() {
+  // A profile of the job's own would have our calls for events in it.
+  if (is_capturing() || seat_.job_has_it(lanes::monotonic_ns())) return Got::kNothing;
+  if (!has_cupti_) return Got::kAnothers;
   std::string why;
   switch (seat_.take(all_functions_, &why)) {
     case Seat::Taken::kYes:
       seat_is_back();
-      return true;
+      return Got::kSeat;
     case Seat::Taken::kRefused:
       seat_lost(why.c_str());
-      return false;
+      return Got::kAnothers;
     case Seat::Taken::kFailed:
       break;
   }
   tell("gpu_times", "none: " + why);
-  state_ = State::kOver;
-  return false;
+  has_cupti_ = false;
+  return Got::kAnothers;
 }
 
 void Timing::job_wants_seat(const char* who) {
   seat_.job_begins(lanes::monotonic_ns());
   std::lock_guard lock(control_);
+  if (by_events()) {
+    observe::ask_for(observe::kTiming, false);
+    events_.load()->switch_on(false);
+  }
+  { const std::lock_guard asked(asking_); }  // the reader asks CUDA for events no more
   if (seat_.is_ours()) {
     if (observe::ask_for(observe::kTiming, false)) mark(Mark::kEnd);
     state_ = State::kLeaving;

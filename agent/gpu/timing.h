@@ -16,6 +16,7 @@
 
 #include "agent/gpu/buffers.h"
 #include "agent/gpu/cupti.h"
+#include "agent/gpu/event_timing.h"
 #include "agent/gpu/graph_nodes.h"
 #include "agent/gpu/kernel_counts.h"
 #include "agent/gpu/launches.h"
@@ -30,7 +31,8 @@ namespace castscope::gpu {
 
 class Timing : public memory::InOwnMemory {
  public:
-  Timing(observe::Recording& recording, const cupti::Library& library);
+  // `has_cupti`: `library` is one; otherwise only CUDA events are left.
+  Timing(observe::Recording& recording, const cupti::Library& library, bool has_cupti);
 
   // False, and said in the report, where there can be no timing.
   bool start();
@@ -40,6 +42,11 @@ class Timing : public memory::InOwnMemory {
   void finish();
 
   const cupti::Api& api() const { return library_.api; }
+  // What is launched is timed without CUPTI.
+  bool by_events() const {
+    const EventTiming* events = events_.load(std::memory_order_acquire);
+    return events != nullptr && events->on();
+  }
   WorkBook& book() { return book_; }
 
   // The job's own client of CUPTI is about to begin something: after this the seat is free. `who`: for the report.
@@ -63,15 +70,23 @@ class Timing : public memory::InOwnMemory {
 
   static void* run(void* self);
   void read_for_ever();
+  void tell_devices();  // asks the linker: not in a thread that may have the GIL
   void wait_for_work();
-  void read_once();  // under reading_
+  void read_once(bool last_chance);  // under reading_
   void apply_marks();
   void parse(const Buffers::Full& full);
   void leave_when_drained();
   bool is_drained();
   void leave_seat();  // under control_
   void count_lost();
-  bool take_seat();  // under control_
+  // kAnothers: one that is none of the job's has it, or nobody could. kNothing: not now.
+  enum class Got { kSeat, kAnothers, kNothing };
+  Got take_seat();         // under control_
+  void begin_by_events();  // under control_
+  bool is_new_step();
+  void read_events(bool last_chance);  // under reading_
+  void count_untimed(bool for_good);
+  bool awaits_events() const;
   void wake();
   void mark(Mark::Kind kind);
   void seat_lost(const char* who);
@@ -86,6 +101,11 @@ class Timing : public memory::InOwnMemory {
   GraphNodes graph_nodes_;
   Buffers buffers_;
   Seat seat_;
+  bool has_cupti_;                             // and it works; under control_
+  std::atomic<EventTiming*> events_{nullptr};  // once they were needed
+  std::mutex asking_;                          // of events: whoever asks CUDA for some
+  bool reads_events_ = false;                  // … and what follows, under reading_
+  std::uint64_t untimed_ = 0;                  // as told
   std::atomic<State> state_{State::kIdle};
   std::atomic<std::uint32_t> last_step_{~0u};
   std::mutex control_;  // of the seat
@@ -95,7 +115,7 @@ class Timing : public memory::InOwnMemory {
   std::uint32_t rounds_ = 0, rounds_drained_ = 0;
   std::uint64_t lost_ = 0;  // as told
   std::uint64_t dropped_ = 0;
-  std::atomic<bool> all_functions_{false};
+  std::atomic<bool> all_functions_{false}, devices_told_{false};
   std::mutex marks_mutex_;
   memory::OwnVector<Mark> marks_;
   std::condition_variable wake_;

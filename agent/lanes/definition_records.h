@@ -62,7 +62,7 @@ enum class FactKind : std::uint16_t {
   kStaleHit = 1,       // subject = site; the cache served a copy of what the source no longer is. detail = Staleness
   kLostGrad = 2,       // subject = site; the copy served has no graph though grad mode is on and the source needs one
   kError = 3,          // subject = operator use, or 0; an exception was made: text = its message, detail = ErrorKind
-  kUnscale = 4,        // GradScaler unscaled an optimizer's gradients; detail = 1: some were not finite
+  kUnscale = 4,        // GradScaler unscaled an optimizer's gradients; detail = 1: not all finite, 2, 3: see scaling.cc
   kUpdate = 5,         // GradScaler updated its scale
   kOptimizerStep = 6,  // subject = 0; text = name of the optimizer's class; detail = 1: within GradScaler.step
   // Tensor.backward or autograd.backward or grad was called; subject = region in force, or 0.
@@ -268,7 +268,14 @@ struct FactDefinition {
   std::uint32_t stack;
   std::uint32_t text;  // string
 };
-enum class GpuWork : std::uint8_t { kUnknown = 0, kKernel = 1, kCopy = 2, kSet = 3 };
+enum class GpuWork : std::uint8_t {
+  kUnknown = 0,
+  kKernel = 1,
+  kCopy = 2,
+  kSet = 3,
+  // A launch of a cast, timed by CUDA events: its time is at most that. Nothing else of its step is known.
+  kCastByEvents = 4,
+};
 // What a GPU did, in a step whose kernels were timed, for a cast or an operator.
 struct KernelDefinition {
   std::uint32_t site;    // the cast that launched it; 0 = none did
@@ -324,7 +331,7 @@ struct ThreadDefinition {
 };
 // "argv", "cwd", "host", "torch", "python", "rank", "local_rank", "world_size", "notice", "rule_met"; of GPUs:
 //   "gpu"       "0 NVIDIA H100 80GB HBM3, compute capability 9.0"
-//   "gpu_times" "CUPTI 13.0": what times the kernels; "CUDA events": only casts are timed; "none: REASON"
+//   "gpu_times" "CUPTI 13.0": what times the kernels; "CUDA events": only casts were, in some steps; "none: REASON"
 //   "gpu_seat"  "FROM TO WHO": ns since the segment's begin in which another one had the seat; TO = "-" while it has.
 //               Told again when it is over: of those with the same FROM the last one counts.
 //   "gpu_math"  "allow_tf32=0 …": settings that decide what matrix products compute in

@@ -99,7 +99,7 @@ enum class EventKind : std::uint8_t {
   kPass = 14,  // cached_cast returned its argument while operators are looked at; site = pass-through site
   // A GPU did something; site = its kernel definition, which counts it too; time, duration: on the device, brought to
   // the segment's clock; step = that in which it was launched; bytes moved; dims = device, stream, grid blocks,
-  // threads in a block; tensor = CUPTI's correlation id. In the lane of the thread that reads CUPTI's records.
+  // threads in a block; tensor = CUPTI's correlation id; entries = ticks from its launch on. In its reader's lane.
   kKernel = 15,
 };
 inline constexpr EventKind kLastEventKind = EventKind::kKernel;
@@ -128,7 +128,7 @@ struct alignas(64) Event {
   std::uint32_t dims[4];  // sizes of the source, outermost first, saturating; more than 4: the first is the product
   std::uint32_t entries;  // kCast, kHit, kPass: version counter of the source (of a weight whose copy is not kept also
                           // what some of its values are, mixed into it: another number says that it is not the same
-                          // weight); kCacheClear: entries dropped
+                          // weight); kCacheClear: entries dropped; kKernel: segment clock
   EventKind kind;
   std::uint8_t flags;
   std::uint8_t ndim;
@@ -194,17 +194,19 @@ struct SegmentHeader {
   Shared<std::uint64_t> clock1, monotonic1_ns;
   // process-wide; written by any thread with atomic adds, off the hot path
   Shared<std::uint64_t> cache_bytes, cache_entries, cache_peak_bytes, cache_peak_entries, cache_clears;
-  Shared<std::uint64_t> steps;             // number of the present step
-  Shared<std::uint64_t> lost_definitions;  // definitions that did not fit
-  Shared<std::uint64_t> deep_steps;        // steps, or parts of one, in which every operator was looked at
-  Shared<std::uint64_t> deep_operators;    // operators looked at
-  Shared<std::uint64_t> deep_ticks;        // time spent looking
-  Shared<std::uint64_t> lost_events;       // dropped by threads that could get no lane
-  Shared<std::uint64_t> exit_status;       // with kExited: status given to exit(), + 1; 0 = not known
-  Shared<std::uint64_t> gpu_steps;         // deep steps whose kernels were timed
-  Shared<std::uint64_t> gpu_records;       // of kernels, copies and sets that came
-  Shared<std::uint64_t> gpu_lost;          // of them that CUPTI dropped, or never delivered
-  Shared<std::uint64_t> gpu_unplaced;      // that came, and whose operator was not known any more
+  Shared<std::uint64_t> steps;              // number of the present step
+  Shared<std::uint64_t> lost_definitions;   // definitions that did not fit
+  Shared<std::uint64_t> deep_steps;         // steps, or parts of one, in which every operator was looked at
+  Shared<std::uint64_t> deep_operators;     // operators looked at
+  Shared<std::uint64_t> deep_ticks;         // time spent looking
+  Shared<std::uint64_t> lost_events;        // dropped by threads that could get no lane
+  Shared<std::uint64_t> exit_status;        // with kExited: status given to exit(), + 1; 0 = not known
+  Shared<std::uint64_t> gpu_steps;          // deep steps whose kernels were timed
+  Shared<std::uint64_t> gpu_records;        // of kernels, copies and sets that came
+  Shared<std::uint64_t> gpu_lost;           // of them that CUPTI dropped, or never delivered
+  Shared<std::uint64_t> gpu_unplaced;       // that came, and whose operator was not known any more
+  Shared<std::uint64_t> gpu_event_steps;    // deep steps in which only casts were timed, by CUDA events
+  Shared<std::uint64_t> gpu_casts_untimed;  // their launches in those steps that were not
   // what threads counted that could get no lane: as Lane::overflow and Lane::other, added to atomically
   Counter lost, lost_other;
 };

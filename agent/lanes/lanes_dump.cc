@@ -172,8 +172,8 @@ int dump(const char* path) {
               s.cache_peak_bytes, s.cache_peak_entries, s.cache_clears, s.lost.casts, s.lost.hits, s.lost.passes);
   std::printf("deep steps %lu operators %lu ns %lu\n", s.deep_steps, s.deep_operators,
               reader->clock().duration_ns(s.deep_ticks));
-  std::printf("gpu steps %lu records %lu lost %lu unplaced %lu\n", s.gpu_steps, s.gpu_records, s.gpu_lost,
-              s.gpu_unplaced);
+  std::printf("gpu steps %lu records %lu lost %lu unplaced %lu, by events %lu untimed %lu\n", s.gpu_steps,
+              s.gpu_records, s.gpu_lost, s.gpu_unplaced, s.gpu_event_steps, s.gpu_casts_untimed);
   Texts texts;
   std::string records;
   while (reader->definitions(1 << 20, &records)) {

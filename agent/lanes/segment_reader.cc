@@ -155,6 +155,8 @@ ProcessState SegmentReader::process_state() {
   s.gpu_records = h.gpu_records.load(std::memory_order_relaxed);
   s.gpu_lost = h.gpu_lost.load(std::memory_order_relaxed);
   s.gpu_unplaced = h.gpu_unplaced.load(std::memory_order_relaxed);
+  s.gpu_event_steps = h.gpu_event_steps.load(std::memory_order_relaxed);
+  s.gpu_casts_untimed = h.gpu_casts_untimed.load(std::memory_order_relaxed);
   s.lost_events = h.lost_events.load(std::memory_order_relaxed);
   s.lost = {};
   add(s.lost, h.lost);

@@ -56,6 +56,7 @@ struct ProcessState {
   std::uint64_t steps = 0, lost_definitions = 0;
   std::uint64_t deep_steps = 0, deep_operators = 0, deep_ticks = 0;
   std::uint64_t gpu_steps = 0, gpu_records = 0, gpu_lost = 0, gpu_unplaced = 0;
+  std::uint64_t gpu_event_steps = 0, gpu_casts_untimed = 0;
   // by threads that could get no lane
   std::uint64_t lost_events = 0;
   CounterValues lost, lost_other;

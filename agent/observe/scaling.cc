@@ -5,6 +5,7 @@
 #include <cstring>
 #include <exception>
 #include <optional>
+#include <utility>
 
 #include "agent/enforce/enforcing.h"
 #include "agent/observe/call_frame.h"
@@ -45,6 +46,12 @@ void tell(ThreadState& t, lanes::EventKind kind, std::uint32_t fact, double befo
   t.lane.publish();
 }
 
+// kUnscale's detail. Whether gradients on a GPU are finite is asked by the job alone, in GradScaler.step, which takes
+// no step if they are not: kNotStepped is told when the scale is updated, and no optimizer stepped since they were
+// unscaled.
+enum Unscaled : std::uint16_t { kFinite = 0, kNotFinite = 1, kNotRead = 2, kNotStepped = 3 };
+thread_local bool t_waits_for_step = false;
+
 void scaler_acted(FactKind kind, std::uint16_t detail, double before = 0, double after = 0) {
   Recording* r = g_process.recording.load(std::memory_order_acquire);
   if (r == nullptr) return;
@@ -56,6 +63,8 @@ void scaler_acted(FactKind kind, std::uint16_t detail, double before = 0, double
 at::Tensor& amp_update_scale(at::Tensor& scale, at::Tensor& growth_tracker, const at::Tensor& found_inf, double growth,
                              double backoff, std::int64_t interval) {
   using F = at::Tensor& (*)(at::Tensor&, at::Tensor&, const at::Tensor&, double, double, std::int64_t);
+  // An update within a step is of a scaler that was asked before (castscope.amp).
+  if (std::exchange(t_waits_for_step, false) && !in_optimizer_step()) scaler_acted(FactKind::kUnscale, kNotStepped);
   const double before = number_in(scale).value_or(0);
   at::Tensor& result =
       original<F>(CASTSCOPE_HOOK_AMP_UPDATE_SCALE)(scale, growth_tracker, found_inf, growth, backoff, interval);
@@ -66,7 +75,9 @@ at::Tensor& amp_update_scale(at::Tensor& scale, at::Tensor& growth_tracker, cons
 void amp_unscale(at::TensorList gradients, at::Tensor& found_inf, const at::Tensor& inverse_scale) {
   using F = void (*)(at::TensorList, at::Tensor&, const at::Tensor&);
   original<F>(CASTSCOPE_HOOK_AMP_UNSCALE)(gradients, found_inf, inverse_scale);
-  scaler_acted(FactKind::kUnscale, number_in(found_inf).value_or(0) != 0 ? 1 : 0);
+  const auto found = number_in(found_inf);
+  t_waits_for_step = !found;
+  scaler_acted(FactKind::kUnscale, !found ? kNotRead : *found != 0 ? kNotFinite : kFinite);
 }
 
 // torch.optim wraps every optimizer's step in record_function("Optimizer.step#CLASS.step") (profile_hook_step). One may
@@ -89,7 +100,9 @@ bool look_for_scaler(Definitions& definitions, const RawStack& stack, lanes::Fac
 bool in_optimizer_step() { return t_optimizer_steps > 0; }
 
 void user_scope_begins(const char* name) {
-  if (is_optimizer_step(name)) ++t_optimizer_steps;
+  if (!is_optimizer_step(name)) return;
+  ++t_optimizer_steps;
+  t_waits_for_step = false;
 }
 
 void user_scope_ended(const char* name) {

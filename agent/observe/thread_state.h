@@ -161,6 +161,7 @@ struct ThreadState : memory::InOwnMemory {
   std::uint32_t script_runs = 0;            // of its outermost one in this thread, so far
   std::uint32_t gpu_origin = 0;             // string: the compiled region that it runs
   std::uint64_t gpu_work = 0;               // ticket of the innermost work that is timed: gpu/gpu.h
+  std::uint64_t gpu_cast = 0;               // of the cast whose launches are timed by events: gpu/launch_calls.h
   std::uint32_t compiled_regions = 0;       // that run in this thread, whose graphs tell what they cast
   // the present call
   bool in_cached_cast = false;

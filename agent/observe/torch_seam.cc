@@ -1,5 +1,6 @@
 #include "agent/observe/torch_seam.h"
 
+#include <ATen/Context.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/record_function.h>
 #include <pthread.h>
@@ -321,5 +322,17 @@ void stop_watching_operators() {
 void watch_operators_in_child() { g_switch = new std::mutex; }
 
 const char* compiled_torch_version() { return TORCH_VERSION; }
+
+// What getCurrentCUDABlasHandle asks (ATen/cuda/CublasHandlePool.cpp).
+bool tf32_is_allowed() {
+  const at::Context& context = at::globalContext();
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 10
+  return context.float32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL) == at::Float32Precision::TF32;
+#elif TORCH_VERSION_MINOR == 9
+  return context.float32Precision("cuda", "matmul") == "tf32";
+#else
+  return context.allowTF32CuBLAS();
+#endif
+}
 
 }  // namespace castscope::observe

@@ -64,4 +64,9 @@ inline bool operator_recording() { return (attention() & kLearning) != 0; }
 // TORCH_VERSION of the headers that the agent was built with, for the report's attributes.
 const char* compiled_torch_version();
 
+// Whether PyTorch asks cuBLAS for TF32 in products of float32 (torch.backends.cuda.matmul). Any thread: one word each,
+// which the job's Python sets. PyTorch's own getter of it, allowTF32CuBLAS, warns, or throws where a job has set it by
+// the old and by the new interface (since 2.9).
+bool tf32_is_allowed();
+
 }  // namespace castscope::observe

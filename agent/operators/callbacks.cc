@@ -10,6 +10,7 @@
 #include "agent/observe/record_inputs.h"
 #include "agent/operators/deep.h"
 #include "agent/operators/inside_operator.h"
+#include "agent/operators/math_settings.h"
 #include "agent/operators/use_record.h"
 
 namespace castscope::operators {
@@ -81,7 +82,11 @@ bool is_called_by_a_body(const ThreadState& t, const OpenUse& outer) {
          observe::PythonStack::top(observe::g_process.python, t.python_thread) != outer.python_frame;
 }
 
-std::uint32_t op_of(const OpenUse& use) { return observe::g_process.recording.load()->definitions.op(use.info->name); }
+// A use that is counted knows; the names of all operators are behind a lock.
+std::uint32_t op_of(const OpenUse& use) {
+  if (use.place != nullptr && use.place->use.op != 0) return use.place->use.op;
+  return observe::g_process.recording.load()->definitions.op(use.info->name);
+}
 
 // The matrix products since `from` were made for this use.
 void place_matmuls(ThreadState& t, ThreadOperators& o, std::size_t from, std::uint32_t use, std::uint32_t op) {
@@ -95,7 +100,7 @@ void place_matmuls(ThreadState& t, ThreadOperators& o, std::size_t from, std::ui
 
 // Those that no operator made come first.
 std::size_t begin_matmuls(ThreadState& t, ThreadOperators& o) {
-  const std::size_t pending = o.matmuls.pending();
+  const std::size_t pending = o.matmuls.begin();
   if (pending == 0 || o.used > 1) return pending;
   place_matmuls(t, o, 0, 0, 0);
   return 0;
@@ -182,8 +187,10 @@ void ends(const at::RecordFunction& fn, at::ObserverContext*) {
     std::uint32_t id = 0;
     try {
       id = end_use(*t, o, use, fn.outputs(), now - use.begin);
-      if (o.matmuls.pending() > use.matmuls) [[unlikely]]
+      if (o.matmuls.pending() > use.matmuls) [[unlikely]] {
+        tell_math_settings(*observe::g_process.recording.load());
         place_matmuls(*t, o, use.matmuls, id, op_of(use));
+      }
     } catch (const std::exception&) {  // out of memory: it is not counted
     }
     if (use.work) [[unlikely]]

@@ -81,8 +81,12 @@ void SegmentSource::to_nanoseconds(std::vector<lanes::Event>* events, std::size_
   for (std::size_t i = from; i < events->size(); ++i) {
     lanes::Event& event = (*events)[i];
     event.time = clock.since_begin_ns(event.time);
-    event.duration = static_cast<std::uint32_t>(
-        std::min<std::uint64_t>(clock.duration_ns(event.duration), std::numeric_limits<std::uint32_t>::max()));
+    const auto in_ns = [&clock](std::uint32_t ticks) {
+      return static_cast<std::uint32_t>(
+          std::min<std::uint64_t>(clock.duration_ns(ticks), std::numeric_limits<std::uint32_t>::max()));
+    };
+    event.duration = in_ns(event.duration);
+    if (event.kind == lanes::EventKind::kKernel) event.entries = in_ns(event.entries);
   }
 }
 
@@ -170,6 +174,8 @@ void SegmentSource::collect_states(v1::Batch* to) {
   gauges.set_gpu_records(state.gpu_records);
   gauges.set_gpu_lost(state.gpu_lost);
   gauges.set_gpu_unplaced(state.gpu_unplaced);
+  gauges.set_gpu_event_steps(state.gpu_event_steps);
+  gauges.set_gpu_casts_untimed(state.gpu_casts_untimed);
 }
 
 bool SegmentSource::take_definitions(std::string* records) {

@@ -14,7 +14,7 @@ constexpr std::uint8_t kMostAlignment = 8;  // 256 bytes; more is no use to any 
 absl::Status Definitions::apply_kernel(const std::string& key, const Record& record, store::RunSink& sink) {
   lanes::KernelDefinition kernel{};
   if (absl::Status status = read(record.payload, "kernel", &kernel); !status.ok()) return status;
-  if (!is_listed(kernel.work, lanes::GpuWork::kSet))
+  if (!is_listed(kernel.work, lanes::GpuWork::kCastByEvents))
     return nonsense(absl::StrCat("kernel ", record.id, " whose work is on no list"));
   store::KernelInfo info{.id = record.id,
                          .site = known(Numbered::kSite, kernel.site),

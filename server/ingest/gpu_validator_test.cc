@@ -115,11 +115,15 @@ TEST_F(GpuValidatorTest, GaugesAreHandedOn) {
   gauges.set_gpu_records(400);
   gauges.set_gpu_lost(5);
   gauges.set_gpu_unplaced(6);
+  gauges.set_gpu_event_steps(7);
+  gauges.set_gpu_casts_untimed(8);
   accept(batch);
   EXPECT_EQ(process().gauges.gpu_steps, 3u);
   EXPECT_EQ(process().gauges.gpu_records, 400u);
   EXPECT_EQ(process().gauges.gpu_lost, 5u);
   EXPECT_EQ(process().gauges.gpu_unplaced, 6u);
+  EXPECT_EQ(process().gauges.gpu_event_steps, 7u);
+  EXPECT_EQ(process().gauges.gpu_casts_untimed, 8u);
 }
 
 TEST_F(GpuValidatorTest, ACastByCudnnsRnnHasACauseOfItsOwn) {
@@ -138,6 +142,11 @@ lanes::MatmulDefinition product_in(int compute) {
   lanes::MatmulDefinition m{};
   m.compute = static_cast<MatmulCompute>(compute);
   return m;
+}
+
+TEST_F(GpuValidatorTest, ACastTimedByEventsIsWorkOfAKindOfItsOwn) {
+  accept(Batch().kernel(1, kernel_doing(4)));
+  EXPECT_EQ(process().kernels.at(1).work, GpuWork::kCastByEvents);
 }
 
 struct Nonsense {
@@ -160,7 +169,7 @@ INSTANTIATE_TEST_SUITE_P(
                              "a matrix product definition of 0 bytes, not 48"},
                     Nonsense{"LongMatmul", Batch().raw(DefinitionKind::kMatmul, 1, std::string(56, '\0')),
                              "of 56 bytes, not 48"},
-                    Nonsense{"UnlistedWork", Batch().kernel(1, kernel_doing(4)), "whose work is on no list"},
+                    Nonsense{"UnlistedWork", Batch().kernel(1, kernel_doing(5)), "whose work is on no list"},
                     Nonsense{"UnlistedCompute", Batch().matmul(1, product_in(9)), "computes in what is on no list"},
                     Nonsense{"NoNumber", Batch().kernel(0, kernel_doing(1)), "without a number"},
                     Nonsense{"ANumberGivenTwice", Batch().operator_use(1).kernel(1, kernel_doing(1)),

@@ -259,7 +259,9 @@ absl::Status ProcessValidator::gauges(const v1::Gauges& g, store::RunSink& sink)
                                  .gpu_steps = g.gpu_steps(),
                                  .gpu_records = g.gpu_records(),
                                  .gpu_lost = g.gpu_lost(),
-                                 .gpu_unplaced = g.gpu_unplaced()}));
+                                 .gpu_unplaced = g.gpu_unplaced(),
+                                 .gpu_event_steps = g.gpu_event_steps(),
+                                 .gpu_casts_untimed = g.gpu_casts_untimed()}));
 }
 
 absl::Status ProcessValidator::end(const v1::ProcessEnd& end, store::RunSink& sink) {

@@ -108,7 +108,8 @@ Json fact_words(const store::RunData& data, std::uint32_t id) {
   const store::Fact& fact = data.fact(id);
   Json words = {{"fact", store::name(fact.kind)}};
   add_place(data, fact.stack, words);
-  if (fact.kind == lanes::FactKind::kUnscale) words["finite"] = fact.detail != 1;
+  if (fact.kind == lanes::FactKind::kUnscale && fact.detail < 2) words["finite"] = fact.detail == 0;
+  if (fact.kind == lanes::FactKind::kUnscale && fact.detail == 3) words["stepped"] = false;
   if (fact.kind == lanes::FactKind::kOptimizerStep) words["within_scaler"] = fact.detail == 1;
   if (!fact.text.empty()) words["text"] = fact.text;
   return words;
@@ -196,6 +197,7 @@ Json event_words(const lanes::Event& event) {
     words["stream"] = event.dims[1];
     words["blocks"] = event.dims[2];
     words["threads"] = event.dims[3];
+    words["waited_ns"] = event.entries;
     words["correlation"] = event.tensor;
   }
   if (event.kind == EventKind::kDeep) words["on"] = (event.flags & 1) != 0;

@@ -35,10 +35,10 @@ std::string csv_field(std::string_view text) {
 
 std::string csv_text(const Model& model) {
   std::string text;
-  add_line(text,
-           {"site", "file",           "line",  "function", "model",  "module", "module_type", "operator", "argument",
-            "role", "from",           "to",    "device",   "cause",  "phase",  "region",      "casts",    "cache_hits",
-            "kept", "why_not_cached", "bytes", "cpu_ns",   "gpu_ns", "source"});
+  add_line(text, {"site",     "file",     "line",           "function",   "model", "module",         "module_type",
+                  "operator", "argument", "role",           "from",       "to",    "device",         "cause",
+                  "phase",    "region",   "casts",          "cache_hits", "kept",  "why_not_cached", "bytes",
+                  "cpu_ns",   "gpu_ns",   "gpu_ns_at_most", "source"});
   const store::RunData& run = model.run;
   for (const SiteTotal& total : model.sites) {
     const store::Site& site = run.site(total.site);
@@ -70,6 +70,7 @@ std::string csv_text(const Model& model) {
                     std::to_string(c.bytes),
                     std::to_string(c.cpu_ns),
                     model.gpu.timed() ? std::to_string(model.gpu.sites[site.id - 1].ns) : "",
+                    model.gpu.by_events.steps > 0 ? std::to_string(model.gpu.by_events.sites[site.id - 1].ns) : "",
                     source ? std::string(*source) : ""});
   }
   return text;

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "server/report/words.h"
 #include "server/rules/gpu/products.h"
@@ -41,13 +42,34 @@ std::string sentence_of(const rules::DeviceTime& time) {
   return duration(time.all.ns) + " in " + counted(time.steps, "timed step", "timed steps");
 }
 
-std::string top_cast(const Model& model) {
-  const std::vector<GpuSite> sites = gpu_sites(model);
+// By site, those that launched something.
+std::vector<GpuSite> rows_of(const std::vector<DeviceWork>& by_site) {
+  std::vector<GpuSite> rows;
+  for (std::size_t i = 0; i < by_site.size(); ++i)
+    if (by_site[i].launches > 0) rows.push_back({.site = static_cast<std::uint32_t>(i + 1), .work = by_site[i]});
+  sort_costliest(rows, [](const GpuSite& row) { return row.site; });
+  return rows;
+}
+
+std::string top_cast(const Model& model, const std::vector<GpuSite>& sites) {
   if (sites.empty()) return "";
   const store::Site& site = model.run.site(sites.front().site);
-  std::string what = place(model.run, model.run.user_location(site.stack)) + " " + operator_of(site);
+  const auto at = model.run.user_location(site.stack);  // nodes of autograd have none
+  std::string what = (at ? place(model.run, at) + " " : "") + operator_of(site);
   if (const std::string argument = argument_of(model.run, site); !argument.empty()) what += " " + argument;
   return " (top: " + what + " " + duration(sites.front().work.ns) + ")";
+}
+
+// "120 launches of casts took at most 1.2 ms in 5 steps that CUDA events timed (top: …), 3 more were not timed"; ""
+// where there was no such step.
+std::string by_events_text(const Model& model) {
+  const rules::EventTime& time = model.gpu.by_events;
+  if (time.casts.launches == 0 && time.untimed == 0) return "";
+  std::string text = counted(time.casts.launches, "launch", "launches") + " of casts took at most " +
+                     duration(time.casts.ns) + " in " + counted(time.steps, "step", "steps") +
+                     " of which CUDA events timed the casts alone" + top_cast(model, gpu_event_sites(model));
+  if (time.untimed > 0) text += ", " + counted(time.untimed, "more was", "more were") + " not timed";
+  return text;
 }
 
 // "12 records were lost"; "" when all came.
@@ -59,6 +81,24 @@ std::string lost_text(const rules::DeviceTime& time) {
   return text;
 }
 
+// "kernels were not timed while torch.profiler read them: 2 times, 1.2 s in all"; "" when nobody did.
+std::string seats_text(const std::vector<GpuSeat>& seats) {
+  if (seats.empty()) return "";
+  std::set<std::string> who;
+  std::uint64_t ns = 0, open = 0;
+  for (const GpuSeat& seat : seats) {
+    who.insert(on_one_line(seat.who));
+    open += !seat.to_ns;
+    if (seat.to_ns && *seat.to_ns > seat.from_ns) ns += *seat.to_ns - seat.from_ns;
+  }
+  const std::string length = open == 0 ? duration(ns) : ns == 0 ? "" : duration(ns) + " and ";
+  return "kernels were not timed while " + absl::StrJoin(who, ", ") +
+         " read them: " + (seats.size() == 1 ? "" : counted(seats.size(), "time", "times") + ", ") + length +
+         (open > 0            ? "to the end"
+          : seats.size() == 1 ? ""
+                              : " in all");
+}
+
 std::uint64_t number_or_0(std::string_view text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -67,26 +107,21 @@ std::uint64_t number_or_0(std::string_view text) {
 
 }  // namespace
 
-std::vector<GpuSite> gpu_sites(const Model& model) {
-  std::vector<GpuSite> rows;
-  for (std::size_t i = 0; i < model.gpu.sites.size(); ++i) {
-    if (model.gpu.sites[i].launches == 0) continue;
-    rows.push_back({.site = static_cast<std::uint32_t>(i + 1), .work = model.gpu.sites[i]});
-  }
-  sort_costliest(rows, [](const GpuSite& row) { return row.site; });
-  return rows;
-}
+std::vector<GpuSite> gpu_sites(const Model& model) { return rows_of(model.gpu.sites); }
+std::vector<GpuSite> gpu_event_sites(const Model& model) { return rows_of(model.gpu.by_events.sites); }
 
 std::vector<GpuOperator> gpu_operators(const Model& model) {
   const store::RunData& run = model.run;
-  std::map<std::pair<std::uint32_t, std::string>, GpuOperator> by_use;
+  std::map<std::tuple<std::uint32_t, std::string, std::string>, GpuOperator> by_use;
   for (const store::Kernel& kernel : run.kernels) {
     const DeviceWork& work = model.gpu.kernels[kernel.id - 1];
     if (work.launches == 0) continue;
     const std::string op = kernel.use == 0 ? kernel.op : run.operator_use(kernel.use).op;
-    GpuOperator& row = by_use[{kernel.use, op}];
+    const std::string origin = op.empty() ? kernel.origin : "";
+    GpuOperator& row = by_use[{kernel.use, op, origin}];
     row.use = kernel.use;
     row.op = op;
+    row.origin = origin;
     row.work += work;
     if (kernel.site != 0) row.casts += work;
   }
@@ -100,7 +135,7 @@ std::vector<GpuOperator> gpu_operators(const Model& model) {
       row.products.assign(of->second.begin(), of->second.end());
     rows.push_back(std::move(row));
   }
-  sort_costliest(rows, [](const GpuOperator& row) { return std::pair(row.use, row.op); });
+  sort_costliest(rows, [](const GpuOperator& row) { return std::tuple(row.use, row.op, row.origin); });
   return rows;
 }
 
@@ -160,19 +195,13 @@ std::vector<std::string> gpu_lines(const Model& model) {
   if (model.gpu.timed()) {
     const std::string casts =
         model.gpu.casts.ns == 0 ? "none of it casts" : percent(model.gpu.cast_share()) + " of it casts";
-    lines.push_back("GPU: " + sentence_of(model.gpu) + ", " + casts + top_cast(model));
+    lines.push_back("GPU: " + sentence_of(model.gpu) + ", " + casts + top_cast(model, gpu_sites(model)));
   }
   for (const std::string& how : gpu_attributes(model.run, "gpu_times"))
     if (how.starts_with("none")) lines.push_back("GPU: kernels were not timed" + on_one_line(how.substr(4)));
   if (const std::string lost = lost_text(model.gpu); !lost.empty()) lines.push_back("GPU: " + lost);
-  const std::vector<GpuSeat> seats = gpu_seats(model.run);
-  if (seats.empty()) return lines;
-  std::set<std::string> who;
-  for (const GpuSeat& seat : seats) who.insert(on_one_line(seat.who));
-  std::string names;
-  for (const std::string& name : who) names += (names.empty() ? "" : ", ") + name;
-  lines.push_back("GPU: kernels were not timed while another one read them, " + counted(seats.size(), "time", "times") +
-                  " (" + names + ")");
+  if (const std::string casts = by_events_text(model); !casts.empty()) lines.push_back("GPU: " + casts);
+  if (const std::string seats = seats_text(gpu_seats(model.run)); !seats.empty()) lines.push_back("GPU: " + seats);
   return lines;
 }
 

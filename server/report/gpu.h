@@ -21,6 +21,7 @@ struct GpuSite {
 struct GpuOperator {
   std::uint32_t use = 0;  // 0: of all calls of `op` that have no operator use
   std::string op;         // "" = outside any operator
+  std::string origin;     // then: the compiled graph, "0/1 backward"; "" = none
   DeviceWork work;        // with the casts within it
   DeviceWork casts;
   std::vector<std::string> products;  // what its matrix products computed in: "bf16, fp32 accumulation"
@@ -39,6 +40,7 @@ struct GpuSeat {
 
 // Each costliest first.
 std::vector<GpuSite> gpu_sites(const Model&);
+std::vector<GpuSite> gpu_event_sites(const Model&);  // by CUDA events
 std::vector<GpuOperator> gpu_operators(const Model&);
 std::vector<GpuName> gpu_operator_names(const Model&);
 std::vector<GpuName> gpu_kernel_names(const Model&);  // demangled
@@ -57,6 +59,8 @@ std::string short_kernel_name(const std::string& demangled);
 // For what a kernel was launched: "cast linear weight, float32 to bfloat16", "linear", a compiled graph; "" = not
 // known.
 std::string purpose_of(const store::RunData&, const store::Kernel&);
+// "backward" of "0/1 backward"; "unknown" where that is not known.
+std::string_view phase_of_origin(std::string_view origin);
 // Where that stands: 0 = not known.
 std::uint32_t stack_of(const store::RunData&, const store::Kernel&);
 std::uint32_t module_of(const store::RunData&, const store::Kernel&);

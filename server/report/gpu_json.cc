@@ -35,6 +35,8 @@ Json operators_json(const Model& model) {
   Json list = Json::array();
   for (const GpuOperator& row : gpu_operators(model)) {
     Json json = use_json(model.run, row.use, row.op);
+    json["origin"] = text_or_null(row.origin);
+    if (!row.origin.empty()) json["phase"] = phase_of_origin(row.origin);
     add_work(json, row.work, row.casts);
     json["products"] = row.products;
     list.push_back(std::move(json));
@@ -76,6 +78,19 @@ Json products_json(const store::RunData& run) {
   return list;
 }
 
+Json by_events_json(const Model& model) {
+  const rules::EventTime& time = model.gpu.by_events;
+  if (time.steps == 0) return nullptr;
+  Json sites = Json::array();
+  for (const GpuSite& row : gpu_event_sites(model))
+    sites.push_back({{"site", row.site}, {"launches", row.work.launches}, {"ns_at_most", row.work.ns}});
+  return {{"steps", time.steps},
+          {"launches", time.casts.launches},
+          {"ns_at_most", time.casts.ns},
+          {"untimed", time.untimed},
+          {"sites", sites}};
+}
+
 }  // namespace
 
 Json gpu_json(const Model& model) {
@@ -109,6 +124,7 @@ Json gpu_json(const Model& model) {
           {"by_operator", names_json(gpu_operator_names(model), "operator", false)},
           {"by_kernel", names_json(gpu_kernel_names(model), "kernel", true)},
           {"products", products_json(run)},
+          {"casts_by_events", by_events_json(model)},
           {"seats", seats}};
 }
 

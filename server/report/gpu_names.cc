@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/report/gpu.h"
 #include "server/report/timeline.h"
+#include "server/store/names.h"
 
 namespace castscope::report {
 namespace {
@@ -52,6 +53,12 @@ std::string short_kernel_name(const std::string& demangled) {
   if (const std::size_t space = name.rfind(' '); space != std::string::npos && name.starts_with("void "))
     name.erase(0, space + 1);
   return name.empty() ? demangled : name;
+}
+
+std::string_view phase_of_origin(std::string_view origin) {
+  for (const lanes::Phase phase : {lanes::Phase::kForward, lanes::Phase::kBackward})
+    if (origin.ends_with(store::name(phase))) return store::name(phase);
+  return store::name(lanes::Phase::kUnknown);
 }
 
 std::string purpose_of(const store::RunData& run, const store::Kernel& kernel) {

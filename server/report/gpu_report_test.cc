@@ -31,6 +31,7 @@ using store::kFloat32;
 using store::operand;
 using store::RunStore;
 using store::TestRun;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -121,7 +122,7 @@ TEST_F(GpuReportTest, WhatCastsTakeOfIt) {
   EXPECT_THAT(gpu_lines(m),
               ElementsAre("GPU: 1.8 ms in 2 timed steps, 22 % of it casts (top: train.py:8 linear weight 400 µs)",
                           "GPU: 7 records were lost, 1 was of no known operator",
-                          "GPU: kernels were not timed while another one read them, 2 times (torch.profiler)"));
+                          "GPU: kernels were not timed while torch.profiler read them: 2 times, 4 µs and to the end"));
   const auto operators = gpu_operators(m);
   ASSERT_EQ(operators.size(), 2u);
   EXPECT_EQ(operators[0].op, "aten::linear");
@@ -178,6 +179,35 @@ TEST_F(GpuReportTest, WhyKernelsWereNotTimed) {
   EXPECT_THAT(gpu_lines(model()), ElementsAre("GPU: kernels were not timed: libcupti is not loaded"));
 }
 
+TEST_F(GpuReportTest, CastsTimedByEventsAreToldForThemselves) {
+  train();
+  TestRun run(*store_, 2);
+  run.attribute("gpu_times", "CUDA events");
+  run.region("train.py", 5);
+  const auto weight = run.weight("train.py", 8, "fc"), bias = run.weight("train.py", 9, "fc");
+  run.launched(run.kernel({.name = "", .site = weight, .work = lanes::GpuWork::kCastByEvents}), 4, 3'000);
+  run.launched(run.kernel({.name = "", .site = bias, .work = lanes::GpuWork::kCastByEvents}), 2, 50'000);
+  run.gauges.gpu_event_steps = 3;
+  run.gauges.gpu_casts_untimed = 1;
+  run.end();
+  const Model m = model();
+  EXPECT_EQ(m.gpu.all.ns, 1'830'000u) << "what events timed is no part of it";
+  EXPECT_EQ(m.gpu.casts.ns, 400'000u);
+  EXPECT_THAT(gpu_lines(m),
+              Contains("GPU: 6 launches of casts took at most 112 µs in 3 steps of which CUDA events timed the casts "
+                       "alone (top: train.py:9 linear weight 100 µs), 1 more was not timed"));
+  const auto json = to_json(m)["gpu"]["casts_by_events"];
+  EXPECT_EQ(json["steps"], 3);
+  EXPECT_EQ(json["launches"], 6);
+  EXPECT_EQ(json["ns_at_most"], 112'000);
+  EXPECT_EQ(json["untimed"], 1);
+  EXPECT_EQ(json["sites"][0]["ns_at_most"], 100'000);
+  EXPECT_EQ(json["sites"][1]["launches"], 4);
+  EXPECT_THAT(html_text(m), HasSubstr("GPU time at most, by CUDA events"));
+  EXPECT_THAT(markdown_text(m), HasSubstr("at most 112 µs"));
+  EXPECT_THAT(csv_text(m), HasSubstr(",400000,12000,"));
+}
+
 TEST_F(GpuReportTest, EventsOfKernelsAreConverted) {
   TestRun run(*store_);
   const auto weight = run.weight("train.py", 8, "fc");
@@ -196,6 +226,7 @@ TEST_F(GpuReportTest, EventsOfKernelsAreConverted) {
   EXPECT_EQ(event["line"], 8);
   EXPECT_EQ(event["site"], 1);
   EXPECT_EQ(event["stream"], 7);
+  EXPECT_EQ(event["waited_ns"], 250);
   EXPECT_EQ(event["correlation"], 4711);
   EXPECT_EQ(event["duration_ns"], 900);
   EXPECT_EQ(event["step"], 1);

@@ -17,6 +17,12 @@ std::string share(const Model& model, const DeviceWork& work) { return percent(m
 // "1.2 ms"; "" for none.
 std::string time_text(const DeviceWork& work) { return work.launches == 0 ? "" : duration(work.ns); }
 
+// Of autograd's threads, which run no line: the node.
+std::string where(const store::RunData& run, const store::OperatorUse& use) {
+  const auto at = run.user_location(use.stack);
+  return at || use.node.empty() ? place(run, at) : use.node;
+}
+
 void write_operators(Html& html, const Model& model) {
   const std::vector<GpuOperator> rows = gpu_operators(model);
   if (rows.empty()) return;
@@ -33,8 +39,11 @@ void write_operators(Html& html, const Model& model) {
     for (std::size_t i = 0; i < std::min(rows.size(), kOperators); ++i) {
       const GpuOperator& row = rows[i];
       const store::OperatorUse use = row.use == 0 ? store::OperatorUse() : model.run.operator_use(row.use);
-      table.row({row.use == 0 ? "" : place(model.run, model.run.user_location(use.stack)),
-                 use.module == 0 ? "" : model.run.modules[use.module - 1].path, row.op.empty() ? "outside any" : row.op,
+      table.row({row.use == 0 ? "" : where(model.run, use),
+                 use.module == 0 ? "" : model.run.modules[use.module - 1].path,
+                 !row.op.empty()      ? row.op
+                 : row.origin.empty() ? "outside any"
+                                      : "compiled " + row.origin,
                  absl::StrJoin(row.products, "; "), grouped(row.work.launches), duration(row.work.ns),
                  share(model, row.work), time_text(row.casts)});
     }

@@ -4,7 +4,7 @@
 
 namespace castscope::report {
 
-inline constexpr const char* kStyleDigest = "sha256-2wthIDh1Ld4xqh42ppCLKqt7tUb5AHXOSC2tTy5doBA=";
+inline constexpr const char* kStyleDigest = "sha256-MM1KyuUYr4pWcR9RtHMowzZ5oCKqKzj4eOUTR3cPIx4=";
 
 inline constexpr const char* kStyle = R"css(
 :root{color-scheme:light dark;--back:#fff;--card:#f6f7f9;--ink:#1b1f24;--soft:#57606a;--line:#d8dee4;--mark:#fff3c4;
@@ -19,6 +19,7 @@ font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,s
 h1{font-size:1.35rem;margin:0}
 h2{font-size:1.1rem;margin:2.2rem 0 .7rem}
 h3{font-size:1rem;margin:0}
+table~h3{margin-top:1.4rem}
 p{margin:.35rem 0}
 code,pre,.mono{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;font-size:.87em}
 code,.wrap{overflow-wrap:anywhere}

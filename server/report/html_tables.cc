@@ -66,6 +66,8 @@ void write_sites(Html& html, const Model& model) {
                                           {"role"},        {"not kept"},      {"casts", true}, {"hits", true},
                                           {"bytes", true}, {"CPU time", true}};
     if (model.gpu.timed()) columns.push_back({"GPU time", true});
+    const bool by_events = model.gpu.by_events.casts.launches > 0;
+    if (by_events) columns.push_back({"GPU time at most, by CUDA events", true});
     Table table(html, std::move(columns));
     for (std::size_t i = 0; i < std::min(model.sites.size(), kSites); ++i) {
       const SiteTotal& total = model.sites[i];
@@ -85,6 +87,7 @@ void write_sites(Html& html, const Model& model) {
           rules::readable_bytes(total.counts.bytes),
           duration(total.counts.cpu_ns)};
       if (model.gpu.timed()) cells.push_back(duration(model.gpu.sites[site.id - 1].ns));
+      if (by_events) cells.push_back(duration(model.gpu.by_events.sites[site.id - 1].ns));
       table.row(cells);
     }
   }

@@ -33,6 +33,7 @@
   RULE(gpu_casts_dominate)           \
   RULE(launch_bound_casts)           \
   RULE(matmul_full_precision)        \
+  RULE(rnn_computes_in_float16)      \
   RULE(rnn_recasts_weights)          \
   RULE(tensor_cores_unused)          \
   RULE(tf32_unlike_setting)          \

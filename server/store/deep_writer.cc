@@ -173,7 +173,10 @@ void DeepWriter::scaling(std::uint32_t lane, const lanes::Event& event) {
   } else if (fact.fact == lanes::FactKind::kClip) {
     scaler_.clip(lane, fact.number);
   } else if (fact.fact == lanes::FactKind::kUnscale) {
-    scaler_.unscale(lane, fact.stack, fact.detail == 1);
+    if (fact.detail == 3)
+      scaler_.not_stepped(lane);
+    else
+      scaler_.unscale(lane, fact.stack, fact.detail == 1);
   } else if (fact.fact == lanes::FactKind::kUpdate) {
     scaler_.update(lane, fact.number, std::bit_cast<double>(event.tensor), std::bit_cast<double>(event.bytes));
   }

@@ -6,8 +6,8 @@ const char* const kGpuTables = R"sql(
 -- As the driver has them, mangled; "Memcpy DtoD".
 CREATE TABLE kernel_names (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 -- What a GPU did for a cast (site), within an operator (operator_use, or operator alone where it has none); each content
--- once in the run. origin: the graph that launched it. flags: 1 = a CUDA graph's replay, 2 = its operator was not known
--- any more.
+-- once in the run. origin: the graph that launched it. work 4: launches of a cast, timed by CUDA events. flags: 1 = a
+-- CUDA graph's replay, 2 = its operator was not known any more.
 CREATE TABLE kernels (id INTEGER PRIMARY KEY, site INTEGER, operator_use INTEGER, operator TEXT, name INTEGER,
   origin TEXT, device INTEGER, work INTEGER, flags INTEGER);
 -- Calls of cuBLAS: column-major, C (m × n) = A (m × k) · B (k × n). m 0: too many different ones to tell each. a, b, c:
@@ -40,17 +40,29 @@ SELECT k.id AS kernel, coalesce(s.file, u.file) AS file, coalesce(s.line, u.line
   sum(c.launches) AS launches, sum(c.bytes) AS bytes, sum(c.ns) AS ns
 FROM kernels k JOIN kernel_counts c ON c.kernel = k.id LEFT JOIN kernel_names n ON n.id = k.name
   LEFT JOIN v_site_names s ON s.site = k.site LEFT JOIN v_use_names u ON u.operator_use = k.operator_use
-GROUP BY k.id ORDER BY sum(c.ns) DESC, k.id;
+WHERE k.work <> 4 GROUP BY k.id ORDER BY sum(c.ns) DESC, k.id;
 
 -- Operators by their time on the device: their own kernels and those of casts within them (cast_ns). One row a use; one
--- for all calls of an operator that has none.
+-- for all calls of an operator that has none; one for each pass of a compiled graph (origin), which has none for what its
+-- generated code launches.
 CREATE VIEW v_gpu_operators AS
 SELECT nullif(k.operator_use, 0) AS operator_use, u.file AS file, u.line AS line, u.model AS model, u.module AS module,
-  nullif(k.operator, '') AS operator, u.node AS node, u.phase AS phase, u.computed AS computed,
+  nullif(k.operator, '') AS operator, iif(k.operator = '', nullif(k.origin, ''), NULL) AS origin, u.node AS node,
+  CASE WHEN k.operator > '' THEN u.phase WHEN k.origin LIKE '% forward' THEN 'forward'
+    WHEN k.origin LIKE '% backward' THEN 'backward' END AS phase, u.computed AS computed,
   sum(c.launches) AS launches, sum(c.ns) AS ns, sum(iif(k.site > 0, c.launches, 0)) AS cast_launches,
   sum(iif(k.site > 0, c.ns, 0)) AS cast_ns
 FROM kernels k JOIN kernel_counts c ON c.kernel = k.id LEFT JOIN v_use_names u ON u.operator_use = k.operator_use
-GROUP BY k.operator_use, iif(k.operator_use > 0, '', k.operator) ORDER BY sum(c.ns) DESC, k.operator_use, k.operator;
+WHERE k.work <> 4
+GROUP BY k.operator_use, iif(k.operator_use > 0, '', k.operator), iif(k.operator = '', k.origin, '')
+ORDER BY sum(c.ns) DESC, k.operator_use, k.operator;
+
+-- Launches of casts that CUDA events timed, in steps in which CUPTI was not to be had: at most so many ns.
+CREATE VIEW v_casts_by_events AS
+SELECT s.site AS site, s.file AS file, s.line AS line, s.model AS model, s.module AS module, s.operator AS operator,
+  k.device AS device, sum(c.launches) AS launches, sum(c.ns) AS ns_at_most
+FROM kernels k JOIN kernel_counts c ON c.kernel = k.id JOIN v_site_names s ON s.site = k.site
+WHERE k.work = 4 GROUP BY k.site, k.device ORDER BY sum(c.ns) DESC, k.site;
 
 -- Calls of cuBLAS in deep steps.
 CREATE VIEW v_matmuls AS

@@ -40,6 +40,8 @@ TEST_F(GpuStoreTest, AKernelComesBackAsItWas) {
   run.enter(region).deep().timed().launched(kernel, 3, 5000, 64).launched(copy).shallow().exit();
   run.gauges.gpu_lost = 2;
   run.gauges.gpu_unplaced = 1;
+  run.gauges.gpu_event_steps = 4;
+  run.gauges.gpu_casts_untimed = 3;
   run.end();
   close(*store);
   const RunData data = read();
@@ -64,6 +66,8 @@ TEST_F(GpuStoreTest, AKernelComesBackAsItWas) {
   EXPECT_EQ(gauges.gpu_records, 4u);
   EXPECT_EQ(gauges.gpu_lost, 2u);
   EXPECT_EQ(gauges.gpu_unplaced, 1u);
+  EXPECT_EQ(gauges.gpu_event_steps, 4u);
+  EXPECT_EQ(gauges.gpu_casts_untimed, 3u);
 }
 
 TEST_F(GpuStoreTest, AMatrixProductComesBackAsItWas) {
@@ -194,6 +198,22 @@ TEST_F(GpuStoreTest, TheViewsHaveWords) {
   EXPECT_EQ(text("SELECT line || ' ' || m || ' ' || a || ' ' || compute || ' ' || align_a || ' ' || align_b || ' ' || "
                  "times FROM v_matmuls"),
             "12 8 bfloat16 fp32 256 2 2");
+}
+
+TEST_F(GpuStoreTest, CastsTimedByEventsAreInAViewOfTheirOwn) {
+  auto store = create();
+  TestRun run(*store);
+  const std::uint32_t use = run.use(mm()), weight = run.weight("train.py", 14, "fc");
+  run.launched(run.kernel({.name = "gemm", .use = use, .op = "aten::mm"}), 2, 4000);
+  run.launched(run.kernel({.name = "", .use = use, .site = weight, .op = "aten::mm", .work = GpuWork::kCastByEvents}),
+               3, 1500);
+  run.end();
+  close(*store);
+  EXPECT_EQ(text("SELECT group_concat(line || ' ' || site || ' ' || launches || ' ' || ns_at_most) "
+                 "FROM v_casts_by_events"),
+            "14 1 3 4500");
+  EXPECT_EQ(query("SELECT sum(ns) FROM v_kernels"), 8000);
+  EXPECT_EQ(query("SELECT sum(ns) + sum(cast_ns) FROM v_gpu_operators"), 8000);
 }
 
 TEST_F(GpuStoreTest, AContinuedRunGoesOn) {

@@ -93,7 +93,7 @@ constexpr std::array<std::string_view, 25> kFactKinds = {"unknown",
                                                          "export_drops_region",
                                                          "script_drops_decorator"};
 constexpr std::array<std::string_view, 5> kStalenesses = {"none", "same_values", "version", "moved", "unversioned"};
-constexpr std::array<std::string_view, 4> kGpuWorks = {"unknown", "kernel", "copy", "set"};
+constexpr std::array<std::string_view, 5> kGpuWorks = {"unknown", "kernel", "copy", "set", "cast by events"};
 constexpr std::array<std::string_view, 9> kMatmulComputes = {"unknown",   "fp16",   "fp32", "tf32", "fast_fp16",
                                                              "fast_bf16", "bf16x9", "fp64", "int32"};
 constexpr std::array<std::string_view, 4> kProcessEnds = {"not_seen", "exited", "replaced", "vanished"};

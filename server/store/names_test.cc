@@ -50,8 +50,8 @@ TEST(NamesTest, EveryValueOfAClosedListHasItsWord) {
   EXPECT_EQ(fact_kind_names().size(), static_cast<std::size_t>(lanes::FactKind::kScriptDropsDecorator) + 1);
   EXPECT_EQ(name(lanes::Staleness::kUnversioned), "unversioned");
   EXPECT_EQ(staleness_names().size(), static_cast<std::size_t>(lanes::Staleness::kUnversioned) + 1);
-  EXPECT_EQ(name(lanes::GpuWork::kSet), "set");
-  EXPECT_EQ(gpu_work_names().size(), static_cast<std::size_t>(lanes::GpuWork::kSet) + 1);
+  EXPECT_EQ(name(lanes::GpuWork::kCastByEvents), "cast by events");
+  EXPECT_EQ(gpu_work_names().size(), static_cast<std::size_t>(lanes::GpuWork::kCastByEvents) + 1);
   EXPECT_EQ(name(lanes::MatmulCompute::kTf32), "tf32");
   EXPECT_EQ(name(lanes::MatmulCompute::kInt32), "int32");
   EXPECT_EQ(matmul_compute_names().size(), static_cast<std::size_t>(lanes::MatmulCompute::kInt32) + 1);

@@ -259,7 +259,8 @@ absl::Status ProcessWriter::lanes(std::span<const LaneRow> rows) {
 absl::Status ProcessWriter::gauges(const Gauges& g) {
   return tables_->put_gauges.run(id_, g.cache_bytes, g.cache_entries, g.cache_peak_bytes, g.cache_peak_entries,
                                  g.cache_clears, g.steps, g.lost_definitions, g.deep_steps, g.deep_operators, g.deep_ns,
-                                 g.gpu_steps, g.gpu_records, g.gpu_lost, g.gpu_unplaced);
+                                 g.gpu_steps, g.gpu_records, g.gpu_lost, g.gpu_unplaced, g.gpu_event_steps,
+                                 g.gpu_casts_untimed);
 }
 
 absl::Status ProcessWriter::end(ProcessEnd end, int exit_status) {

@@ -150,8 +150,8 @@ absl::Status read_processes(const Database& database, RunData& data) {
       each(database,
            "SELECT id, key, host, pid, parent_pid, start_ticks, begin_ns, ended, end, exit_status, cache_bytes, "
            "cache_entries, cache_peak_bytes, cache_peak_entries, cache_clears, steps, lost_definitions, deep_steps, "
-           "deep_operators, deep_ns, gpu_steps, gpu_records, gpu_lost, gpu_unplaced FROM processes "
-           "ORDER BY id",
+           "deep_operators, deep_ns, gpu_steps, gpu_records, gpu_lost, gpu_unplaced, "
+           "gpu_event_steps, gpu_casts_untimed FROM processes ORDER BY id",
            [&](const Statement& row) {
              Process& p = data.processes.emplace_back();
              row.get(0, p.id), p.info.key = row.text(1), p.info.host = row.text(2), row.get(3, p.info.pid);
@@ -162,7 +162,8 @@ absl::Status read_processes(const Database& database, RunData& data) {
              row.get(16, p.gauges.lost_definitions), row.get(17, p.gauges.deep_steps);
              row.get(18, p.gauges.deep_operators), row.get(19, p.gauges.deep_ns);
              row.get(20, p.gauges.gpu_steps), row.get(21, p.gauges.gpu_records), row.get(22, p.gauges.gpu_lost);
-             row.get(23, p.gauges.gpu_unplaced);
+             row.get(23, p.gauges.gpu_unplaced), row.get(24, p.gauges.gpu_event_steps);
+             row.get(25, p.gauges.gpu_casts_untimed);
            }));
   std::size_t lost = keep_numbered(data.processes);
   const auto of = [&](const Statement& row) -> Process* {

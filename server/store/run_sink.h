@@ -130,6 +130,7 @@ struct Gauges {  // absolute, of a process
   std::uint64_t steps = 0, lost_definitions = 0;
   std::uint64_t deep_steps = 0, deep_operators = 0, deep_ns = 0;
   std::uint64_t gpu_steps = 0, gpu_records = 0, gpu_lost = 0, gpu_unplaced = 0;
+  std::uint64_t gpu_event_steps = 0, gpu_casts_untimed = 0;
 };
 
 enum class ProcessEnd : std::uint8_t {

@@ -20,6 +20,8 @@ class ScalerTracker {
   void clip(std::uint32_t lane, std::uint32_t fact);
   // `stack`: where the job unscales, which tells one call from the next.
   void unscale(std::uint32_t lane, std::uint32_t stack, bool not_finite);
+  // No optimizer stepped with gradients that were unscaled on a GPU, which alone knows whether they are finite.
+  void not_stepped(std::uint32_t lane) { this->lane(lane).skipped = true; }
   // The scale before and after; 0 = not known.
   void update(std::uint32_t lane, std::uint32_t fact, double before, double after);
   void optimizer_step(std::uint32_t lane, std::uint32_t fact, bool within_scaler);

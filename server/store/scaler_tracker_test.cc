@@ -54,6 +54,22 @@ TEST_F(ScalerTrackerTest, WhatIsNewIsTakenOnce) {
   EXPECT_EQ(use.updates, 1u);
 }
 
+TEST_F(ScalerTrackerTest, StepsThatADeviceHadSkippedAreCounted) {
+  for (const bool skipped : {true, true, false}) {
+    tracker_.backward(1);
+    tracker_.unscale(1, kUnscaleStack, false);
+    if (skipped)
+      tracker_.not_stepped(1);
+    else
+      tracker_.optimizer_step(1, kStepFact, true);
+    tracker_.update(1, kUpdateFact, 0, 0);
+  }
+  EXPECT_EQ(use().unscales, 3u);
+  EXPECT_EQ(use().not_finite, 0u) << "nobody read it";
+  EXPECT_EQ(use().longest_skips, 2u);
+  expect_nothing_out_of_place();
+}
+
 TEST_F(ScalerTrackerTest, SkipsInARowAreCounted) {
   round(65536, 32768, true);
   round(32768, 32768);

@@ -17,7 +17,7 @@ CREATE TABLE processes (
   cache_peak_entries INTEGER DEFAULT 0, cache_clears INTEGER DEFAULT 0, steps INTEGER DEFAULT 0,
   lost_definitions INTEGER DEFAULT 0, deep_steps INTEGER DEFAULT 0, deep_operators INTEGER DEFAULT 0,
   deep_ns INTEGER DEFAULT 0, gpu_steps INTEGER DEFAULT 0, gpu_records INTEGER DEFAULT 0, gpu_lost INTEGER DEFAULT 0,
-  gpu_unplaced INTEGER DEFAULT 0);
+  gpu_unplaced INTEGER DEFAULT 0, gpu_event_steps INTEGER DEFAULT 0, gpu_casts_untimed INTEGER DEFAULT 0);
 CREATE TABLE attributes (process INTEGER, name TEXT, value TEXT);
 CREATE TABLE threads (process INTEGER, local INTEGER, lane INTEGER, tid INTEGER, name TEXT,
   PRIMARY KEY (process, local)) WITHOUT ROWID;
@@ -173,7 +173,7 @@ SELECT p.id AS process, p.host, p.pid, p.parent_pid,
   CASE WHEN p.ended THEN (SELECT name FROM names WHERE list = 'process_end' AND number = p.end) END AS end,
   nullif(p.exit_status, -1) AS exit_status, p.steps AS step, p.deep_steps, p.deep_operators,
   round(p.deep_ns / 1e6, 3) AS deep_milliseconds, p.gpu_steps, p.gpu_records, p.gpu_lost, p.gpu_unplaced,
-  p.cache_peak_bytes, p.cache_peak_entries, p.cache_clears,
+  p.gpu_event_steps, p.gpu_casts_untimed, p.cache_peak_bytes, p.cache_peak_entries, p.cache_clears,
   (SELECT sum(dropped) FROM lanes l WHERE l.process = p.id) AS dropped_events
 FROM processes p;
 

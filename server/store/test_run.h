@@ -161,12 +161,13 @@ class TestRun : public TestDefinitions {
     return *this;
   }
   // And told, by the thread that reads the driver's records, when it has long ended.
-  TestRun& told_kernel(std::uint32_t kernel, std::uint32_t ns = 1000) {
+  TestRun& told_kernel(std::uint32_t kernel, std::uint32_t ns = 1000, std::uint32_t waited = 250) {
     lanes::Event& event = emit(lanes::EventKind::kKernel, kernel);
     event.time -= ns;
     event.duration = ns;
     event.step = event.step == 0 ? 0 : event.step - 1;
     event.tensor = 4711;
+    event.entries = waited;
     event.dims[1] = 7, event.dims[2] = 64, event.dims[3] = 256;
     return launched(kernel, 1, ns);
   }

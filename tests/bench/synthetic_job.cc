@@ -20,7 +20,9 @@ namespace {
 
 using namespace lanes;
 
-constexpr std::uint32_t kSites = 64;  // more than the stream uses
+constexpr std::uint32_t kSites = 64;    // more than the stream uses
+constexpr std::uint32_t kKernels = 16;  // numbered after the sites
+constexpr std::uint32_t kFirstStream = 7;
 constexpr std::size_t kStream = 1 << 18;
 
 class Definitions {
@@ -45,12 +47,18 @@ class Definitions {
       define(DefinitionKind::kSite, i,
              SiteDefinition{i, i, i, 0, 1, i % 3 == 1 ? Role::kActivation : Role::kWeight, Cause::kAutocast,
                             i % 3 == 1 ? WhyNotCached::kNotLeaf : WhyNotCached::kNone, Phase::kForward, 6, 15, 0, 0});
+    for (std::uint32_t i = 1; i <= kKernels; ++i)
+      kernel(kSites + i, i % 4 == 0 ? i : 0, text("kernel_" + std::to_string(i)));
   }
 
  private:
   template <typename T>
   void define(DefinitionKind kind, std::uint32_t id, const T& value) {
     segment_.define(kind, id, &value, sizeof value);
+  }
+  // For a cast, or for what the operator computes.
+  void kernel(std::uint32_t id, std::uint32_t site, std::uint32_t name) {
+    define(DefinitionKind::kKernel, id, KernelDefinition{site, 0, 1, name, 0, 0, GpuWork::kKernel, 0});
   }
   std::uint32_t text(const std::string& value) {
     segment_.define(DefinitionKind::kString, ++strings_, value.data(), static_cast<std::uint32_t>(value.size()));
@@ -66,17 +74,42 @@ void count(Counter& counter, const Event& event) {
   LaneWriter::add(counter.ticks, event.duration);
 }
 
+void count_kernel(Counter& counter, const Event& event) {
+  LaneWriter::add(counter.casts, 1);
+  LaneWriter::add(counter.hits, event.duration);
+}
+
+// What a stream of a GPU did instead, of the same time.
+void to_kernel(Event& event, std::uint32_t stream) {
+  const std::uint32_t number = 1 + (event.site + event.step) % kKernels;
+  event = Event{.time = event.time,
+                .tensor = 1,
+                .bytes = 0,
+                .duration = std::max(event.duration, 1'000u),
+                .site = kSites + number,
+                .step = event.step,
+                .region = 0,
+                .dims = {0, stream, 64, 256},
+                .entries = 5'000,
+                .kind = EventKind::kKernel,
+                .flags = 0,
+                .ndim = 4,
+                .reserved = 0};
+}
+
 bool is_call(const Event& event) { return event.kind == EventKind::kCast || event.kind == EventKind::kHit; }
 
 // One thread writes all lanes in turn. Each goes through the stream again and again: time, steps and regions go on from
 // where the last round ended.
 class Lanes {
  public:
-  Lanes(SegmentWriter& segment, std::uint32_t lanes) : begin_(segment.now()), stream_(wire::training_stream(kStream)) {
-    for (std::uint32_t i = 0; i < lanes; ++i) {
+  Lanes(SegmentWriter& segment, const SyntheticJob& job)
+      : begin_(segment.now()), stream_(wire::training_stream(kStream)) {
+    for (std::uint32_t i = 0; i < job.lanes; ++i) {
       One& one = lanes_.emplace_back();
       one.writer = LaneWriter(segment, *segment.acquire_lane(static_cast<std::uint32_t>(getpid()) + i));
-      for (std::uint32_t site = 1; site <= kSites; ++site) {
+      if (i + job.streams >= job.lanes) one.stream = kFirstStream + i;
+      for (std::uint32_t site = 1; site <= kSites + kKernels; ++site) {
         one.counters.push_back(segment.new_counter(&one.writer.lane(), site));
       }
     }
@@ -94,7 +127,9 @@ class Lanes {
     event.time = as_written ? one.writer.now() : event.time + begin_ + round * stream_.back().time;
     event.step += round * stream_.back().step;
     event.region += round * stream_.back().step + static_cast<std::uint32_t>(number << 24);
+    if (one.stream != 0) to_kernel(event, one.stream);
     if (is_call(event)) count(*one.counters[event.site - 1], event);
+    if (one.stream != 0) count_kernel(*one.counters[event.site - 1], event);
     *one.writer.begin_event() = event;
     one.writer.publish();
   }
@@ -102,6 +137,7 @@ class Lanes {
  private:
   struct One {
     LaneWriter writer;
+    std::uint32_t stream = 0;  // 0 = a thread
     std::vector<Counter*> counters;
     std::size_t next = 0;
   };
@@ -133,7 +169,7 @@ int run_synthetic_job(const std::string& run_directory, const SyntheticJob& job)
     return 1;
   }
   Definitions(*segment).write();
-  Lanes lanes(*segment, job.lanes);
+  Lanes lanes(*segment, job);
   for (std::uint64_t i = 0; i < job.events; ++i) lanes.write_next(job.as_written);
   if (job.per_second > 0) write_in_time(lanes, job);
   segment->mark_end(EndMark::kExited, 1);

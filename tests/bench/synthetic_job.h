@@ -10,7 +10,8 @@ namespace castscope::bench {
 struct SyntheticJob {
   std::uint64_t events = 0;  // written as fast as the reader makes room
   std::uint32_t lanes = 1;
-  bool as_written = false;  // times are those of writing, not those of the made-up loop
+  std::uint32_t streams = 0;  // of the lanes, so many tell what a stream of a GPU did
+  bool as_written = false;    // times are those of writing, not those of the made-up loop
   // After that so many events a second, for so long, as they are written.
   std::uint64_t per_second = 0;
   double seconds = 0;

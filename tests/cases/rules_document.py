@@ -32,7 +32,7 @@ What castscope looks for in a run. `castscope rules` prints the list, `castscope
 
 *Severity*: `error`, the result is wrong; `warning`, it is likely wrong; `performance`, time or memory is lost; `info`, worth knowing. Findings marked `deep_only` come from [deep steps](decisions/deep-steps.md), and so do their counts.
 
-Each rule is held against real code: `tests/cases/rules/*.py` has a function for each case of the catalogue of autocast cases, with variants and with code that looks alike and is right (controls). *Places* are the lines that the rule must point at, *found* those that it did point at, exactly once; *false* counts findings anywhere else. What PyTorch of today no longer does, or needs a GPU, is recorded as a stream of evidence in the rule's own test (*streams*: positive and negative ones together).
+Each rule is held against real code: `tests/cases/rules/*.py` has a function for each case of the catalogue of autocast cases, with variants and with code that looks alike and is right (controls). *Places* are the lines that the rule must point at, *found* those that it did point at, exactly once; *false* counts findings anywhere else. What PyTorch of today no longer does, or needs a GPU, is recorded as a stream of evidence in the rule's own test (*streams*: positive and negative ones together). Rules about GPUs are held against `tests/gpu/rule_jobs.py` besides, on the CUDA build of PyTorch and the double of a GPU (`scripts/check-cuda-build`): each job is found at the marked line, and with the fix nothing is.
 """
 
 

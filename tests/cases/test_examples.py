@@ -15,8 +15,8 @@ CASTSCOPE = pathlib.Path(os.environ.get("CASTSCOPE_BUILD", ROOT / "build")) / "c
 # Which nothing can be found in here, and why; each says so in its first line.
 CANNOT = {
     "cache-lost-grad": "PyTorch 2.13 caches no copy without a graph for those who need one",
-    **dict.fromkeys(["gpu-casts-dominate", "launch-bound-casts", "matmul-full-precision", "rnn-recasts-weights",
-                     "tensor-cores-unused", "tf32-unlike-setting"], "it is about what a GPU did"),
+    **dict.fromkeys(["gpu-casts-dominate", "launch-bound-casts", "matmul-full-precision", "rnn-computes-in-float16",
+                     "rnn-recasts-weights", "tensor-cores-unused", "tf32-unlike-setting"], "it is about what a GPU did"),
     "export-check-fails": "it is found in the program's file",
     "op-banned": "a CPU refuses nothing",
     "thread-wrong-dtype": "PyTorch 2.13 hands the dtype to all threads of autograd",

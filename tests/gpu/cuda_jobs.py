@@ -125,6 +125,65 @@ def graphed():
     return {"replays": 5}
 
 
+def begin_timing():
+    """The first operator on the GPU in a region: kernels are timed from here on."""
+    with torch.autocast("cuda", torch.bfloat16):
+        _ = torch.zeros(8, 8, device="cuda") + 1
+
+
+def compiled():
+    """A training step of which Inductor makes the kernels."""
+    model = nn.Sequential(Block(), nn.Linear(64, 32)).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    called = torch.compile(model)
+    begin_timing()
+    for _ in range(STEPS):
+        x = torch.randn(4, 16, 64).cuda()
+        with torch.autocast("cuda", torch.bfloat16):
+            loss = called(x).float().square().mean()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    torch.cuda.synchronize()
+    return {}
+
+
+def two_compiled():
+    """Two regions whose backward passes run one after the other, the later one's first."""
+    first, second = nn.Linear(64, 64).cuda(), nn.Linear(64, 64).cuda()
+    one = torch.compile(lambda x: torch.sin(first(x)))
+    other = torch.compile(lambda x: torch.cos(second(x)))
+    begin_timing()
+    for _ in range(STEPS):
+        x = torch.zeros(32, 64, device="cuda")
+        with torch.autocast("cuda", torch.bfloat16):
+            loss = other(one(x)).float().sum()
+        loss.backward()
+    torch.cuda.synchronize()
+    return {}
+
+
+def devices():
+    """On each of two devices: the current stream and another one, forward and backward, in turns."""
+    models, streams = [], []
+    for device in range(2):
+        models.append(nn.Sequential(nn.Linear(64, 64), nn.GELU(), nn.Linear(64, 64)).to(f"cuda:{device}"))
+        streams.append([torch.cuda.current_stream(device), torch.cuda.Stream(device)])
+    for step in range(STEPS):
+        for device, model in enumerate(models):
+            for at, stream in enumerate(streams[device]):
+                with torch.cuda.device(device), torch.cuda.stream(stream):
+                    x = torch.zeros(8 * (1 + step + at), 64, device=f"cuda:{device}")
+                    with torch.autocast("cuda", torch.bfloat16):
+                        loss = model(x).float().sum()
+                    loss.backward()
+        # What is of both: a copy from one device to the other.
+        models[1].get_parameter("0.weight").data.copy_(models[0].get_parameter("0.weight").data)
+    for device in range(2):
+        torch.cuda.synchronize(device)
+    return {}
+
+
 def products():
     a, b = torch.randn(64, 64).cuda(), torch.randn(64, 60).cuda()
     for dtype in (torch.bfloat16, torch.float16):
@@ -135,6 +194,15 @@ def products():
         torch.mm(a, b, out=out)  # no autocast kernel: float32
         torch.backends.cuda.matmul.allow_tf32 = True
         torch.mm(a, b, out=out)
+    torch.cuda.synchronize()
+    return {}
+
+
+def mixed_settings():
+    torch.backends.cuda.matmul.fp32_precision = "tf32"
+    x = torch.randn(64, 64).cuda()
+    with torch.autocast("cuda", torch.bfloat16):
+        _ = x @ x
     torch.cuda.synchronize()
     return {}
 

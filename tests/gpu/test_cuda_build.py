@@ -15,6 +15,7 @@ import runs
 
 HERE = pathlib.Path(__file__).resolve().parent
 DOUBLE = os.environ.get("CASTSCOPE_GPU_DOUBLE", "")
+KERNEL_NS = 2000  # at least
 PYTHON = os.environ.get("CASTSCOPE_CUDA_PYTHON", "")
 
 pytestmark = pytest.mark.skipif(not DOUBLE or not PYTHON, reason="needs a CUDA build of PyTorch: scripts/check-cuda-build")
@@ -24,14 +25,16 @@ pytestmark = pytest.mark.skipif(not DOUBLE or not PYTHON, reason="needs a CUDA b
 def job(tmp_path):
     """Runs a job of cuda_jobs.py: what it told, the truth, the report."""
 
-    def run(*arguments, options=("--deep", "always"), under=True):
+    def run(*arguments, options=("--deep", "always"), under=True, faults="", devices=1):
         log = tmp_path / "truth.jsonl"
         log.unlink(missing_ok=True)
         command = [HERE / "double" / "under", DOUBLE, PYTHON, HERE / "cuda_jobs.py", *arguments]
         if under:
             command = [runs.CASTSCOPE, "run", "-o", tmp_path / "run", "--force", *options, "--", *command]
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=900,
-                              env=runs.clean_environment() | {"CASTSCOPE_NOGPU_LOG": str(log)})
+                              env=runs.clean_environment() | {"CASTSCOPE_NOGPU_LOG": str(log),
+                                                              "CASTSCOPE_NOGPU_FAULTS": faults,
+                                                              "CASTSCOPE_NOGPU_DEVICES": str(devices)})
         assert done.returncode == 0, done.stderr[-4000:]
         report = json.loads((tmp_path / "run.json").read_text()) if under else None
         return json.loads(done.stdout.splitlines()[-1]), [json.loads(line) for line in log.open()], report
@@ -94,6 +97,37 @@ def test_the_jobs_own_profile_is_the_same(job):
     assert report["gpu"]["launches"] > 0
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_casts_are_timed_by_events_while_another_one_has_the_seat(job, dtype):
+    _, truth, report = job("train", dtype, faults="no-seat")
+    gpu = report["gpu"]
+    assert (gpu["launches"], gpu["records"], gpu["casts"]["launches"]) == (0, 0, 0)
+    assert [seat["held_by"] for seat in gpu["seats"]] == ["another client of CUPTI"]
+    by_events = gpu["casts_by_events"]
+    assert by_events["untimed"] == 0 and by_events["steps"] >= 6
+    casts = {site["id"]: site["casts"] for site in report["sites"] if site["device"] == "cuda" and site["casts"] > 0}
+    assert {row["site"]: row["launches"] for row in by_events["sites"]} == casts
+    # Each cast's copy ran between its two events, and none is shorter (double/README.md).
+    assert by_events["ns_at_most"] >= KERNEL_NS * by_events["launches"]
+    assert by_events["ns_at_most"] <= truth[-1]["end"] - truth[0]["start"]
+
+
+def test_a_job_whose_casts_events_time_is_the_same(job):
+    plain, truth, _ = job("train", under=False, faults="no-seat")
+    told, observed, _ = job("train", faults="no-seat")
+    assert told == plain
+    assert [(row["kind"], row["name"]) for row in observed] == [(row["kind"], row["name"]) for row in truth]
+
+
+def test_what_is_captured_meets_no_event(job):
+    _, _, report = job("graphed", faults="no-seat")
+    by_events = report["gpu"]["casts_by_events"]
+    # The casts of the capture were launched in it, and never again by themselves.
+    casts = sum(site["casts"] for site in report["sites"] if site["device"] == "cuda")
+    assert by_events["untimed"] > 0
+    assert by_events["launches"] + by_events["untimed"] == casts
+
+
 def test_replays_are_of_what_was_captured(job, tmp_path):
     # The capture is in no deep step of its own: it is looked at because it is one.
     _, truth, report = job("graphed", options=())
@@ -111,6 +145,61 @@ def test_replays_are_of_what_was_captured(job, tmp_path):
     assert len([row for row in truth if row["graph_node"] != 0]) == 5 * sum(one_replay.values())
 
 
+@pytest.mark.parametrize(("name", "regions"), [("compiled", 1), ("two_compiled", 2)])
+def test_compiled_kernels_are_of_their_region(job, tmp_path, name, regions):
+    _, truth, report = job(name)
+    gpu = report["gpu"]
+    assert (gpu["lost"], gpu["unplaced"]) == (0, 0)
+    with sqlite3.connect(tmp_path / "run.castscope") as run:
+        rows = run.execute("SELECT name, origin, operator, sum(launches) FROM v_kernels GROUP BY 1, 2, 3").fetchall()
+    told = truth[len(truth) - gpu["records"]:]
+    # Autograd's engine has a thread for the device, which launches what is backward.
+    main = truth[0]["thread"]
+    launched = Counter((row["name"], "forward" if row["thread"] == main else "backward") for row in told
+                       if row["name"].startswith(("triton_", "nogpu_gemm_")))
+    seen, origins = Counter(), set()
+    for kernel, origin, operator, launches in rows:
+        if not kernel.startswith(("triton_", "nogpu_gemm_")):
+            continue
+        origins.add(origin)
+        seen[kernel, origin.split()[1]] += launches
+        # Inductor calls PyTorch's operators where it has no better product.
+        assert (operator is None) == kernel.startswith("triton_")
+    assert origins == {f"{region}/0 {part}" for region in range(regions) for part in ("forward", "backward")}
+    assert seen == launched
+    assert all(operator is not None for _, origin, operator, _ in rows if origin is None)
+    generated = {row["origin"]: row for row in gpu["operators"] if row["origin"] is not None}
+    assert generated.keys() == origins
+    for origin, row in generated.items():
+        assert (row["operator"], row["phase"]) == (None, origin.split()[1])
+        assert row["launches"] == sum(launches for _, of, operator, launches in rows if (of, operator) == (origin, None))
+
+
+def test_devices_and_streams_are_told_apart(job, tmp_path):
+    _, truth, report = job("devices", devices=2)
+    gpu = report["gpu"]
+    assert (gpu["lost"], gpu["unplaced"]) == (0, 0) and len(gpu["devices"]) == 2
+    told = truth[len(truth) - gpu["records"]:]
+    assert len(told) > 0.9 * len(truth)
+    assert sum(len({row["stream"] for row in told if row["device"] == device}) for device in (0, 1)) >= 4
+    with sqlite3.connect(tmp_path / "run.castscope") as run:
+        rows = run.execute("SELECT device, name, sum(launches), sum(ns) FROM v_kernels WHERE work = 'kernel' "
+                           "GROUP BY 1, 2").fetchall()
+    launches, ns = Counter(), Counter()
+    for row in told:
+        if row["kind"] == "kernel":
+            launches[row["device"], row["name"]] += 1
+            ns[row["device"], row["name"]] += row["end"] - row["start"]
+    assert {(device, name): (count, time) for device, name, count, time in rows} == \
+        {key: (launches[key], ns[key]) for key in launches}
+    # Single events tell the stream, too.
+    events = subprocess.run([runs.CASTSCOPE, "convert", tmp_path / "run.castscope"], capture_output=True, text=True)
+    kernels = [event for event in map(json.loads, events.stdout.splitlines()) if event["event"] == "kernel"]
+    def by_stream(rows):
+        return Counter((row["device"], row["stream"]) for row in rows)
+    assert by_stream(kernels) == by_stream(told)
+
+
 def test_sampled_steps_are_whole(job):
     _, truth, report = job("train", "bfloat16", "400", options=())
     gpu = report["gpu"]
@@ -125,8 +214,31 @@ def test_products_are_told_by_what_they_compute_in(job):
     computed = {row["computed_in"] for row in report["gpu"]["products"]}
     assert computed == {"bf16, fp32 accumulation", "fp16, fp32 accumulation", "true fp32", "TF32"}
     assert {(row["m"], row["n"], row["k"]) for row in report["gpu"]["products"]} == {(60, 64, 64)}
+    # The setting is told when a product is made, and again when another one is made under another.
+    assert report["gpu"]["math"] == ["allow_tf32=0", "allow_tf32=1"]
+
+
+def test_settings_of_both_interfaces_are_told(job):
+    """PyTorch's own getter throws where a job uses both."""
+    _, _, report = job("mixed_settings")
+    assert report["gpu"]["math"] == ["allow_tf32=1"]
 
 
 def test_kernels_are_not_timed_on_request(job):
     told, _, report = job("train", options=("--gpu", "off"))
     assert report["gpu"] is None and told == {"steps": 6}
+
+
+def test_doctor_tells_which_cupti_the_job_gets():
+    def checks(*before, **environment):
+        done = subprocess.run([*before, runs.CASTSCOPE, "doctor", "--json", "--", PYTHON], capture_output=True, text=True,
+                              env=runs.clean_environment() | environment)
+        return {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+
+    wheel, double = checks(), checks(HERE / "double" / "under", DOUBLE)
+    ask = "import importlib.metadata as m; print(m.version('nvidia-cuda-cupti'))"
+    version = subprocess.run([PYTHON, "-c", ask], check=True, capture_output=True, text=True).stdout.strip()
+    assert wheel["cupti"]["state"] == "ok" and wheel["cupti"]["found"].startswith(f"{version} (")
+    assert str(pathlib.Path(DOUBLE, "libcupti.so.13")) in double["cupti"]["found"]
+    assert str(pathlib.Path(DOUBLE, "libcuda.so.1")) in double["driver"]["found"]
+    assert double["counters"]["state"] == "ok"

@@ -28,12 +28,12 @@ pytestmark = [
 def job(tmp_path):
     """Runs a job of rnn_jobs.py: what it told, the truth, the report."""
 
-    def run(*arguments, under=True):
+    def run(*arguments, under=True, options=()):
         log = tmp_path / "truth.jsonl"
         log.unlink(missing_ok=True)
         command = [HERE / "double" / "under", DOUBLE, PYTHON, HERE / "rnn_jobs.py", *arguments]
         if under:
-            command = [runs.CASTSCOPE, "run", "-o", tmp_path / "run", "--force", "--deep", "always", "--", *command]
+            command = [runs.CASTSCOPE, "run", "-o", tmp_path / "run", "--force", "--deep", "always", *options, "--", *command]
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=900,
                               env=runs.clean_environment() | {"CASTSCOPE_NOGPU_LOG": str(log)})
         assert done.returncode == 0, done.stderr[-4000:]
@@ -64,14 +64,24 @@ def test_every_call_casts_all_weights(job, name):
 
 
 def test_each_step_has_them(job):
-    told, _, report = job("steps")
+    told, truth, report = job("steps")
     (site,) = reflattened(report)
     # The kernel knows one dtype, whatever the region's is.
     assert (told["dtype"], site["to"]) == ("torch.float16", "float16")
+    kernels = [operation["name"] for operation in truth if operation["name"].startswith("nogpu_cudnn_rnn")]
+    assert kernels and all(name.endswith("_f16") for name in kernels)
     (steps,) = report["steps"]["runs"]
     (behaviour,) = report["steps"]["behaviours"]
     assert (steps["first"], steps["last"], steps["incomplete"]) == (0, 3, False)
     assert {"site": site["id"], "casts": 4, "cache_hits": 0} in behaviour["sites"]
+
+
+def test_float16_in_a_region_of_bfloat16_is_found_without_kernel_times(job):
+    _, _, report = job("steps", options=("--gpu", "off"))
+    assert report["gpu"] is None
+    (finding,) = [finding for finding in report["findings"] if finding["rule"] == "rnn-computes-in-float16"]
+    (site,) = reflattened(report)
+    assert finding["location"] == site["location"] and finding["evidence"]["casts"] == site["casts"]
 
 
 def test_what_is_copied_as_it_is_or_traced_is_no_cast(job):

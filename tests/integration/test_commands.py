@@ -140,6 +140,19 @@ def test_doctor_as_json(castscope, python):
     assert done.returncode == 0
 
 
+def test_doctor_tells_of_gpus(castscope, python):
+    def checks(**environment):
+        done = castscope("doctor", "--json", "--", python, env=clean_environment(**environment))
+        assert done.returncode == 0
+        return {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+
+    plain, odd = checks(), checks(CASTSCOPE_GPU="yes")
+    built = subprocess.run([python, "-c", "import torch; print(torch.version.cuda or 'without CUDA')"], check=True,
+                           capture_output=True, text=True).stdout.strip()
+    assert plain["cuda"]["state"] == "ok" and built in plain["cuda"]["found"]
+    assert plain["gpu"]["state"] == "ok" and odd["gpu"]["state"] == "warning" and odd["gpu"]["mend"]
+
+
 def test_doctor_without_a_compiler(castscope, python, tmp_path):
     done = castscope("doctor", "--", python, env=clean_environment(PATH=tmp_path, CXX="", CC=""))
     assert done.returncode == 1 and b"install g++" in done.stdout

@@ -18,14 +18,22 @@ DeviceTime device_time(const store::RunData& data) {
     time.records += process.gauges.gpu_records;
     time.lost += process.gauges.gpu_lost;
     time.unplaced += process.gauges.gpu_unplaced;
+    time.by_events.steps += process.gauges.gpu_event_steps;
+    time.by_events.untimed += process.gauges.gpu_casts_untimed;
   }
   time.kernels.resize(data.kernels.size());
   time.sites.resize(data.sites.size());
+  time.by_events.sites.resize(data.sites.size());
   time.uses.resize(data.operator_uses.size());
   time.use_casts.resize(data.operator_uses.size());
   for (const store::KernelCount& count : data.kernel_counts) {
     const store::Kernel& kernel = data.kernel(count.kernel);
     const DeviceWork work{.launches = count.launches, .bytes = count.bytes, .ns = count.ns};
+    if (kernel.work == lanes::GpuWork::kCastByEvents) {
+      time.by_events.casts += work;
+      if (kernel.site != 0) time.by_events.sites[kernel.site - 1] += work;
+      continue;
+    }
     time.all += work;
     time.kernels[kernel.id - 1] += work;
     if (kernel.use != 0) time.uses[kernel.use - 1] += work;

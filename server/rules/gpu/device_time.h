@@ -1,6 +1,7 @@
 // What GPUs did in the steps whose kernels were timed, of all processes together.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -14,6 +15,15 @@ struct DeviceWork {
   DeviceWork& operator+=(const DeviceWork&);
 };
 
+// Casts of steps in which CUPTI was not to be had: CUDA events timed their launches, and nothing else was. A time is at
+// most that, and a part of nothing.
+struct EventTime {
+  std::uint64_t steps = 0;
+  std::uint64_t untimed = 0;  // launches of casts, in those steps
+  DeviceWork casts;
+  std::vector<DeviceWork> sites;  // index = id - 1
+};
+
 struct DeviceTime {
   std::uint64_t steps = 0;    // timed
   std::uint64_t records = 0;  // of kernels, copies and sets that came
@@ -24,6 +34,7 @@ struct DeviceTime {
   std::vector<DeviceWork> sites;      // of casts
   std::vector<DeviceWork> uses;       // of operators, casts within them included
   std::vector<DeviceWork> use_casts;  // those casts
+  EventTime by_events;                // in none of the others
 
   bool timed() const { return all.launches > 0; }
   double cast_share() const { return share_of_all(casts.ns); }
@@ -41,5 +52,8 @@ std::vector<std::uint64_t> times_of_matmuls(const store::RunData&);
 // The value of `name` in settings as the attribute "gpu_math" tells them ("allow_tf32=0 cudnn_allow_tf32=1"); "" = not
 // told.
 std::string math_setting(const std::string& settings, const std::string& name);
+
+// As reports round it.
+inline std::int64_t whole_percent(double share) { return std::llround(100 * share); }
 
 }  // namespace castscope::rules

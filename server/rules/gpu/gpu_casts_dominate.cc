@@ -28,9 +28,10 @@ void judge_share(Inquiry& inquiry) {
   if (lines.empty()) return;
   const CastLine& here = first_placed(lines);
   const store::Site& worst = data.site(here.site);
-  const auto percent = static_cast<std::int64_t>(100 * time.cast_share());
+  const auto percent = whole_percent(time.cast_share());
   Finding& finding = inquiry.add(worst.stack);
-  finding.title = "casts take " + std::to_string(percent) + " % of the GPU's time, most of it here";
+  finding.title = "casts take " + std::to_string(percent) + " % of the GPU's time, those here " +
+                  std::to_string(whole_percent(time.share_of_all(here.work.ns))) + " %";
   finding.evidence_number = {{"share_percent", percent},
                              {"cast_ns", time.casts.ns},
                              {"device_ns", time.all.ns},

@@ -52,6 +52,15 @@ TEST_F(GpuCastsDominateTest, StandsAtALineThoughOneWithoutCostsMore) {
   EXPECT_EQ(findings[0].evidence_text.at(0).second, "no Python line, linear, 5.0 ms");
 }
 
+TEST_F(GpuCastsDominateTest, CastsOfWhichEventsTellTheTimeAreNoShareOfAnything) {
+  expect_none(judged([](TestRun& run) {
+    steps(run, 3'000'000, 60'000'000);
+    const auto weight = run.weight("train.py", 11, "fc");
+    run.gauges.gpu_event_steps = 5;
+    run.launched(run.kernel({.name = "", .site = weight, .work = lanes::GpuWork::kCastByEvents}), 1'000, 100'000);
+  }));
+}
+
 TEST_F(GpuCastsDominateTest, WithoutTimedStepsNothingIsSaid) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5), weight = run.weight("train.py", 8, "fc");

@@ -1,14 +1,12 @@
 // matmul-full-precision: in a region of low precision a matrix product computed in true float32, without Tensor Cores,
 // and the GPU spent time on it.
-#include <map>
 #include <string>
 
 #include "server/rules/dtypes.h"
-#include "server/rules/gpu/cast_lines.h"
 #include "server/rules/gpu/device_time.h"
+#include "server/rules/gpu/product_lines.h"
 #include "server/rules/gpu/products.h"
 #include "server/rules/operators.h"
-#include "server/rules/places.h"
 #include "server/rules/regions.h"
 #include "server/rules/rules.h"
 #include "server/rules/uses.h"
@@ -21,12 +19,6 @@ namespace {
 // nearly all could be saved; of less nobody would notice.
 constexpr Threshold kThresholds[] = {
     {"share", 0.01, "of the device time of timed steps that the product takes; less is hardly worth a change"}};
-
-struct Product {
-  std::uint32_t use = 0;  // the costliest
-  std::uint64_t use_ns = 0, ns = 0, times = 0;
-  std::string sizes;
-};
 
 std::string why(const store::RunData& data, const store::OperatorUse& use) {
   const std::string op = short_name(use.op);
@@ -48,18 +40,14 @@ std::string fix_for(const store::OperatorUse& use, const std::string& low) {
          "; where float32 is meant, let it round to TF32 (torch.set_float32_matmul_precision(\"high\")).";
 }
 
-void tell(Inquiry& inquiry, const DeviceTime& time, const Product& product) {
+void tell(Inquiry& inquiry, const DeviceTime& time, const ProductLine& product) {
   const store::RunData& data = inquiry.data;
-  const store::OperatorUse& use = data.operator_use(product.use);
+  const store::OperatorUse& use = data.operator_use(product.matmul->use);
   const std::string op = short_name(use.op), low(store::dtype_name(enabled_region(data, use)->dtype));
-  const double share = time.share_of_all(product.ns);
   Finding& finding = inquiry.add(use.stack);
   finding.title = op + " computes in true float32 in a region of " + low + ", without Tensor Cores";
-  finding.evidence_number = {{"device_ns", product.ns},
-                             {"share_percent", static_cast<std::int64_t>(100 * share)},
-                             {"products", product.times},
-                             {"timed_steps", time.steps}};
-  finding.evidence_text = {{"operator", use.op}, {"sizes", product.sizes}, {"why", why(data, use)}};
+  finding.evidence_number = product_numbers(time, product.ns, product.times);
+  finding.evidence_text = {{"operator", use.op}, {"sizes", sizes_of(product.matmul->call)}, {"why", why(data, use)}};
   finding.deep_only = true;
   finding.fix = fix_for(use, low);
 }
@@ -68,26 +56,13 @@ void judge_products(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const DeviceTime time = device_time(data);
   if (!time.timed()) return;
-  const std::vector<std::uint64_t> times = times_of_matmuls(data);
-  std::map<std::uint32_t, Product> uses;
-  for (const store::Matmul& matmul : data.matmuls) {
-    if (matmul.use == 0 || times[matmul.id - 1] == 0 || !is_true_fp32(matmul.call)) continue;
+  const auto is_asked = [&](const store::Matmul& matmul) {
+    if (!is_true_fp32(matmul.call)) return false;
     const store::Region* const region = enabled_region(data, data.operator_use(matmul.use));
-    if (region == nullptr || !is_low(region->dtype)) continue;
-    Product& product = uses[matmul.use];
-    product.times += times[matmul.id - 1];
-    if (product.sizes.empty()) product.sizes = sizes_of(matmul.call);
-  }
-  std::map<Line, Product> lines;
-  for (const auto& [use, product] : uses) {
-    const std::uint64_t ns = time.own_ns(use);
-    Product& at = lines[line_of(data, data.operator_use(use).stack)];
-    at.ns += ns;
-    at.times += product.times;
-    if (at.use == 0 || ns > at.use_ns) at.use = use, at.use_ns = ns, at.sizes = product.sizes;
-  }
-  for (const auto& [line, product] : lines)
-    if (product.ns > 0 && time.share_of_all(product.ns) >= inquiry.threshold("share")) tell(inquiry, time, product);
+    return region != nullptr && is_low(region->dtype);
+  };
+  for (const ProductLine& line : product_lines(data, time, inquiry.threshold("share"), is_asked))
+    tell(inquiry, time, line);
 }
 
 }  // namespace

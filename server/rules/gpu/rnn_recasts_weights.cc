@@ -10,6 +10,7 @@
 #include "server/rules/gpu/device_time.h"
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
+#include "server/rules/regions.h"
 #include "server/rules/rules.h"
 #include "server/rules/step_time.h"
 #include "server/store/names.h"
@@ -74,8 +75,10 @@ void judge_rnns(Inquiry& inquiry) {
     finding.evidence_number = {{"casts", casting.casts}, {"bytes", casting.bytes}, {"cpu_ns", casting.cpu_ns}};
     if (casting.gpu_ns > 0) finding.evidence_number.emplace_back("device_ns", casting.gpu_ns);
     if (calls >= 1) finding.evidence_number.emplace_back("calls_per_step", static_cast<std::int64_t>(calls));
-    const std::string low(store::dtype_name(site.to));
-    finding.evidence_text = {{"to", low}};
+    finding.evidence_text = {{"to", std::string(store::dtype_name(site.to))}};
+    // The kernel casts to float16 whatever the region's dtype is, and that is the one that is meant.
+    const store::Region* const region = enabled_region(data, site.region, site.device);
+    const std::string low(store::dtype_name(region == nullptr ? site.to : region->dtype));
     finding.fix = casting.same
                       ? "Convert the RNN once, before the loop (rnn.to(torch." + low +
                             "), with inputs of that dtype), and call it outside the region: nothing is cast then."
@@ -101,7 +104,7 @@ import torch
 
 rnn = torch.nn.LSTM(1024, 1024).cuda().eval()
 state = None
-with torch.no_grad(), torch.autocast("cuda", dtype=torch.bfloat16):
+with torch.no_grad(), torch.autocast("cuda", dtype=torch.float16):
     for _ in range(20):
         x, state = rnn(torch.randn(1, 8, 1024, device="cuda"), state))",
                     .fix = "Convert the RNN once and call it outside the region, or give it the whole sequence.",

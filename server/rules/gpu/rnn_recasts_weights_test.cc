@@ -9,9 +9,13 @@ class RnnRecastsWeightsTest : public RulesTest {
     int calls = 1, steps = 5;  // of the RNN in each step
     bool trains = true;
     std::uint64_t bytes = 16'000'000;
+    std::uint8_t region = kFloat16;  // its dtype
   };
   static void run_rnn(TestRun& run, const Job& job) {
-    const auto region = run.region("train.py", 5);
+    auto cuda = TestRun::default_region();
+    cuda.device = 1;
+    cuda.dtype = job.region;
+    const auto region = run.region("train.py", 5, cuda);
     const auto stack = run.line("train.py", 8, true);
     const auto weights = run.site({.stack = stack,
                                    .module = run.module("rnn", "LSTM"),
@@ -55,6 +59,13 @@ TEST_F(RnnRecastsWeightsTest, InferenceWithTheSameWeights) {
   const auto findings = only(judged([](TestRun& run) { run_rnn(run, {.trains = false}); }));
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_NE(findings[0].fix.find("Convert the RNN once"), std::string::npos);
+  EXPECT_NE(findings[0].fix.find("rnn.to(torch.float16)"), std::string::npos);
+}
+
+TEST_F(RnnRecastsWeightsTest, TheRegionsDtypeIsAdvised) {
+  const auto findings = only(judged([](TestRun& run) { run_rnn(run, {.trains = false, .region = kBFloat16}); }));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_NE(findings[0].fix.find("rnn.to(torch.bfloat16)"), std::string::npos);
 }
 
 TEST_F(RnnRecastsWeightsTest, ATrainedOneThatIsCalledOncePerStep) {

@@ -1,13 +1,13 @@
 // tensor-cores-unused: a matrix product in low precision, or in TF32, is not aligned to the 16 bytes that Tensor Cores
 // are fed at a time: its sizes, or where its matrices begin, keep it off them or slow.
-#include <map>
+#include <algorithm>
 #include <string>
 
 #include "server/rules/finding.h"
 #include "server/rules/gpu/device_time.h"
+#include "server/rules/gpu/product_lines.h"
 #include "server/rules/gpu/products.h"
 #include "server/rules/operators.h"
-#include "server/rules/places.h"
 #include "server/rules/rules.h"
 
 namespace castscope::rules {
@@ -20,11 +20,6 @@ namespace {
 constexpr Threshold kThresholds[] = {
     {"share", 0.02, "of the device time of timed steps that the product takes; less is hardly worth a change"},
     {"size", 16, "of the smallest dimension; a product with less waits for memory, whatever its alignment"}};
-
-struct Product {
-  const store::Matmul* matmul = nullptr;  // of the costliest use
-  std::uint64_t use_ns = 0, ns = 0, times = 0;
-};
 
 // "m is 50257, no multiple of 8", "B begins at a multiple of 2 bytes"
 std::string what_is_wrong(const Misaligned& one) {
@@ -44,7 +39,7 @@ std::string fix_for(const Misaligned& one) {
          " (of 64 is best): a larger vocabulary, channels or features that nobody uses.";
 }
 
-void tell(Inquiry& inquiry, const DeviceTime& time, const Product& product) {
+void tell(Inquiry& inquiry, const DeviceTime& time, const ProductLine& product) {
   const store::MatmulCall& call = product.matmul->call;
   const store::OperatorUse& use = inquiry.data.operator_use(product.matmul->use);
   const std::vector<Misaligned> all = misaligned(call);
@@ -56,10 +51,7 @@ void tell(Inquiry& inquiry, const DeviceTime& time, const Product& product) {
   finding.title = (worst->by_size() ? "sizes that are no multiple of " + std::to_string(worst->multiple)
                                     : std::string("matrices that do not begin at a multiple of 16 bytes")) +
                   " keep " + short_name(use.op) + " off Tensor Cores, or slow on them";
-  finding.evidence_number = {{"device_ns", product.ns},
-                             {"share_percent", static_cast<std::int64_t>(100 * time.share_of_all(product.ns))},
-                             {"products", product.times},
-                             {"timed_steps", time.steps}};
+  finding.evidence_number = product_numbers(time, product.ns, product.times);
   finding.evidence_text = {{"operator", use.op}, {"sizes", sizes_of(call)}, {"computed_in", computed_in(call)}};
   for (const Misaligned& one : all)
     finding.evidence_text.emplace_back(std::string("matrix_") + one.matrix, what_is_wrong(one));
@@ -71,29 +63,15 @@ void judge_alignment(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const DeviceTime time = device_time(data);
   if (!time.timed()) return;
-  const std::vector<std::uint64_t> times = times_of_matmuls(data);
-  std::map<std::uint32_t, Product> uses;
-  for (const store::Matmul& matmul : data.matmuls) {
+  const auto is_asked = [&](const store::Matmul& matmul) {
     const store::MatmulCall& call = matmul.call;
+    const store::OperatorUse& use = data.operator_use(matmul.use);
     // Those of backward have the sizes of those of forward, which are there to be padded.
-    if (matmul.use == 0 || times[matmul.id - 1] == 0 || data.operator_use(matmul.use).stack == 0 ||
-        data.operator_use(matmul.use).phase == lanes::Phase::kBackward)
-      continue;
-    if (std::min({call.m, call.n, call.k}) < inquiry.threshold("size") || misaligned(call).empty()) continue;
-    Product& product = uses[matmul.use];
-    if (product.matmul == nullptr) product.matmul = &matmul;
-    product.times += times[matmul.id - 1];
-  }
-  std::map<Line, Product> lines;
-  for (const auto& [use, product] : uses) {
-    const std::uint64_t ns = time.own_ns(use);
-    Product& at = lines[line_of(data, data.operator_use(use).stack)];
-    at.ns += ns;
-    at.times += product.times;
-    if (at.matmul == nullptr || ns > at.use_ns) at.matmul = product.matmul, at.use_ns = ns;
-  }
-  for (const auto& [line, product] : lines)
-    if (product.ns > 0 && time.share_of_all(product.ns) >= inquiry.threshold("share")) tell(inquiry, time, product);
+    if (use.stack == 0 || use.phase == lanes::Phase::kBackward) return false;
+    return std::min({call.m, call.n, call.k}) >= inquiry.threshold("size") && !misaligned(call).empty();
+  };
+  for (const ProductLine& line : product_lines(data, time, inquiry.threshold("share"), is_asked))
+    tell(inquiry, time, line);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "server/rules/gpu/device_time.h"
+#include "server/rules/gpu/product_lines.h"
 #include "server/rules/gpu/products.h"
 #include "server/rules/operators.h"
 #include "server/rules/regions.h"
@@ -70,10 +71,7 @@ struct Products {
 Finding& tell(Inquiry& inquiry, const DeviceTime& time, const Products& products, const store::Process& process) {
   const store::OperatorUse& use = inquiry.data.operator_use(products.costliest);
   Finding& finding = inquiry.add(use.stack);
-  finding.evidence_number = {{"device_ns", products.ns},
-                             {"share_percent", static_cast<std::int64_t>(100 * time.share_of_all(products.ns))},
-                             {"products", products.all},
-                             {"timed_steps", time.steps}};
+  finding.evidence_number = product_numbers(time, products.ns, products.all);
   finding.evidence_text = {{"operator", use.op}, {"settings", process.attribute("gpu_math")}};
   finding.deep_only = true;
   return finding;

@@ -13,6 +13,7 @@ namespace {
 constexpr Threshold kThresholds[] = {
     {"skips", 10, "fewer skipped steps in a row are how GradScaler finds its scale"},
     {"scale", 1, "a scale that did not fall below this may still be too large"},
+    {"skips_unseen", 17, "of a scale on a GPU, which is not read: from 65536, fewer leave it at 1 or above"},
 };
 
 void judge_collapse(Inquiry& inquiry) {
@@ -20,20 +21,24 @@ void judge_collapse(Inquiry& inquiry) {
   std::set<Line> told;
   for (const store::ScalerUse& use : data.scaler_uses) {
     const bool skipping = static_cast<double>(use.longest_skips) >= inquiry.threshold("skips");
-    const bool small = use.least_scale > 0 && use.least_scale < inquiry.threshold("scale");
+    const bool seen = use.least_scale > 0;
+    const bool small = seen ? use.least_scale < inquiry.threshold("scale")
+                            : static_cast<double>(use.longest_skips) >= inquiry.threshold("skips_unseen");
     if (!skipping || !small || use.last_update == 0) continue;
     const std::uint32_t stack = data.fact(use.last_update).stack;
     if (!told.insert(line_of(data, stack)).second) continue;  // the same in another rank
     Finding& finding = inquiry.add(stack);
-    finding.title = counted(use.longest_skips, "optimizer step") + " in a row were skipped and the scale fell to " +
-                    readable_number(use.least_scale) + ": the gradients are inf or NaN whatever the scale";
+    finding.title = counted(use.longest_skips, "optimizer step") + " in a row were skipped" +
+                    (seen ? " and the scale fell to " + readable_number(use.least_scale) : "") +
+                    ": the gradients are inf or NaN whatever the scale";
     finding.evidence_number = {{"skipped_in_a_row", use.longest_skips},
                                {"unscales", use.unscales},
                                {"not_finite", use.not_finite},
                                {"updates", use.updates}};
-    finding.evidence_text = {{"first_scale", readable_number(use.first_scale)},
-                             {"least_scale", readable_number(use.least_scale)},
-                             {"last_scale", readable_number(use.last_scale)}};
+    if (seen)
+      finding.evidence_text = {{"first_scale", readable_number(use.first_scale)},
+                               {"least_scale", readable_number(use.least_scale)},
+                               {"last_scale", readable_number(use.last_scale)}};
     finding.fix =
         "Look for what overflows before the loss is scaled: print the loss, and look for inf in the activations (sums "
         "and products in float16 beyond 65504, log(0), division by 0). Run that part in float32 (with "

@@ -22,6 +22,18 @@ TEST_F(ScalerCollapseTest, C56_TheFirstFewStepsAreSkipped) {
   }));
 }
 
+// The scale is on a GPU, and the job does not read it: only whether to step.
+TEST_F(ScalerCollapseTest, SkipsThatOnlyTheDeviceKnewOf) {
+  const auto skips = [](int times) {
+    return [times](TestRun& run) {
+      ScalerLoop loop(run);
+      for (int i = 0; i < times; ++i) loop.round_on_device(/*overflow=*/true);
+    };
+  };
+  EXPECT_EQ(judged(skips(17)).size(), 1u);
+  expect_none(judged(skips(16)));
+}
+
 // A scale that begins very high is searched for longer.
 TEST_F(ScalerCollapseTest, ManySkipsAboveOneAreASearch) {
   expect_none(judged([](TestRun& run) {

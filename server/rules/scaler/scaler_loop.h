@@ -14,6 +14,8 @@ struct ScalerLoop {
     backward = run.fact(FactKind::kBackward, 7);
     unscale = run.fact(FactKind::kUnscale, 8);
     not_finite = run.fact(FactKind::kUnscale, 8, {.detail = 1, .text = ""});
+    not_read = run.fact(FactKind::kUnscale, 8, {.detail = 2, .text = ""});
+    not_stepped = run.fact(FactKind::kUnscale, 8, {.detail = 3, .text = ""});
     step = run.fact(FactKind::kOptimizerStep, 8, {.detail = 1, .text = "AdamW"});
     other_step = run.fact(FactKind::kOptimizerStep, 9, {.text = "SGD"});
     update = run.fact(FactKind::kUpdate, 10);
@@ -34,9 +36,20 @@ struct ScalerLoop {
     run.update(update, before, after);
     return *this;
   }
+  // As it is seen where the gradients and the scale are on a GPU.
+  ScalerLoop& round_on_device(bool overflow) {
+    forward_and_backward();
+    run.unscale(not_read);
+    if (overflow)
+      run.unscale(not_stepped);
+    else
+      run.optimizer(step);
+    run.update(update, 0, 0);
+    return *this;
+  }
 
   TestRun& run;
-  std::uint32_t region, scale, backward, unscale, not_finite, step, other_step, update, clip;
+  std::uint32_t region, scale, backward, unscale, not_finite, not_read, not_stepped, step, other_step, update, clip;
 };
 
 }  // namespace castscope::rules

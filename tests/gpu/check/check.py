@@ -68,7 +68,7 @@ def arguments():
                         help="jobs at once, where no time is taken")
     parser.add_argument("--castscope", metavar="PATH", help="otherwise dist/castscope or build/castscope")
     parser.add_argument("--python", default=shutil.which("python3"), help="the Python whose PyTorch is checked")
-    parser.add_argument("--no-cudnn", action="store_true", help="leave cuDNN alone: there is no double of it")
+    parser.add_argument("--no-cudnn", action="store_true", help="leave cuDNN alone: its double has RNNs and nothing else")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("gpu-check"), help="folder of the results")
     given = parser.parse_args()
     given.castscope, given.out = program_given(given.castscope), given.out.resolve()

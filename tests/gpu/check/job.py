@@ -12,6 +12,7 @@ import ctypes
 import hashlib
 import json
 import math
+import pathlib
 import sys
 import tempfile
 import time
@@ -109,9 +110,10 @@ def profiled(given):
 
 
 def write(given, seen):
-    with tempfile.NamedTemporaryFile("r", suffix=".json") as trace:
-        seen.export_chrome_trace(trace.name)
-        found = grouping.of_trace(json.load(trace)["traceEvents"])
+    with tempfile.TemporaryDirectory() as folder:
+        trace = pathlib.Path(folder, "trace.json")
+        seen.export_chrome_trace(str(trace))  # a new file: one that was open before stays empty
+        found = grouping.of_trace(json.loads(trace.read_text())["traceEvents"])
     with open(given.out, "w") as file:
         json.dump(found, file, indent=1)
 

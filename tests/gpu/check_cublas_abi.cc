@@ -1,5 +1,5 @@
-// Holds our own declarations of NVIDIA's interfaces (agent/gpu/*_abi.h) against the headers of CUDA 13. Compiled, never
-// run: scripts/check-gpu-abi.
+// Holds our own declarations of cuBLAS's interface (agent/gpu/cublas_abi.h) against NVIDIA's headers, those of CUDA 13.
+// Compiled, never run: scripts/check-gpu-abi.
 
 // Of the halves' own headers only the names are needed; they ask for a library of C++ (CCCL) besides.
 #define __CUDA_FP16_H__
@@ -9,10 +9,12 @@ struct __nv_bfloat16;
 
 #include <cublasLt.h>
 #include <cublas_api.h>
+#include <cuda_runtime_api.h>
 
 #include <type_traits>
 
 #include "agent/gpu/cublas_abi.h"
+#include "agent/gpu/cudart_abi.h"
 
 namespace castscope::gpu {
 namespace {
@@ -31,13 +33,17 @@ constexpr bool points_alike() {
     return passed_alike<std::remove_const_t<Ours>, std::remove_const_t<Theirs>>();
 }
 
-// Enums as the integers they are, addresses as addresses.
+// Enums as the integers they are, addresses as addresses, structs by their size.
 template <typename Ours, typename Theirs>
 constexpr bool passed_alike() {
   if constexpr (std::is_pointer_v<Ours> && std::is_pointer_v<Theirs>)
     return points_alike<std::remove_pointer_t<Ours>, std::remove_pointer_t<Theirs>>();
   else if constexpr (std::is_integral_v<Ours> && std::is_integral_v<Theirs>)
     return sizeof(Ours) == sizeof(Theirs) && std::is_signed_v<Ours> == std::is_signed_v<Theirs>;
+  else if constexpr (std::is_floating_point_v<Ours>)
+    return std::is_same_v<Ours, Theirs>;
+  else if constexpr (std::is_class_v<Ours> && std::is_class_v<Theirs>)
+    return sizeof(Ours) == sizeof(Theirs) && std::is_trivially_copyable_v<Theirs>;
   else
     return std::is_enum_v<Ours> && std::is_enum_v<Theirs> && sizeof(Ours) == sizeof(Theirs);
 }
@@ -154,6 +160,19 @@ CASTSCOPE_SAME_VALUE(kLtPointerArray, CUBLASLT_BATCH_MODE_POINTER_ARRAY);
 CASTSCOPE_SAME_VALUE(kLtReductionScheme, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME);
 CASTSCOPE_SAME_VALUE(kLtReductionInPlace, CUBLASLT_REDUCTION_SCHEME_INPLACE);
 CASTSCOPE_SAME_VALUE(kLtReductionInOutputType, CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE);
+
+// No public header has __cudaLaunchKernel, which the compiler's own do.
+#define CASTSCOPE_ALIKE(name, signature, member) static_assert(called_alike<cudart::signature, decltype(name)>, #name);
+CASTSCOPE_CUDART_FUNCTIONS(CASTSCOPE_ALIKE)
+static_assert(called_alike<cudart::LaunchKernel, decltype(cudaLaunchKernel)>);
+static_assert(called_alike<cudart::LaunchKernelEx, decltype(cudaLaunchKernelExC)>);
+static_assert(cudart::kSuccess == static_cast<int>(cudaSuccess) &&
+              cudart::kNotReady == static_cast<int>(cudaErrorNotReady));
+static_assert(cudart::kNotCapturing == static_cast<int>(cudaStreamCaptureStatusNone));
+static_assert(cudart::kRelaxed == static_cast<int>(cudaStreamCaptureModeRelaxed));
+static_assert(cudart::kDefaultEvent == cudaEventDefault);
+static_assert(offsetof(cudart::LaunchConfig, stream) == offsetof(cudaLaunchConfig_t, stream));
+static_assert(offsetof(cudart::LaunchConfig, shared_bytes) == offsetof(cudaLaunchConfig_t, dynamicSmemBytes));
 
 }  // namespace
 }  // namespace castscope::gpu

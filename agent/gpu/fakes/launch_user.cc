@@ -1,0 +1,18 @@
+// Launches kernels in each way that PyTorch's objects do.
+#include "agent/gpu/cudart_abi.h"
+
+using namespace castscope::gpu::cudart;
+
+extern "C" {
+LaunchKernel cudaLaunchKernel;
+LaunchKernelByHandle __cudaLaunchKernel;
+LaunchKernelEx cudaLaunchKernelExC;
+
+Error user_launch(int way, Stream stream) {
+  const Dim3 grid{1, 2, 3}, block{4, 5, 6};
+  const LaunchConfig config{grid, block, 7, stream};
+  if (way == 0) return cudaLaunchKernel(nullptr, grid, block, nullptr, 7, stream);
+  if (way == 1) return __cudaLaunchKernel(nullptr, grid, block, nullptr, 7, stream);
+  return cudaLaunchKernelExC(&config, nullptr, nullptr);
+}
+}

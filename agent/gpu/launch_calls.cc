@@ -1,0 +1,103 @@
+#include "agent/gpu/launch_calls.h"
+
+#include <array>
+#include <atomic>
+
+#include "agent/gpu/captures.h"
+#include "agent/gpu/event_timing.h"
+#include "agent/gpu/imports.h"
+
+namespace castscope::gpu {
+namespace {
+
+using cudart::Dim3;
+using cudart::Error;
+using cudart::Stream;
+
+std::atomic<Imports*> g_taken{nullptr};
+std::atomic<EventTiming*> g_events{nullptr};  // there before a cast has a ticket
+
+enum Function { kLaunch, kLaunchByHandle, kLaunchEx, kFunctions };
+extern std::array<Import, kFunctions> g_imports;
+
+template <typename F>
+F* original(Function function) {
+  return reinterpret_cast<F*>(original_of(g_imports[function]));
+}
+
+// While anybody captures a graph, calls that are none of the job's might end that with an error.
+template <typename Launch>
+[[gnu::noinline]] Error launch_timed(Stream stream, std::uint64_t ticket, Launch launch) {
+  EventTiming& events = *g_events.load(std::memory_order_acquire);
+  EventPair* const pair = is_capturing() || !events.on() ? nullptr : events.before(stream, ticket);
+  const Error result = launch();
+  events.after(pair, result == cudart::kSuccess);
+  return result;
+}
+
+template <typename Launch>
+Error launch_one(Stream stream, Launch launch) {
+  const std::uint64_t ticket = present_cast();
+  return ticket == 0 ? launch() : launch_timed(stream, ticket, launch);
+}
+
+Error launch_kernel(const void* function, Dim3 grid, Dim3 block, void** arguments, std::size_t shared, Stream stream) {
+  return launch_one(stream, [=] {
+    return original<cudart::LaunchKernel>(kLaunch)(function, grid, block, arguments, shared, stream);
+  });
+}
+
+Error launch_by_handle(cudart::Kernel kernel, Dim3 grid, Dim3 block, void** arguments, std::size_t shared,
+                       Stream stream) {
+  return launch_one(stream, [=] {
+    return original<cudart::LaunchKernelByHandle>(kLaunchByHandle)(kernel, grid, block, arguments, shared, stream);
+  });
+}
+
+Error launch_ex(const cudart::LaunchConfig* config, const void* function, void** arguments) {
+  const auto launch = [=] { return original<cudart::LaunchKernelEx>(kLaunchEx)(config, function, arguments); };
+  return config == nullptr ? launch() : launch_one(config->stream, launch);
+}
+
+std::array<Import, kFunctions> g_imports{{
+    {"cudaLaunchKernel", reinterpret_cast<void*>(launch_kernel)},
+    {"__cudaLaunchKernel", reinterpret_cast<void*>(launch_by_handle)},
+    {"cudaLaunchKernelExC", reinterpret_cast<void*>(launch_ex)},
+}};
+
+// Of the copy of libcudart that PyTorch calls; not loaded by us.
+bool find_cudart(Cudart* cudart) {
+  const void* launch = nullptr;
+  for (const Import& import : g_imports)
+    if (launch == nullptr) launch = original_of(import);
+  if (launch == nullptr) return false;
+#define CASTSCOPE_FIND(name, signature, member)                                          \
+  cudart->member = reinterpret_cast<cudart::signature*>(function_beside(launch, #name)); \
+  if (cudart->member == nullptr) return false;
+  CASTSCOPE_CUDART_FUNCTIONS(CASTSCOPE_FIND)
+#undef CASTSCOPE_FIND
+  return true;
+}
+
+}  // namespace
+
+EventTiming* watch_launches() {
+  static auto* taken = new Imports(g_imports);  // never given back: a call may be on its way
+  g_taken = taken;
+  taken->take();
+  if (EventTiming* events = g_events.load()) return events;
+  Cudart cudart;
+  if (!find_cudart(&cudart)) return nullptr;
+  auto* events = new EventTiming(cudart);
+  g_events.store(events, std::memory_order_release);
+  return events;
+}
+
+void hold_launches() {
+  if (Imports* taken = g_taken.load()) taken->hold();
+}
+void release_launches() {
+  if (Imports* taken = g_taken.load()) taken->release();
+}
+
+}  // namespace castscope::gpu

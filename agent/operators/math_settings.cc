@@ -1,0 +1,18 @@
+#include "agent/operators/math_settings.h"
+
+#include <atomic>
+
+#include "agent/observe/process.h"
+#include "agent/observe/torch_seam.h"
+
+namespace castscope::operators {
+
+void tell_math_settings(observe::Recording& recording) {
+  // A forked child has no use of CUDA when its parent had.
+  static std::atomic<int> told{-1};
+  const int allowed = observe::tf32_is_allowed() ? 1 : 0;
+  if (told.exchange(allowed, std::memory_order_relaxed) != allowed)
+    recording.definitions.attribute("gpu_math", allowed ? "allow_tf32=1" : "allow_tf32=0");
+}
+
+}  // namespace castscope::operators

@@ -1,0 +1,44 @@
+#include "server/rules/gpu/product_lines.h"
+
+#include <map>
+
+#include "server/rules/places.h"
+
+namespace castscope::rules {
+
+std::vector<ProductLine> product_lines(const store::RunData& data, const DeviceTime& time, double share,
+                                       const std::function<bool(const store::Matmul&)>& asked) {
+  const std::vector<std::uint64_t> times = times_of_matmuls(data);
+  std::map<std::uint32_t, ProductLine> uses;
+  for (const store::Matmul& matmul : data.matmuls) {
+    if (matmul.use == 0 || times[matmul.id - 1] == 0 || !asked(matmul)) continue;
+    ProductLine& use = uses[matmul.use];
+    if (use.matmul == nullptr) use.matmul = &matmul;
+    use.times += times[matmul.id - 1];
+  }
+  std::map<Line, ProductLine> lines;
+  std::map<Line, std::uint64_t> costliest;
+  for (const auto& [use, product] : uses) {
+    const std::uint64_t ns = time.own_ns(use);
+    const Line line = line_of(data, data.operator_use(use).stack);
+    ProductLine& at = lines[line];
+    at.ns += ns;
+    at.times += product.times;
+    if (at.matmul != nullptr && ns <= costliest[line]) continue;
+    at.matmul = product.matmul;
+    costliest[line] = ns;
+  }
+  std::vector<ProductLine> found;
+  for (const auto& [line, product] : lines)
+    if (product.ns > 0 && time.share_of_all(product.ns) >= share) found.push_back(product);
+  return found;
+}
+
+Numbers product_numbers(const DeviceTime& time, std::uint64_t ns, std::uint64_t times) {
+  return {{"device_ns", ns},
+          {"share_percent", whole_percent(time.share_of_all(ns))},
+          {"products", times},
+          {"timed_steps", time.steps}};
+}
+
+}  // namespace castscope::rules
