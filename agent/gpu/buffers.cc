@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include <cstdlib>
+
 namespace castscope::gpu {
 
 std::uint8_t* Buffers::request() {
@@ -20,13 +22,28 @@ std::uint8_t* Buffers::request() {
   return buffers_[index].data.load(std::memory_order_relaxed);
 }
 
-bool Buffers::completed(std::uint8_t* buffer, std::size_t valid) {
+std::uint8_t* Buffers::request_spare() {
+  auto* const spare = static_cast<std::uint8_t*>(std::malloc(kBytes));
+  for (std::atomic<std::uint8_t*>& place : spares_) {
+    std::uint8_t* empty = nullptr;
+    if (place.compare_exchange_strong(empty, spare)) break;
+  }
+  return spare;
+}
+
+void Buffers::throw_away(std::uint8_t* buffer) {
+  for (std::atomic<std::uint8_t*>& place : spares_) {
+    std::uint8_t* held = buffer;
+    if (buffer != nullptr && place.compare_exchange_strong(held, nullptr)) return std::free(buffer);
+  }
+}
+
+void Buffers::completed(std::uint8_t* buffer, std::size_t valid) {
   const std::uint32_t index = index_of(buffer);
-  if (index == kNone) return false;
+  if (index == kNone) return throw_away(buffer);
   out_.fetch_sub(1, std::memory_order_relaxed);
   buffers_[index].valid = valid < kBytes ? valid : kBytes;
   push(full_, index);
-  return true;
 }
 
 Buffers::Full Buffers::take() {

@@ -17,8 +17,11 @@ class Buffers {
 
   // An empty one; nullptr when all are out, or there is no memory.
   std::uint8_t* request();
-  // `buffer` comes back with `valid` bytes of records. False when it is none of ours.
-  bool completed(std::uint8_t* buffer, std::size_t valid);
+  // One more, for a CUPTI that must not be refused any: what is written there is thrown away.
+  std::uint8_t* request_spare();
+  // `buffer` comes back with `valid` bytes of records. One that is neither is another client's, and left alone: CUPTI
+  // may hand it to whoever has the seat by then.
+  void completed(std::uint8_t* buffer, std::size_t valid);
 
   struct Full {
     std::uint8_t* data = nullptr;
@@ -39,13 +42,16 @@ class Buffers {
   void push(Stack& stack, std::uint32_t index);
   std::uint32_t pop(Stack& stack);
   std::uint32_t index_of(const std::uint8_t* buffer) const;
+  void throw_away(std::uint8_t* buffer);
 
   struct Buffer {
     std::atomic<std::uint8_t*> data{nullptr};
     std::atomic<std::uint32_t> next{kNone};
     std::size_t valid = 0;
   };
-  std::array<Buffer, kMost + 1> buffers_;  // from 1 on
+  static constexpr std::size_t kMostSpares = 256;  // those beyond are never freed
+  std::array<Buffer, kMost + 1> buffers_;          // from 1 on
+  std::array<std::atomic<std::uint8_t*>, kMostSpares> spares_{};
   std::atomic<std::uint32_t> made_{0}, out_{0};
   Stack free_{kNone}, full_{kNone};
   std::uint32_t to_read_ = kNone;  // taken off `full_`, turned round; the reader's

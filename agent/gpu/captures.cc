@@ -17,7 +17,25 @@ using Stream = void*;
 using Graph = void*;
 using Error = int;  // cudaError_t
 
-enum Function { kBegin, kBeginToGraph, kEnd, kFunctions };
+constexpr std::uint64_t kGraphIsMadeWithinNs = 1'000'000'000;
+
+std::atomic<bool> g_captured_any{false};
+std::atomic<std::uint64_t> g_ended_ns{0};  // 0: what was captured is a graph by now
+std::atomic<Imports*> g_taken{nullptr};
+
+// "PerThread": as those call it whose default stream is their thread's own.
+enum Function {
+  kBegin,
+  kBeginPerThread,
+  kBeginToGraph,
+  kBeginToGraphPerThread,
+  kEnd,
+  kEndPerThread,
+  kMake,
+  kMakeWithFlags,
+  kMakeWithParams,
+  kFunctions
+};
 extern std::array<Import, kFunctions> g_imports;
 
 template <typename F>
@@ -33,48 +51,98 @@ void begins() noexcept try {
 void ends() noexcept try { operators::capture_ends(); } catch (const std::exception&) {
 }
 
-// Those that failed began nothing.
-Error begun(Error error) {
-  if (error == 0)
-    g_captures.fetch_add(1);
-  else
-    ends();
-  return error;
-}
-
-Error begin_capture(Stream stream, int mode) {
+// Counted before it begins, so that nobody asks CUDA for anything meanwhile that a capture forbids, and after the seat
+// was taken for it.
+void about_to_begin() {
+  g_captured_any = true;
   begins();
-  return begun(original<Error (*)(Stream, int)>(kBegin)(stream, mode));
+  g_captures.fetch_add(1);
 }
 
-Error begin_capture_to_graph(Stream stream, Graph graph, const void* dependencies, const void* data, std::size_t n,
-                             int mode) {
-  begins();
-  return begun(original<Error (*)(Stream, Graph, const void*, const void*, std::size_t, int)>(kBeginToGraph)(
-      stream, graph, dependencies, data, n, mode));
-}
-
-Error end_capture(Stream stream, Graph* graph) {
-  const Error error = original<Error (*)(Stream, Graph*)>(kEnd)(stream, graph);
+// Graphs may be captured in several threads at once, and within each other (the branches of a conditional node).
+void one_is_over() {
   // One that began before anybody looked is not counted.
   int captures = g_captures.load();
   while (captures > 0 && !g_captures.compare_exchange_weak(captures, captures - 1)) {
   }
-  ends();
+  if (captures <= 1) ends();
+}
+
+// Those that failed began nothing.
+Error begun(Error error) {
+  if (error != 0) one_is_over();
   return error;
 }
 
+template <Function kFunction>
+Error begin_capture(Stream stream, int mode) {
+  about_to_begin();
+  return begun(original<Error (*)(Stream, int)>(kFunction)(stream, mode));
+}
+
+template <Function kFunction>
+Error begin_capture_to_graph(Stream stream, Graph graph, const void* dependencies, const void* data, std::size_t n,
+                             int mode) {
+  about_to_begin();
+  return begun(original<Error (*)(Stream, Graph, const void*, const void*, std::size_t, int)>(kFunction)(
+      stream, graph, dependencies, data, n, mode));
+}
+
+template <Function kFunction>
+Error end_capture(Stream stream, Graph* graph) {
+  const Error error = original<Error (*)(Stream, Graph*)>(kFunction)(stream, graph);
+  if (error == 0) g_ended_ns = lanes::monotonic_ns();
+  one_is_over();
+  return error;
+}
+
+// Makes of a graph what can be replayed. CUDA 11's cudaGraphInstantiate has two more arguments than those since, which
+// are passed on as they lie in their registers.
+template <Function kFunction>
+Error make(void* made, Graph graph, std::uintptr_t third, std::uintptr_t fourth, std::uintptr_t fifth) {
+  using Make = Error (*)(void*, Graph, std::uintptr_t, std::uintptr_t, std::uintptr_t);
+  const Error error = original<Make>(kFunction)(made, graph, third, fourth, fifth);
+  g_ended_ns = 0;
+  return error;
+}
+
+template <typename F>
+void* address(F* function) {
+  return reinterpret_cast<void*>(function);
+}
+
 std::array<Import, kFunctions> g_imports{{
-    {"cudaStreamBeginCapture", reinterpret_cast<void*>(begin_capture)},
-    {"cudaStreamBeginCaptureToGraph", reinterpret_cast<void*>(begin_capture_to_graph)},
-    {"cudaStreamEndCapture", reinterpret_cast<void*>(end_capture)},
+    {"cudaStreamBeginCapture", address(begin_capture<kBegin>)},
+    {"cudaStreamBeginCapture_ptsz", address(begin_capture<kBeginPerThread>)},
+    {"cudaStreamBeginCaptureToGraph", address(begin_capture_to_graph<kBeginToGraph>)},
+    {"cudaStreamBeginCaptureToGraph_ptsz", address(begin_capture_to_graph<kBeginToGraphPerThread>)},
+    {"cudaStreamEndCapture", address(end_capture<kEnd>)},
+    {"cudaStreamEndCapture_ptsz", address(end_capture<kEndPerThread>)},
+    {"cudaGraphInstantiate", address(make<kMake>)},
+    {"cudaGraphInstantiateWithFlags", address(make<kMakeWithFlags>)},
+    {"cudaGraphInstantiateWithParams", address(make<kMakeWithParams>)},
 }};
 
 }  // namespace
 
+bool captured_any() { return g_captured_any; }
+
+bool is_graph_awaited(std::uint64_t now_ns) {
+  const std::uint64_t ended = g_ended_ns;
+  return ended != 0 && now_ns - ended < kGraphIsMadeWithinNs;
+}
+
 void watch_captures() {
   static auto* taken = new Imports(g_imports);  // never given back: a call may be on its way
+  g_taken = taken;
   taken->take();
+}
+
+void hold_captures() {
+  if (Imports* taken = g_taken.load()) taken->hold();
+}
+void release_captures() {
+  if (Imports* taken = g_taken.load()) taken->release();
 }
 
 }  // namespace castscope::gpu

@@ -1,6 +1,6 @@
 // The part of the CUDA runtime's binary interface (libcudart) that the agent relies on, declared by ourselves: the
-// agent is compiled on machines that may have no headers of CUDA. It is stable since CUDA 11. tests/gpu/check_abi.cc
-// holds it against the headers (scripts/check-gpu-abi).
+// agent is compiled on machines that may have no headers of CUDA. It is stable since CUDA 11.
+// tests/gpu/check_cublas_abi.cc holds it against the headers (scripts/check-gpu-abi).
 #pragma once
 
 #include <cstddef>
@@ -36,6 +36,7 @@ using LaunchKernelByHandle = Error(Kernel, Dim3 grid, Dim3 block, void** argumen
 using LaunchKernelEx = Error(const LaunchConfig*, const void* function, void** arguments);
 
 using GetDevice = Error(int* device);
+using SetDevice = Error(int device);
 using EventCreate = Error(Event*, unsigned flags);
 using EventRecord = Error(Event, Stream);
 using EventQuery = Error(Event);
@@ -49,6 +50,7 @@ using LastError = Error();
 // All functions that we call: X(name, signature, member of Cudart)
 #define CASTSCOPE_CUDART_FUNCTIONS(X)                                                \
   X(cudaGetDevice, GetDevice, get_device)                                            \
+  X(cudaSetDevice, SetDevice, set_device)                                            \
   X(cudaEventCreateWithFlags, EventCreate, create)                                   \
   X(cudaEventRecord, EventRecord, record)                                            \
   X(cudaEventQuery, EventQuery, query)                                               \

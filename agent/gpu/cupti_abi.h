@@ -21,12 +21,16 @@ enum ActivityKind : int {
   kDriver = 4,
   kRuntime = 5,
   kConcurrentKernel = 10,
+  kPeerMemcpy = 22,  // CUPTI_ACTIVITY_KIND_MEMCPY2: between devices
   kExternalCorrelation = 39,
 };
 inline constexpr int kKindOurs = 5;  // CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2: torch.profiler has CUSTOM0 and 1
 inline constexpr std::uint32_t kFlushForced = 1;
 // From this version on a request for a buffer may be refused (CUDA 12.9; before, CUPTI crashes).
 inline constexpr std::uint32_t kMayRefuseBuffers = 27;
+// From this version on (CUDA 12.6) graphs that are there stand that CUPTI comes and goes; before, their replays may
+// crash or hang (https://github.com/pytorch/pytorch/issues/75504, https://github.com/pytorch/pytorch/pull/150957).
+inline constexpr std::uint32_t kStandsGraphs = 24;
 
 // The begin of each record; the rest by its kind.
 struct Record {
@@ -45,6 +49,7 @@ struct ApiRecord {
   std::uint64_t start, end;
   std::uint32_t process_id, thread_id;
   std::uint32_t correlation_id;
+  std::uint32_t result;  // what the function returned
 };
 struct KernelRecord {
   std::uint32_t kind;
@@ -71,6 +76,18 @@ struct MemcpyRecord {
   std::uint64_t more_[2];
   std::uint64_t graph_node;
 };
+struct PeerMemcpyRecord {
+  std::uint32_t kind;
+  std::uint8_t direction;
+  std::uint8_t more[3];
+  std::uint64_t bytes;
+  std::uint64_t start, end;
+  std::uint32_t device, context, stream;
+  std::uint32_t from_device, from_context, to_device, to_context;
+  std::uint32_t correlation_id;
+  std::uint64_t more_;
+  std::uint64_t graph_node;
+};
 struct MemsetRecord {
   std::uint32_t kind;
   std::uint32_t value;
@@ -86,6 +103,7 @@ static_assert(offsetof(KernelRecord, start) == 16 && offsetof(KernelRecord, devi
               offsetof(KernelRecord, name) == 104 && offsetof(KernelRecord, graph_node) == 144);
 static_assert(offsetof(MemcpyRecord, start) == 16 && offsetof(MemcpyRecord, correlation_id) == 44 &&
               offsetof(MemcpyRecord, graph_node) == 64);
+static_assert(offsetof(PeerMemcpyRecord, correlation_id) == 60 && offsetof(PeerMemcpyRecord, graph_node) == 72);
 static_assert(offsetof(MemsetRecord, correlation_id) == 44 && offsetof(MemsetRecord, graph_node) == 64);
 
 using BufferRequested = void (*)(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records);

@@ -30,10 +30,13 @@ EventPair* EventTiming::take_pair() {
   if (!worked(cudart_.get_device(&device))) return nullptr;
   EventPair* pair = pairs_.take(device);
   if (pair == nullptr || pair->end != nullptr) return pair;
-  if (worked(cudart_.create(&pair->begin, cudart::kDefaultEvent)) &&
-      worked(cudart_.create(&pair->end, cudart::kDefaultEvent)))
-    return pair;
-  return nullptr;
+  // Another thread's capture that begins just now is not to be ended by this.
+  cudart::CaptureMode mode = cudart::kRelaxed;
+  if (!worked(cudart_.exchange_capture_mode(&mode))) return nullptr;
+  const bool created = worked(cudart_.create(&pair->begin, cudart::kDefaultEvent)) &&
+                       worked(cudart_.create(&pair->end, cudart::kDefaultEvent));
+  cudart_.exchange_capture_mode(&mode);
+  return created ? pair : nullptr;
 }
 
 EventPair* EventTiming::before(cudart::Stream stream, std::uint64_t ticket) {
@@ -62,8 +65,12 @@ void EventTiming::after(EventPair* pair, bool launched) {
   pairs_.tell(pair);
 }
 
-void EventTiming::reads_in_this_thread() {
+// While another thread captures a graph, ours may ask for events. The runtime opens the thread's device for that: one
+// that the job uses already, not the first one, where a context of nobody's would take half a gigabyte.
+void EventTiming::prepare_thread(int device) {
+  prepared_ = true;
   cudart::CaptureMode mode = cudart::kRelaxed;
+  cudart_.set_device(device);
   cudart_.exchange_capture_mode(&mode);
 }
 
@@ -104,6 +111,7 @@ void EventTiming::measure(bool last_chance) {
 void EventTiming::read(Sink& sink, bool last_chance) {
   waiting_.reserve(EventPairs::kMost);
   pairs_.fetch([&](EventPair* pair) { waiting_.push_back(pair); });
+  if (!last_chance && !prepared_ && !waiting_.empty()) prepare_thread(waiting_.front()->device);
   const bool was_clean = cudart_.peek_error() == kSuccess;
   measure(last_chance);
   if (was_clean) cudart_.take_error();  // the last chance is in a thread of the job's

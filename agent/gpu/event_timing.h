@@ -39,10 +39,8 @@ class EventTiming : public memory::InOwnMemory {
    protected:
     ~Sink() = default;
   };
-  // Hands over what the device is through with. `last_chance`: the rest is not timed.
+  // Hands over what the device is through with. `last_chance`: in a thread of the job's, and the rest is not timed.
   void read(Sink& sink, bool last_chance);
-  // To be called by the thread that reads from then on: while another thread captures a graph, ours may ask for events.
-  void reads_in_this_thread();
 
   // Launches that were timed and are not handed over yet.
   std::uint64_t in_flight() const { return in_flight_.load(std::memory_order_relaxed); }
@@ -58,6 +56,7 @@ class EventTiming : public memory::InOwnMemory {
   bool worked(cudart::Error result);
   bool may_record(cudart::Stream stream);
   EventPair* take_pair();
+  void prepare_thread(int device);
   void measure(bool last_chance);
   void measured(EventPair* pair);
   void not_timed() { untimed_.fetch_add(1, std::memory_order_relaxed); }
@@ -68,6 +67,7 @@ class EventTiming : public memory::InOwnMemory {
   std::atomic<bool> broken_{false};
   std::atomic<std::uint64_t> in_flight_{0}, untimed_{0};
   // the reader's
+  bool prepared_ = false;
   memory::OwnVector<EventPair*> waiting_;
   memory::OwnVector<Measured> measured_;
 };

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -44,6 +45,7 @@ Cudart fake_cudart() {
     *device = g_runtime.device;
     return kSuccess;
   };
+  c.set_device = [](int device) { return g_runtime.done(("device " + std::to_string(device)).c_str()); };
   c.create = [](Event* event, unsigned) {
     *event = reinterpret_cast<Event>(++g_runtime.made);
     return g_runtime.done("create");
@@ -64,7 +66,7 @@ Cudart fake_cudart() {
     *status = static_cast<cudart::CaptureStatus>(g_runtime.capturing);
     return g_runtime.done("is_capturing");
   };
-  c.exchange_capture_mode = [](cudart::CaptureMode*) { return kSuccess; };
+  c.exchange_capture_mode = [](cudart::CaptureMode*) { return g_runtime.done("capture mode"); };
   c.peek_error = [] { return g_runtime.last_error; };
   c.take_error = [] { return std::exchange(g_runtime.last_error, kSuccess); };
   return c;
@@ -156,6 +158,31 @@ TEST_F(EventTimingTest, WithoutAFreePairALaunchIsCountedAsUntimed) {
   EXPECT_EQ(events_->untimed(), 3u);
   g_runtime.complete_us = g_runtime.now_us;
   EXPECT_EQ(read().size(), EventPairs::kMost);
+}
+
+// Changing the mode makes a context on the thread's device, the first one unless it was set.
+TEST_F(EventTimingTest, TheReadersThreadOpensNoDeviceThatTheJobDoesNotUse) {
+  read();
+  EXPECT_TRUE(g_runtime.calls.empty());
+  g_runtime.device = 3;
+  launch(1, 20);
+  g_runtime.calls.clear();
+  read();
+  ASSERT_GE(g_runtime.calls.size(), 2u);
+  EXPECT_EQ(g_runtime.calls[0], "device 3");
+  EXPECT_EQ(g_runtime.calls[1], "capture mode");
+  launch(2, 20);
+  g_runtime.calls.clear();
+  read();
+  EXPECT_EQ(std::count(g_runtime.calls.begin(), g_runtime.calls.end(), "capture mode"), 0) << "once is enough";
+}
+
+TEST_F(EventTimingTest, AThreadOfTheJobsKeepsItsDeviceAndMode) {
+  launch(1, 20);
+  g_runtime.complete_us = g_runtime.now_us;
+  g_runtime.calls.clear();
+  read(true);
+  EXPECT_EQ(g_runtime.calls, std::vector<std::string>{"elapsed_time"});
 }
 
 TEST_F(EventTimingTest, AStreamThatIsCapturedMeetsNoEvent) {

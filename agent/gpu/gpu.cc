@@ -23,6 +23,7 @@ bool g_any_device = false;
 namespace {
 
 std::atomic<bool> g_looks{false};  // it was not switched off
+bool g_events_alone = false;       // CUPTI is left alone
 std::atomic<Imports*> g_cublas{nullptr};
 
 // Made once, when the first tensor on a GPU is met; never taken away: CUPTI may call it at any time.
@@ -33,13 +34,14 @@ void meet_device() {
   cupti::Library library;
   std::string why;
   const bool has_cupti = cupti::find_library(&library, &why);
-  if (!has_cupti) {
-    recording.definitions.attribute("gpu_times", "none: " + why);
-    if (watch_launches() == nullptr) return;
-  }
-  auto* timing = new Timing(recording, library, has_cupti);
+  if (!has_cupti && !g_events_alone) recording.definitions.attribute("gpu_times", "none: " + why);
+  if ((!has_cupti || g_events_alone) && watch_launches() == nullptr) return;
+  auto* timing = new Timing(recording, library, has_cupti && !g_events_alone);
   if (!timing->start()) return;
-  if (has_cupti) watch_job_cupti(*timing);
+  if (has_cupti) {
+    watch_job_cupti();
+    leave_seat_to_job(*timing);
+  }
   g_timing.store(timing, std::memory_order_release);
   std::atexit(exits);  // before CUDA ends, which began earlier
   if (operators::deep()) timing->stretch_begins(true);
@@ -66,6 +68,10 @@ void device_met() {
 
 void stretch_begins(bool is_step) try {
   want_matmuls();
+  if (g_looks) {  // in what was loaded since
+    watch_captures();
+    watch_job_cupti();
+  }
   if (Timing* timing = g_timing.load(std::memory_order_acquire)) timing->stretch_begins(is_step);
 } catch (const std::exception&) {  // no memory: this one is not timed
 }
@@ -82,7 +88,8 @@ Work work_begins(observe::ThreadState& t) {
   Work work{.ticket = timing->book().open(t.gpu_work, t.gpu_origin), .outer = t.gpu_work};
   if (!timing->by_events()) {
     const auto push = timing->api().push;  // none: events, and they were just switched off
-    if (push == nullptr || push(cupti::kKindOurs, work.ticket) != cupti::kSuccess) return {};
+    if (push == nullptr || timing->seat().is_gone() || push(cupti::kKindOurs, work.ticket) != cupti::kSuccess)
+      return {};
     work.told_cupti = true;
   }
   t.gpu_work = work.ticket;
@@ -93,7 +100,7 @@ void work_ends(observe::ThreadState& t, const Work& work, const Purpose& purpose
   Timing* timing = g_timing.load(std::memory_order_acquire);
   t.gpu_work = work.outer;
   if (timing == nullptr) return;
-  if (work.told_cupti) timing->api().pop(cupti::kKindOurs, nullptr);
+  if (work.told_cupti && !timing->seat().is_gone()) timing->api().pop(cupti::kKindOurs, nullptr);
   timing->book().settle(work.ticket, purpose);
 }
 
@@ -124,13 +131,16 @@ void start() {
   const char* wanted = std::getenv("CASTSCOPE_GPU");
   const std::string_view choice = wanted == nullptr ? "" : wanted;
   g_any_device = choice == "on";
+  g_events_alone = choice == "events";
   if (choice == "off" || (!g_any_device && !is_cuda_build())) return;
   watch_captures();
+  watch_job_cupti();
   g_looks = g_waits = true;
 }
 
 void fork_begins() {
   hold_job_cupti();
+  hold_captures();
   hold_launches();
   if (Imports* cublas = g_cublas.load()) cublas->hold();
 }
@@ -138,6 +148,7 @@ void fork_begins() {
 void fork_ends() {
   if (Imports* cublas = g_cublas.load()) cublas->release();
   release_launches();
+  release_captures();
   release_job_cupti();
 }
 

@@ -13,6 +13,7 @@ namespace {
 
 using cupti::Result;
 
+JobClient g_client;
 std::atomic<Timing*> g_timing{nullptr};  // nullptr in a forked child
 
 enum Function {
@@ -23,6 +24,7 @@ enum Function {
   kRegisterTimestamp,
   kEnable,
   kDisable,
+  kSetAttribute,
   kFlushAll,
   kFinalize,
   kFunctions
@@ -42,20 +44,19 @@ std::string name_of(const void* caller) {
 }
 
 [[gnu::noinline]] void job_wants_seat(const void* caller) try {
-  if (Timing* timing = g_timing.load()) timing->job_wants_seat(name_of(caller).c_str());
+  g_client.begins(lanes::monotonic_ns());
+  if (Timing* timing = g_timing.load())
+    timing->job_wants_seat(name_of(caller).c_str());
+  else if (!g_client.is_named())
+    g_client.set_name(name_of(caller).c_str());
 } catch (const std::exception&) {  // no memory for its name: it has the seat all the same
-}
-
-template <typename Report, typename... Arguments>
-void tell(Report report, Arguments... arguments) {
-  if (Timing* timing = g_timing.load()) (timing->seat().*report)(arguments...);
 }
 
 Result subscribe(cupti::Subscriber* subscriber, cupti::Callback callback, void* user) {
   job_wants_seat(__builtin_return_address(0));
   const Result result =
       original<Result (*)(cupti::Subscriber*, cupti::Callback, void*)>(kSubscribe)(subscriber, callback, user);
-  if (result == cupti::kSuccess) tell(&Seat::job_subscribed);
+  if (result == cupti::kSuccess) g_client.subscribed();
   return result;
 }
 
@@ -63,12 +64,12 @@ Result subscribe_v2(cupti::Subscriber* subscriber, cupti::Callback callback, voi
   job_wants_seat(__builtin_return_address(0));
   const Result result = original<Result (*)(cupti::Subscriber*, cupti::Callback, void*, void*)>(kSubscribeV2)(
       subscriber, callback, user, parameters);
-  if (result == cupti::kSuccess) tell(&Seat::job_subscribed);
+  if (result == cupti::kSuccess) g_client.subscribed();
   return result;
 }
 
 Result unsubscribe(cupti::Subscriber subscriber) {
-  tell(&Seat::job_unsubscribed);
+  g_client.unsubscribed();
   return original<Result (*)(cupti::Subscriber)>(kUnsubscribe)(subscriber);
 }
 
@@ -84,25 +85,33 @@ Result register_timestamp(cupti::Timestamp timestamp) {
 
 Result enable(cupti::ActivityKind kind) {
   job_wants_seat(__builtin_return_address(0));
-  tell(&Seat::job_enabled, kind);
+  g_client.enabled(kind);
   return original<Result (*)(cupti::ActivityKind)>(kEnable)(kind);
 }
 
 Result disable(cupti::ActivityKind kind) {
   const Result result = original<Result (*)(cupti::ActivityKind)>(kDisable)(kind);
-  tell(&Seat::job_disabled, kind);
+  g_client.disabled(kind);
   return result;
+}
+
+// Some must not be set while anything is recorded.
+Result set_attribute(int attribute, std::size_t* size, void* value) {
+  job_wants_seat(__builtin_return_address(0));
+  return original<Result (*)(int, std::size_t*, void*)>(kSetAttribute)(attribute, size, value);
 }
 
 Result flush_all(std::uint32_t flags) {
   const Result result = original<Result (*)(std::uint32_t)>(kFlushAll)(flags);
-  tell(&Seat::job_flushed);
+  g_client.flushed();
   return result;
 }
 
+// Perhaps from within a callback of CUPTI's: it is not asked for anything here.
 Result finalize() {
+  if (Timing* timing = g_timing.load()) timing->cupti_ends();
   const Result result = original<Result (*)()>(kFinalize)();
-  tell(&Seat::job_finalized);
+  g_client.finalized();
   return result;
 }
 
@@ -119,27 +128,32 @@ std::array<Import, kFunctions> g_imports{{
     {"cuptiActivityRegisterTimestampCallback", address(register_timestamp)},
     {"cuptiActivityEnable", address(enable)},
     {"cuptiActivityDisable", address(disable)},
+    {"cuptiActivitySetAttribute", address(set_attribute)},
     {"cuptiActivityFlushAll", address(flush_all)},
     {"cuptiFinalize", address(finalize)},
 }};
 
-Imports* g_taken = nullptr;  // never taken away: a hook may run while the process ends
+std::atomic<Imports*> g_taken{nullptr};  // never taken away: a hook may run while the process ends
 
 }  // namespace
 
-void watch_job_cupti(Timing& timing) {
-  g_timing = &timing;
-  if (g_taken == nullptr) g_taken = new Imports(g_imports);
-  g_taken->take();
+void watch_job_cupti() {
+  static auto* taken = new Imports(g_imports);
+  g_taken = taken;
+  taken->take();
 }
+
+const JobClient& job_client() { return g_client; }
+
+void leave_seat_to_job(Timing& timing) { g_timing = &timing; }
 
 void forget_job_cupti() { g_timing = nullptr; }
 
 void hold_job_cupti() {
-  if (g_taken != nullptr) g_taken->hold();
+  if (Imports* taken = g_taken.load()) taken->hold();
 }
 void release_job_cupti() {
-  if (g_taken != nullptr) g_taken->release();
+  if (Imports* taken = g_taken.load()) taken->release();
 }
 
 }  // namespace castscope::gpu

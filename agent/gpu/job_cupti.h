@@ -2,13 +2,18 @@
 // castscope leaves the seat before the job takes it, and knows when it is through.
 #pragma once
 
+#include "agent/gpu/job_client.h"
+
 namespace castscope::gpu {
 
 class Timing;
 
-// Takes the imports of CUPTI's functions, of all objects that are loaded; once more for those loaded since. `timing`
-// lives as long as the process.
-void watch_job_cupti(Timing& timing);
+// Takes the imports of CUPTI's functions, of all objects that are loaded; once more for those loaded since. As soon as
+// castscope is there: a profile may have begun before anything is on a GPU.
+void watch_job_cupti();
+const JobClient& job_client();
+// Has `timing`, which lives as long as the process, leave the seat from here on.
+void leave_seat_to_job(Timing& timing);
 
 // Around fork(). In the child, whose threads do not exist, the calls only pass by.
 void hold_job_cupti();

@@ -31,11 +31,11 @@ DeviceWork work_of(const cupti::KernelRecord& r) {
 }
 
 template <typename Moved>
-DeviceWork work_of(const Moved& r, std::uint8_t direction) {
+DeviceWork work_of(const Moved& r, cupti::ActivityKind kind, std::uint8_t direction = 0) {
   return {.correlation = r.correlation_id,
           .device = r.device,
           .stream = r.stream,
-          .kind = static_cast<std::uint8_t>(r.kind),
+          .kind = static_cast<std::uint8_t>(kind),
           .direction = direction,
           .blocks = 0,
           .threads = 0,
@@ -44,6 +44,16 @@ DeviceWork work_of(const Moved& r, std::uint8_t direction) {
           .bytes = r.bytes,
           .graph_node = r.graph_node,
           .name = nullptr};
+}
+
+// Where CUPTI runs out of memory on the device a kernel may end before it begins
+// (https://github.com/parca-dev/parcagpu/pull/23); after the job has set CUPTI's clock again, first kernels may have
+// the times of another one (https://github.com/pytorch/pytorch/issues/192021). 10^13 is hours in any clock, and clocks
+// begin further apart.
+bool has_times(const DeviceWork& work, std::uint64_t called) {
+  constexpr std::uint64_t kClocksAgree = 1'000'000, kMost = 10'000'000'000'000;
+  return work.end >= work.start && work.end - work.start < kMost && work.start + kClocksAgree >= called &&
+         (work.start <= called || work.start - called < kMost);
 }
 
 template <typename T>
@@ -75,16 +85,20 @@ void Launches::add(const cupti::Record& record) {
       return add_call(as<cupti::ApiRecord>(record));
     case cupti::kExternalCorrelation: {
       const auto& r = as<cupti::ExternalCorrelationRecord>(record);
-      if (r.external_kind == cupti::kKindOurs) calls_[r.correlation_id].ticket = r.external_id;
+      if (r.external_kind == cupti::kKindOurs) calls_[r.correlation_id].ticket = r.external_id, any_ticket_ = true;
       return;
     }
     case cupti::kConcurrentKernel:
     case 3:  // CUPTI_ACTIVITY_KIND_KERNEL: one that ran alone
       return add_work(work_of(as<cupti::KernelRecord>(record)));
     case cupti::kMemcpy:
-      return add_work(work_of(as<cupti::MemcpyRecord>(record), as<cupti::MemcpyRecord>(record).direction));
+      return add_work(
+          work_of(as<cupti::MemcpyRecord>(record), cupti::kMemcpy, as<cupti::MemcpyRecord>(record).direction));
+    case cupti::kPeerMemcpy:
+      return add_work(
+          work_of(as<cupti::PeerMemcpyRecord>(record), cupti::kMemcpy, as<cupti::PeerMemcpyRecord>(record).direction));
     case cupti::kMemset:
-      return add_work(work_of(as<cupti::MemsetRecord>(record), 0));
+      return add_work(work_of(as<cupti::MemsetRecord>(record), cupti::kMemset));
     default:
       return;
   }
@@ -96,11 +110,16 @@ void Launches::add_call(const cupti::ApiRecord& record) {
     return begin(captures_, record.start);
   if (record.kind == cupti::kRuntime && cupti::ends_capture(record.callback_id)) return end(captures_, record.end);
   Call& call = calls_[record.correlation_id];
+  if (record.result != 0) call.failed = true;
   if (call.called == 0 || record.start < call.called) call.called = record.start;
   call.age = 0;
   // Of all other functions nothing is awaited.
   const bool launches = cupti::launches_work(record.kind, record.callback_id);
-  if (launches && call.works == 0 && !call.counted && is_in(stretches_, call.called)) {
+  if (call.failed && call.counted) {
+    call.counted = false;
+    --outstanding_;
+  }
+  if (launches && call.works == 0 && !call.counted && !call.failed && is_in(stretches_, call.called)) {
     call.counted = true;
     ++outstanding_;
   }
@@ -124,6 +143,10 @@ void Launches::settle(Sink& sink) {
     const auto call = calls_.find(work.correlation);
     const bool known = call != calls_.end() && call->second.called != 0;
     if (known && !is_in(stretches_, call->second.called)) continue;  // launched between stretches
+    if (known && !has_times(work, call->second.called)) {
+      ++without_times_;
+      continue;
+    }
     if (known && sink.place(work, call->second.ticket, call->second.called, false)) continue;
     waiting_[left++] = work;
   }
@@ -138,7 +161,7 @@ void Launches::forget_old() {
       call.counted = false;
       --outstanding_;
     }
-    if (++call.age < kRoundsKept) {
+    if (++call.age < (call.counted ? kRoundsAwaited : kRoundsKept)) {
       ++at;
       continue;
     }
@@ -154,7 +177,10 @@ void Launches::finish(Sink& sink) {
       // Else it may have been launched while the seat was left, by a function that was switched off before it returned.
       orphans_ += is_in(stretches_, work.start);
     } else if (is_in(stretches_, call->second.called)) {
-      sink.place(work, call->second.ticket, call->second.called, true);
+      if (has_times(work, call->second.called))
+        sink.place(work, call->second.ticket, call->second.called, true);
+      else
+        ++without_times_;
     }
   }
   waiting_.clear();

@@ -51,10 +51,12 @@ class Launches {
 
   // Calls within stretches whose work the device has not told of yet.
   std::uint64_t outstanding() const { return outstanding_; }
-  // So far: calls whose work never came, but for those into a graph that was captured meanwhile; work of which no call
-  // is known, so that nobody can say whose it is.
-  std::uint64_t never_came() const { return never_came_; }
+  // So far: calls whose work never came, but for those into a graph that was captured meanwhile, and work that came
+  // without its times; work of which no call is known, so that nobody can say whose it is.
+  std::uint64_t never_came() const { return never_came_ + without_times_; }
   std::uint64_t orphans() const { return orphans_; }
+  // Whether any call came with a ticket.
+  bool any_ticket() const { return any_ticket_; }
 
  private:
   struct Call {
@@ -63,9 +65,11 @@ class Launches {
     std::uint32_t works = 0;  // that came
     std::uint32_t age = 0;    // settle() calls since anything came of it
     bool counted = false;     // in outstanding_
+    bool failed = false;      // nothing comes of it
   };
-  // Records of one call are at most so many rounds apart; a graph's replay may take long on the device.
-  static constexpr std::uint32_t kRoundsKept = 64;
+  // Records of one call are at most so many rounds apart, but for its work's, before which a device may have much to
+  // do.
+  static constexpr std::uint32_t kRoundsKept = 64, kRoundsAwaited = 300;
 
   struct Stretch {
     std::uint64_t begin, end;
@@ -81,7 +85,8 @@ class Launches {
   memory::OwnVector<Stretch> stretches_, captures_;
   memory::OwnMap<std::uint32_t, Call> calls_;  // by correlation id
   memory::OwnVector<DeviceWork> waiting_;
-  std::uint64_t outstanding_ = 0, never_came_ = 0, orphans_ = 0;
+  std::uint64_t outstanding_ = 0, never_came_ = 0, without_times_ = 0, orphans_ = 0;
+  bool any_ticket_ = false;
 };
 
 }  // namespace castscope::gpu

@@ -23,8 +23,9 @@ class LaunchesTest : public testing::Test, protected Launches::Sink {
   void add(const Record& record) {
     launches_.add(reinterpret_cast<const cupti::Record&>(record));
   }
-  void call(std::uint32_t correlation, std::uint64_t at = kWithin, std::uint32_t function = 211) {
-    add(cupti::ApiRecord{cupti::kRuntime, function, at, at + 5, 1, 1, correlation});
+  void call(std::uint32_t correlation, std::uint64_t at = kWithin, std::uint32_t function = 211,
+            std::uint32_t result = 0) {
+    add(cupti::ApiRecord{cupti::kRuntime, function, at, at + 5, 1, 1, correlation, result});
   }
   void ticket(std::uint32_t correlation, std::uint64_t ticket, std::uint32_t kind = cupti::kKindOurs) {
     add(cupti::ExternalCorrelationRecord{cupti::kExternalCorrelation, kind, ticket, correlation});
@@ -106,6 +107,56 @@ TEST_F(LaunchesTest, WhatWasCalledOutsideAStretchIsLeftOut) {
   EXPECT_EQ(launches_.orphans(), 0u);
 }
 
+TEST_F(LaunchesTest, WorkThatEndsBeforeItBeginsHasNoTimes) {
+  call(1);
+  kernel(1, kBegin + 100, kBegin + 50);
+  settle();
+  EXPECT_TRUE(placed_.empty());
+  EXPECT_EQ(launches_.outstanding(), 0u) << "it came";
+  launches_.finish(*this);
+  EXPECT_EQ(launches_.never_came(), 1u);
+}
+
+// As after the job has set CUPTI's clock again.
+TEST_F(LaunchesTest, TimesOfAnotherClockAreNone) {
+  constexpr std::uint64_t kOther = 1'795'000'000'000'000'000;
+  call(1);
+  kernel(1, kOther, kOther + 50);
+  settle();
+  EXPECT_TRUE(placed_.empty());
+  launches_.finish(*this);
+  EXPECT_EQ(launches_.never_came(), 1u);
+}
+
+TEST_F(LaunchesTest, NothingIsAwaitedOfACallThatFailed) {
+  call(1, kWithin, 211, 700);
+  EXPECT_EQ(launches_.outstanding(), 0u);
+  // The driver's function within the runtime's may come first.
+  add(cupti::ApiRecord{cupti::kDriver, 307, kWithin, kWithin + 5, 1, 1, 2, 0});
+  EXPECT_EQ(launches_.outstanding(), 1u);
+  call(2, kWithin, 211, 700);
+  EXPECT_EQ(launches_.outstanding(), 0u);
+  launches_.finish(*this);
+  EXPECT_EQ(launches_.never_came(), 0u);
+}
+
+TEST_F(LaunchesTest, CopiesBetweenDevicesAreCopies) {
+  cupti::PeerMemcpyRecord record{};
+  record.kind = cupti::kPeerMemcpy;
+  record.bytes = 4096;
+  record.start = kWithin, record.end = kWithin + 7;
+  record.device = 1;
+  record.direction = 10;
+  record.correlation_id = 1;
+  call(1, kWithin, 161);
+  add(record);
+  settle();
+  ASSERT_EQ(placed_.size(), 1u);
+  EXPECT_EQ(last_.kind, cupti::kMemcpy);
+  EXPECT_EQ(last_.bytes, 4096u);
+  EXPECT_EQ(last_.direction, 10);
+}
+
 TEST_F(LaunchesTest, AnEndThatIsSaidLaterCounts) {
   call(1, kAfter);
   EXPECT_EQ(launches_.outstanding(), 1u);
@@ -154,7 +205,7 @@ TEST_F(LaunchesTest, WhatNeverComesIsCountedOnce) {
 
 TEST_F(LaunchesTest, AfterManyRoundsNobodyWaitsAnyMore) {
   call(1);
-  for (int round = 0; round < 63; ++round) settle();
+  for (int round = 0; round < 299; ++round) settle();
   EXPECT_EQ(launches_.outstanding(), 1u);
   settle();
   EXPECT_EQ(launches_.outstanding(), 0u);
@@ -194,7 +245,7 @@ TEST_F(LaunchesTest, NothingIsAwaitedOfFunctionsThatLaunchNothing) {
 
 TEST_F(LaunchesTest, TheDriversFunctionWithinTheRuntimesIsTheSameCall) {
   ticket(1, 7);
-  add(cupti::ApiRecord{cupti::kDriver, 307, kWithin + 2, kWithin + 4, 1, 1, 1});
+  add(cupti::ApiRecord{cupti::kDriver, 307, kWithin + 2, kWithin + 4, 1, 1, 1, 0});
   call(1);
   kernel(1);
   settle();

@@ -16,9 +16,11 @@ namespace {
 
 // While the device works on what was timed, its records are asked for this often; so many times at most.
 constexpr std::chrono::milliseconds kRound{50};
-constexpr std::uint32_t kMostRoundsDrained = 60;
+constexpr std::uint32_t kMostRoundsDrained = 200;
 // While it is timed, only now and then: asking holds up whoever launches.
 constexpr std::uint32_t kRoundsUnasked = 20;
+// Of so many operators one has launched something.
+constexpr std::uint64_t kSureOfTickets = 2'000;
 
 }  // namespace
 
@@ -77,7 +79,7 @@ void Timing::read_once(bool last_chance) {
   if (state_.load() == State::kIdle || library_.version == 0) return;
   // Full buffers come by themselves.
   const bool ask = state_.load() == State::kDraining || ++rounds_ % kRoundsUnasked == 0;
-  if (std::unique_lock lock(control_, std::try_to_lock); ask && lock && seat_.is_ours()) {
+  if (std::unique_lock lock(control_, std::try_to_lock); ask && lock && seat_.is_ours() && !is_capturing()) {
     seat_.flush(false);
     dropped_ += seat_.take_dropped();
   }
@@ -90,7 +92,9 @@ void Timing::read_once(bool last_chance) {
   count_lost();
 }
 
+// Once all is over CUDA may be, too.
 bool Timing::awaits_events() const {
+  if (state_.load() == State::kOver) return false;
   const EventTiming* events = events_.load(std::memory_order_acquire);
   return events != nullptr && (events->on() || events->in_flight() > 0);
 }
@@ -99,13 +103,10 @@ bool Timing::awaits_events() const {
 // the job's, which may be capturing.
 void Timing::read_events(bool last_chance) {
   EventTiming* const events = events_.load(std::memory_order_acquire);
-  if (events == nullptr) return;
-  if (!last_chance && !reads_events_) events->reads_in_this_thread();
-  reads_events_ = true;
+  if (events == nullptr || (state_.load() == State::kOver && !last_chance)) return;
   {
     const std::lock_guard lock(asking_);
-    if (!seat_.job_has_it(lanes::monotonic_ns()) && !(last_chance && is_capturing()))
-      events->read(*counts_, last_chance);
+    if (!job_.has_it(lanes::monotonic_ns()) && !(last_chance && is_capturing())) events->read(*counts_, last_chance);
   }
   count_untimed(last_chance);
 }
@@ -117,6 +118,11 @@ void Timing::count_untimed(bool for_good) {
   const std::uint64_t untimed = events->untimed() + (for_good ? events->in_flight() : 0);
   recording_.segment.header().gpu_casts_untimed.fetch_add(untimed - untimed_, std::memory_order_relaxed);
   untimed_ = untimed;
+}
+
+bool Timing::has_marks() {
+  const std::lock_guard lock(marks_mutex_);
+  return !marks_.empty();
 }
 
 void Timing::apply_marks() {
@@ -146,9 +152,12 @@ bool Timing::is_drained() {
   return launches_.outstanding() == 0 || ++rounds_drained_ >= kMostRoundsDrained;
 }
 
+// Not within a capture; nor between its end and the making of what is replayed, which tells whose its kernels are.
+bool Timing::may_leave() const { return !is_capturing() && !is_graph_awaited(lanes::monotonic_ns()); }
+
 void Timing::leave_when_drained() {
   State now = state_.load();
-  if (now == State::kDraining && is_drained()) {
+  if (now == State::kDraining && is_drained() && may_leave()) {
     std::lock_guard lock(control_);
     if (state_.compare_exchange_strong(now, State::kLeaving)) {
       leave_seat();
@@ -161,7 +170,8 @@ void Timing::leave_when_drained() {
   read_once(false);
   launches_.finish(*counts_);
   count_lost();
-  if (launches_.orphans() != 0) all_functions_ = true;  // of a function that is on no list of ours
+  // Of a function that is on no list of ours; or this CUPTI puts no ticket in front of functions that were chosen.
+  if (launches_.orphans() != 0 || (!launches_.any_ticket() && book_.opened() >= kSureOfTickets)) all_functions_ = true;
   rounds_drained_ = 0;
   state_.compare_exchange_strong(now, State::kIdle);
 }
@@ -176,13 +186,15 @@ void Timing::count_lost() {
 void Timing::finish() {
   tell_devices();  // a job that is over before the reader began
   stretch_ends();
+  const bool any_events = awaits_events();
   {
     std::lock_guard lock(control_);
     if (seat_.is_ours()) leave_seat();
     state_ = State::kOver;
   }
   std::lock_guard lock(reading_);
-  if (counts_ == nullptr) return count_untimed(true);  // the reader has not begun
+  // The reader has not begun, and has nothing to begin with.
+  if (counts_ == nullptr && !has_marks() && !any_events) return;
   read_once(true);
   launches_.finish(*counts_);
   count_lost();

@@ -4,15 +4,16 @@ namespace castscope::gpu {
 namespace {
 
 // The kernels last: what is launched before is not told, after it the launch is.
-constexpr cupti::ActivityKind kKinds[] = {cupti::kExternalCorrelation, cupti::kMemcpy, cupti::kMemset,
-                                          cupti::kConcurrentKernel};
+constexpr cupti::ActivityKind kKinds[] = {cupti::kExternalCorrelation, cupti::kMemcpy, cupti::kPeerMemcpy,
+                                          cupti::kMemset, cupti::kConcurrentKernel};
 
 }  // namespace
 
 Seat::Taken Seat::take(bool all_functions, std::string* why) {
+  is_gone_ = false;
   const cupti::Result subscribed = api_.subscribe(&subscriber_, callbacks_.resource, nullptr);
   if (subscribed != cupti::kSuccess) subscriber_ = nullptr;
-  if (subscribed == cupti::kMultipleSubscribers && !job_subscribed_) {
+  if (subscribed == cupti::kMultipleSubscribers && !job_.is_subscribed()) {
     *why = "another client of CUPTI";
     return Taken::kRefused;
   }
@@ -45,9 +46,16 @@ Seat::Taken Seat::take(bool all_functions, std::string* why) {
   return Taken::kYes;
 }
 
+// Flushed last: a buffer that stayed with CUPTI would take the records of whoever has the seat next.
 void Seat::leave() {
+  if (is_gone()) {
+    subscriber_ = nullptr;
+    ours_ = false;
+    return;
+  }
   for (auto kind = std::end(kKinds); kind != std::begin(kKinds);) api_.disable(*--kind);
   switch_functions(false, all_functions_);
+  flush(true);
   if (subscriber_ != nullptr) api_.unsubscribe(subscriber_);
   subscriber_ = nullptr;
   ours_ = false;
@@ -65,8 +73,13 @@ cupti::Result Seat::switch_functions(bool on, bool all) {
   return runtime == cupti::kSuccess ? change(cupti::kDriver) : runtime;
 }
 
+void Seat::flush(bool forced) {
+  if (!is_gone()) api_.flush_all(forced ? cupti::kFlushForced : 0);
+}
+
 std::uint64_t Seat::take_dropped() {
   std::size_t dropped = 0;
+  if (is_gone()) return 0;
   return api_.dropped(nullptr, 0, &dropped) == cupti::kSuccess ? dropped : 0;
 }
 
@@ -74,29 +87,6 @@ std::string Seat::words(const char* what, cupti::Result result) const {
   const char* name = nullptr;
   if (api_.result_string(result, &name) != cupti::kSuccess || name == nullptr) name = "an unknown error";
   return std::string(what) + ": " + name;
-}
-
-void Seat::job_enabled(int kind) { job_kinds_.fetch_or(bit(kind)); }
-
-void Seat::job_disabled(int kind) {
-  const std::uint64_t before = job_kinds_.fetch_and(~bit(kind));
-  if (before != 0 && (before & ~bit(kind)) == 0) job_has_unfetched_ = true;
-}
-
-void Seat::job_flushed() {
-  if (job_kinds_.load() == 0) job_has_unfetched_ = false;
-}
-
-void Seat::job_finalized() {
-  job_kinds_ = 0;
-  job_has_unfetched_ = false;
-  job_subscribed_ = false;
-}
-
-bool Seat::job_has_it(std::uint64_t now_ns) const {
-  if (job_kinds_.load(std::memory_order_relaxed) != 0) return true;
-  return job_has_unfetched_.load(std::memory_order_relaxed) &&
-         now_ns - last_call_ns_.load(std::memory_order_relaxed) < kLetGoNs;
 }
 
 }  // namespace castscope::gpu

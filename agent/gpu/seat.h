@@ -2,11 +2,10 @@
 // the same for all: who registers callbacks for buffers last gets everybody's records. So castscope takes the seat only
 // while nobody else has it, leaves it the moment somebody wants it, and does not come back before that one is through.
 //
-// The job's own client is known by its calls (job_cupti.cc); one that nobody sees calling (Nsight, started around the
+// The job's own client is known by its calls (job_client.h); one that nobody sees calling (Nsight, started around the
 // job) by CUPTI's refusal.
 //
-// Threads: take(), leave(), flush() under a lock of the caller's; the rest by anyone. No function of CUPTI is called
-// from those about the job.
+// Threads: take(), leave(), flush(), take_dropped() under a lock of the caller's; the rest by anyone.
 #pragma once
 
 #include <atomic>
@@ -14,6 +13,7 @@
 #include <string>
 
 #include "agent/gpu/cupti_abi.h"
+#include "agent/gpu/job_client.h"
 
 namespace castscope::gpu {
 
@@ -24,7 +24,8 @@ class Seat {
     cupti::BufferCompleted completed;
     cupti::Callback resource;  // of CUDA graphs' nodes
   };
-  Seat(const cupti::Api& api, const Callbacks& callbacks) : api_(api), callbacks_(callbacks) {}
+  Seat(const cupti::Api& api, const Callbacks& callbacks, const JobClient& job)
+      : api_(api), callbacks_(callbacks), job_(job) {}
 
   enum class Taken { kYes, kRefused, kFailed };
   // `all_functions`: records every function of CUDA, not only those that are known to launch. `why`: set unless kYes.
@@ -32,37 +33,25 @@ class Seat {
   void leave();
   bool is_ours() const { return ours_; }
   // Asks for what is complete, or (`forced`) for everything.
-  void flush(bool forced) { api_.flush_all(forced ? cupti::kFlushForced : 0); }
+  void flush(bool forced);
   std::uint64_t take_dropped();
 
-  // What the job's own client does. It is about to begin something, and has the seat from here on.
-  void job_begins(std::uint64_t now_ns) {
-    last_call_ns_.store(now_ns, std::memory_order_relaxed);
-    job_has_unfetched_ = true;
-  }
-  void job_subscribed() { job_subscribed_ = true; }
-  void job_unsubscribed() { job_subscribed_ = false; }
-  void job_enabled(int kind);
-  void job_disabled(int kind);
-  void job_flushed();
-  void job_finalized();
-  // It has kinds of activity on, or has not fetched what there was when it switched the last one off. `now_ns`: a clock
-  // of the caller's; one that does neither for some seconds has let go of it.
-  bool job_has_it(std::uint64_t now_ns) const;
+  // The job is about to end CUPTI (cuptiFinalize), perhaps from within a callback: nothing is there any more to be
+  // flushed, switched off or left. Takes no lock, calls nothing.
+  void vanishes() { is_gone_ = true; }
+  bool is_gone() const { return is_gone_.load(std::memory_order_relaxed); }
 
  private:
-  static constexpr std::uint64_t kLetGoNs = 10'000'000'000;
   cupti::Result switch_functions(bool on, bool all);
   std::string words(const char* what, cupti::Result result) const;
-  static std::uint64_t bit(int kind) { return kind >= 0 && kind < 64 ? std::uint64_t{1} << kind : 0; }
 
   const cupti::Api& api_;
   const Callbacks callbacks_;
+  const JobClient& job_;
   cupti::Subscriber subscriber_ = nullptr;
   bool ours_ = false;  // or being taken
   bool all_functions_ = false;
-  std::atomic<bool> job_subscribed_{false}, job_has_unfetched_{false};
-  std::atomic<std::uint64_t> job_kinds_{0}, last_call_ns_{0};
+  std::atomic<bool> is_gone_{false};
 };
 
 }  // namespace castscope::gpu

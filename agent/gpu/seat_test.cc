@@ -54,7 +54,9 @@ cupti::Api fake_api() {
     return cupti::kSuccess;
   };
   api.enable_driver = [](std::uint32_t, std::uint8_t) { return cupti::kSuccess; };
-  api.flush_all = [](std::uint32_t flags) { return note(flags == 0 ? "flush" : "flush all"); };
+  api.flush_all = [](std::uint32_t flags) {
+    return note("flush " + std::to_string(flags) + " of " + std::to_string(g_cupti.kinds.size()) + " kinds");
+  };
   api.dropped = [](void*, std::uint32_t, std::size_t* n) {
     *n = g_cupti.lost;
     return cupti::kSuccess;
@@ -74,27 +76,30 @@ class SeatTest : public testing::Test {
   }
   const cupti::Api api_ = fake_api();
   cupti::Api older_ = fake_api();
-  Seat seat_{api_, {nullptr, nullptr, nullptr}};
+  JobClient job_;
+  Seat seat_{api_, {nullptr, nullptr, nullptr}, job_};
   std::string why_;
 };
 
 TEST_F(SeatTest, AFreeSeatIsTakenAndLeftAsItWas) {
   ASSERT_EQ(seat_.take(false, &why_), Seat::Taken::kYes) << why_;
   EXPECT_TRUE(seat_.is_ours());
-  EXPECT_EQ(g_cupti.kinds,
-            (std::set<int>{cupti::kMemcpy, cupti::kMemset, cupti::kConcurrentKernel, cupti::kExternalCorrelation}));
+  EXPECT_EQ(g_cupti.kinds, (std::set<int>{cupti::kMemcpy, cupti::kPeerMemcpy, cupti::kMemset, cupti::kConcurrentKernel,
+                                          cupti::kExternalCorrelation}));
   EXPECT_TRUE(g_cupti.functions.contains(211)) << "cudaLaunchKernel";
   EXPECT_EQ(g_cupti.calls.back(), "callback");
   seat_.leave();
   EXPECT_FALSE(seat_.is_ours());
   EXPECT_TRUE(g_cupti.kinds.empty());
   EXPECT_TRUE(g_cupti.functions.empty());
+  ASSERT_GE(g_cupti.calls.size(), 2u);
+  EXPECT_EQ(g_cupti.calls.end()[-2], "flush 1 of 0 kinds") << "no buffer of ours stays there";
   EXPECT_EQ(g_cupti.calls.back(), "unsubscribe");
 }
 
 TEST_F(SeatTest, AllFunctionsAreRecordedWhereTheyCannotBeChosen) {
   older_.enable_runtime = nullptr;
-  Seat seat(older_, {nullptr, nullptr, nullptr});
+  Seat seat(older_, {nullptr, nullptr, nullptr}, job_);
   ASSERT_EQ(seat.take(false, &why_), Seat::Taken::kYes);
   EXPECT_TRUE(g_cupti.kinds.contains(cupti::kRuntime));
   EXPECT_TRUE(g_cupti.kinds.contains(cupti::kDriver));
@@ -118,7 +123,7 @@ TEST_F(SeatTest, AStrangersSeatIsLeftAlone) {
 
 TEST_F(SeatTest, AJobThatStaysSubscribedAndRecordsNothingIsNotInTheWay) {
   g_cupti.seat_taken = true;
-  seat_.job_subscribed();
+  job_.subscribed();
   ASSERT_EQ(seat_.take(false, &why_), Seat::Taken::kYes);
   EXPECT_FALSE(called("callback")) << "graphs' nodes are told to the subscriber alone";
   seat_.leave();
@@ -137,38 +142,17 @@ TEST_F(SeatTest, WhatFailsIsNamedAndEverythingTakenBack) {
   }
 }
 
-constexpr std::uint64_t kNow = 1'000'000'000'000, kSecond = 1'000'000'000;
-
-TEST_F(SeatTest, TheJobHasTheSeatUntilItHasFetchedWhatItRecorded) {
-  EXPECT_FALSE(seat_.job_has_it(kNow));
-  seat_.job_begins(kNow);
-  EXPECT_TRUE(seat_.job_has_it(kNow));
-  seat_.job_enabled(cupti::kConcurrentKernel);
-  seat_.job_enabled(cupti::kRuntime);
-  seat_.job_flushed();
-  EXPECT_TRUE(seat_.job_has_it(kNow + 100 * kSecond)) << "it records";
-  seat_.job_disabled(cupti::kConcurrentKernel);
-  EXPECT_TRUE(seat_.job_has_it(kNow + 100 * kSecond));
-  seat_.job_disabled(cupti::kRuntime);
-  EXPECT_TRUE(seat_.job_has_it(kNow + kSecond)) << "it is going to fetch what it recorded";
-  seat_.job_flushed();
-  EXPECT_FALSE(seat_.job_has_it(kNow + kSecond));
-}
-
-TEST_F(SeatTest, AJobThatFetchesNothingHasLetGo) {
-  seat_.job_begins(kNow);
-  EXPECT_TRUE(seat_.job_has_it(kNow + 9 * kSecond));
-  EXPECT_FALSE(seat_.job_has_it(kNow + 11 * kSecond));
-}
-
-TEST_F(SeatTest, CuptiFinalizeEndsAll) {
-  seat_.job_begins(kNow);
-  seat_.job_subscribed();
-  seat_.job_enabled(cupti::kMemcpy);
-  seat_.job_finalized();
-  EXPECT_FALSE(seat_.job_has_it(kNow));
-  g_cupti.seat_taken = true;
-  EXPECT_EQ(seat_.take(false, &why_), Seat::Taken::kRefused) << "whoever has it now is not the job's";
+TEST_F(SeatTest, WhenCuptiIsGoneItIsNotAskedForAnything) {
+  ASSERT_EQ(seat_.take(false, &why_), Seat::Taken::kYes);
+  g_cupti.calls.clear();
+  seat_.vanishes();
+  seat_.flush(true);
+  EXPECT_EQ(seat_.take_dropped(), 0u);
+  seat_.leave();
+  EXPECT_FALSE(seat_.is_ours());
+  EXPECT_TRUE(g_cupti.calls.empty());
+  ASSERT_EQ(seat_.take(false, &why_), Seat::Taken::kYes) << "it may be begun anew";
+  EXPECT_FALSE(seat_.is_gone());
 }
 
 TEST_F(SeatTest, WhatWasDroppedIsAsked) {

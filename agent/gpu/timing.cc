@@ -5,6 +5,7 @@
 
 #include "agent/gpu/captures.h"
 #include "agent/gpu/gpu.h"
+#include "agent/gpu/job_cupti.h"
 #include "agent/gpu/launch_calls.h"
 #include "agent/observe/process.h"
 
@@ -35,7 +36,8 @@ Timing::Timing(observe::Recording& recording, const cupti::Library& library, boo
     : recording_(recording),
       library_(library),
       graph_nodes_(book_),
-      seat_(library_.api, {gpu::requested, gpu::completed, gpu::resource}),
+      seat_(library_.api, {gpu::requested, gpu::completed, gpu::resource}, gpu::job_client()),
+      job_(gpu::job_client()),
       has_cupti_(has_cupti) {
   g_timing = this;
 }
@@ -109,8 +111,12 @@ void Timing::mark(Mark::Kind kind) {
 
 Timing::Got Timing::take_seat() {
   // A profile of the job's own would have our calls for events in it.
-  if (is_capturing() || seat_.job_has_it(lanes::monotonic_ns())) return Got::kNothing;
-  if (!has_cupti_) return Got::kAnothers;
+  if (is_capturing()) return Got::kNothing;
+  if (job_.has_it(lanes::monotonic_ns())) {
+    seat_lost(job_.name());
+    return Got::kNothing;
+  }
+  if (!has_cupti_ || graphs_forbid_cupti()) return Got::kAnothers;
   std::string why;
   switch (seat_.take(all_functions_, &why)) {
     case Seat::Taken::kYes:
@@ -127,8 +133,14 @@ Timing::Got Timing::take_seat() {
   return Got::kAnothers;
 }
 
+bool Timing::graphs_forbid_cupti() {
+  if (library_.version >= cupti::kStandsGraphs || !captured_any()) return false;
+  tell("gpu_times", "none: with CUPTI before CUDA 12.6, not once CUDA graphs are captured");
+  has_cupti_ = false;
+  return true;
+}
+
 void Timing::job_wants_seat(const char* who) {
-  seat_.job_begins(lanes::monotonic_ns());
   std::lock_guard lock(control_);
   if (by_events()) {
     observe::ask_for(observe::kTiming, false);
@@ -144,11 +156,19 @@ void Timing::job_wants_seat(const char* who) {
   seat_lost(who);
 }
 
+void Timing::cupti_ends() {
+  seat_.vanishes();
+  observe::ask_for(observe::kTiming, false);
+  State timing = State::kTiming, draining = State::kDraining;
+  if (state_.compare_exchange_strong(timing, State::kLeaving) ||
+      state_.compare_exchange_strong(draining, State::kLeaving))
+    wake();
+}
+
 // What the device has not done by now is not told any more.
 void Timing::leave_seat() {
-  seat_.flush(true);
-  dropped_ += seat_.take_dropped();
   seat_.leave();
+  dropped_ += seat_.take_dropped();
 }
 
 void Timing::wake() {
@@ -176,14 +196,11 @@ void Timing::requested(std::uint8_t** buffer, std::size_t* size, std::size_t* mo
   *size = *buffer == nullptr ? 0 : Buffers::kBytes;
   *most_records = 0;
   if (*buffer != nullptr || library_.version >= cupti::kMayRefuseBuffers) return;
-  // One that is thrown away when it comes back.
-  *buffer = static_cast<std::uint8_t*>(std::malloc(Buffers::kBytes));
+  *buffer = buffers_.request_spare();
   *size = *buffer == nullptr ? 0 : Buffers::kBytes;
 }
 
-void Timing::completed(std::uint8_t* buffer, std::size_t valid) {
-  if (!buffers_.completed(buffer, valid)) std::free(buffer);
-}
+void Timing::completed(std::uint8_t* buffer, std::size_t valid) { buffers_.completed(buffer, valid); }
 
 void Timing::node_of_graph(std::uint32_t callback, const cupti::GraphData& graph) try {
   std::uint64_t node = 0, from = 0;

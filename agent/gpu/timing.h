@@ -51,6 +51,8 @@ class Timing : public memory::InOwnMemory {
 
   // The job's own client of CUPTI is about to begin something: after this the seat is free. `who`: for the report.
   void job_wants_seat(const char* who);
+  // … to end CUPTI for the process, perhaps from within one of its callbacks: what was timed and not read is lost.
+  void cupti_ends();
   Seat& seat() { return seat_; }
 
   // CUPTI's callbacks.
@@ -73,15 +75,18 @@ class Timing : public memory::InOwnMemory {
   void tell_devices();  // asks the linker: not in a thread that may have the GIL
   void wait_for_work();
   void read_once(bool last_chance);  // under reading_
+  bool has_marks();
   void apply_marks();
   void parse(const Buffers::Full& full);
   void leave_when_drained();
   bool is_drained();
+  bool may_leave() const;
   void leave_seat();  // under control_
   void count_lost();
   // kAnothers: one that is none of the job's has it, or nobody could. kNothing: not now.
   enum class Got { kSeat, kAnothers, kNothing };
-  Got take_seat();         // under control_
+  Got take_seat();  // under control_
+  bool graphs_forbid_cupti();
   void begin_by_events();  // under control_
   bool is_new_step();
   void read_events(bool last_chance);  // under reading_
@@ -101,11 +106,11 @@ class Timing : public memory::InOwnMemory {
   GraphNodes graph_nodes_;
   Buffers buffers_;
   Seat seat_;
+  const JobClient& job_;
   bool has_cupti_;                             // and it works; under control_
   std::atomic<EventTiming*> events_{nullptr};  // once they were needed
   std::mutex asking_;                          // of events: whoever asks CUDA for some
-  bool reads_events_ = false;                  // … and what follows, under reading_
-  std::uint64_t untimed_ = 0;                  // as told
+  std::uint64_t untimed_ = 0;                  // as told; under reading_
   std::atomic<State> state_{State::kIdle};
   std::atomic<std::uint32_t> last_step_{~0u};
   std::mutex control_;  // of the seat

@@ -53,6 +53,9 @@ class WorkBook : public memory::InOwnMemory {
     e.state.store(word(ticket, kSettled), std::memory_order_release);
   }
 
+  // Tickets, so far.
+  std::uint64_t opened() const { return next_.load(std::memory_order_relaxed) - 1; }
+
   enum class Found { kSettled, kOpen, kGone };
   // kSettled: all is known. kOpen: it, or the operator around it, is not over yet. kGone: what is known of it is in
   // `purpose` all the same (a cast whose operator is gone).

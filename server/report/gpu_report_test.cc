@@ -144,6 +144,8 @@ TEST_F(GpuReportTest, EachFormTellsOfIt) {
   EXPECT_THAT(html_text(m), HasSubstr("bf16, fp32 accumulation"));
   EXPECT_THAT(html_text(m), HasSubstr("at::native::vectorized_elementwise_kernel"));
   EXPECT_THAT(html_text(m), HasSubstr("GPU time"));
+  EXPECT_THAT(html_text(m), HasSubstr("1000 × 10 × 64"));
+  EXPECT_THAT(html_text(m), HasSubstr("C by its place"));
   EXPECT_THAT(markdown_text(m), HasSubstr("22 % of it casts"));
   EXPECT_THAT(csv_text(m), HasSubstr(",500,400000,"));
   EXPECT_THAT(description(m, costliest(m).at(0)), HasSubstr("400 µs on the GPU in timed steps"));

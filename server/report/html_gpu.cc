@@ -6,11 +6,14 @@
 #include "server/report/html_parts.h"
 #include "server/report/html_table.h"
 #include "server/report/words.h"
+#include "server/rules/gpu/device_time.h"
+#include "server/rules/gpu/products.h"
+#include "server/store/names.h"
 
 namespace castscope::report {
 namespace {
 
-constexpr std::size_t kOperators = 100, kKernels = 50;
+constexpr std::size_t kOperators = 100, kProducts = 50, kKernels = 50;
 
 std::string share(const Model& model, const DeviceWork& work) { return percent(model.gpu.share_of_all(work.ns)); }
 
@@ -51,6 +54,49 @@ void write_operators(Html& html, const Model& model) {
   write_rest(html, rows.size(), kOperators, "JSON");
 }
 
+// "A, B": matrices that Tensor Cores are fed badly from.
+std::string misaligned_text(const store::MatmulCall& call) {
+  return absl::StrJoin(rules::misaligned(call), ", ", [](std::string* text, const rules::Misaligned& one) {
+    text->append(1, one.matrix).append(one.by_size() ? " by its size" : " by its place");
+  });
+}
+
+std::string types_text(const store::MatmulCall& call) {
+  return std::string(store::dtype_name(call.a)) + " · " + std::string(store::dtype_name(call.b)) + " → " +
+         std::string(store::dtype_name(call.c));
+}
+
+// The most frequent first: cuBLAS does not say how long one took.
+void write_products(Html& html, const Model& model) {
+  const std::vector<std::uint64_t> times = rules::times_of_matmuls(model.run);
+  std::vector<const store::Matmul*> rows;
+  for (const store::Matmul& matmul : model.run.matmuls)
+    if (times[matmul.id - 1] > 0) rows.push_back(&matmul);
+  if (rows.empty()) return;
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](const store::Matmul* a, const store::Matmul* b) { return times[a->id - 1] > times[b->id - 1]; });
+  html.leaf("h3", "Matrix products in deep steps");
+  {
+    Table table(html, {{"where"},
+                       {"module"},
+                       {"operator"},
+                       {"m × n × k"},
+                       {"types"},
+                       {"computed in"},
+                       {"not aligned for Tensor Cores"},
+                       {"calls", true}});
+    for (std::size_t i = 0; i < std::min(rows.size(), kProducts); ++i) {
+      const store::Matmul& matmul = *rows[i];
+      const store::OperatorUse use = matmul.use == 0 ? store::OperatorUse() : model.run.operator_use(matmul.use);
+      table.row({matmul.use == 0 ? "" : where(model.run, use),
+                 use.module == 0 ? "" : model.run.modules[use.module - 1].path,
+                 matmul.op.empty() ? "outside any" : matmul.op, rules::sizes_of(matmul.call), types_text(matmul.call),
+                 rules::computed_in(matmul.call), misaligned_text(matmul.call), grouped(times[matmul.id - 1])});
+    }
+  }
+  write_rest(html, rows.size(), kProducts, "JSON");
+}
+
 // Instances of one template are one row.
 void write_kernels(Html& html, const Model& model) {
   std::vector<GpuName> rows;
@@ -86,6 +132,7 @@ void write_gpu(Html& html, const Model& model) {
     html.leaf("p", "GPU " + device, {{"class", "soft"}});
   for (const std::string& line : lines) html.leaf("p", line + ".", {{"class", "soft"}});
   write_operators(html, model);
+  write_products(html, model);
   write_kernels(html, model);
 }
 

@@ -70,6 +70,7 @@ CASTSCOPE_SAME_FUNCTION(result_string, cuptiGetResultString);
 // Those that job_cupti.cc stands before and castscope itself does not call.
 static_assert(called_alike<Result(Timestamp), decltype(cuptiActivityRegisterTimestampCallback)>);
 static_assert(called_alike<Result(), decltype(cuptiFinalize)>);
+static_assert(called_alike<Result(int, std::size_t*, void*), decltype(cuptiActivitySetAttribute)>);
 #if CUPTI_API_VERSION >= 130000
 static_assert(called_alike<Result(Subscriber*, Callback, void*, void*), decltype(cuptiSubscribe_v2)>);
 #endif
@@ -102,6 +103,10 @@ static_assert(called_alike<Result(Subscriber*, Callback, void*, void*), decltype
   CASTSCOPE_SAME_WORK(MemcpyRecord, theirs);                       \
   CASTSCOPE_SAME_FIELD(MemcpyRecord, direction, theirs, copyKind); \
   CASTSCOPE_SAME_FIELD(MemcpyRecord, bytes, theirs, bytes)
+#define CASTSCOPE_SAME_PEER(theirs)                                    \
+  CASTSCOPE_SAME_WORK(PeerMemcpyRecord, theirs);                       \
+  CASTSCOPE_SAME_FIELD(PeerMemcpyRecord, direction, theirs, copyKind); \
+  CASTSCOPE_SAME_FIELD(PeerMemcpyRecord, bytes, theirs, bytes)
 #define CASTSCOPE_SAME_MEMSET(theirs)                       \
   CASTSCOPE_SAME_WORK(MemsetRecord, theirs);                \
   CASTSCOPE_SAME_FIELD(MemsetRecord, value, theirs, value); \
@@ -115,6 +120,8 @@ CASTSCOPE_SAME_KERNEL(CUpti_ActivityKernel8);
 CASTSCOPE_SAME_KERNEL(CUpti_ActivityKernel9);
 CASTSCOPE_SAME_MEMCPY(CUpti_ActivityMemcpy4);
 CASTSCOPE_SAME_MEMCPY(CUpti_ActivityMemcpy5);
+CASTSCOPE_SAME_PEER(CUpti_ActivityMemcpyPtoP3);
+CASTSCOPE_SAME_PEER(CUpti_ActivityMemcpyPtoP4);
 CASTSCOPE_SAME_MEMSET(CUpti_ActivityMemset3);
 CASTSCOPE_SAME_MEMSET(CUpti_ActivityMemset4);
 #if CUPTI_API_VERSION >= 130000
@@ -134,6 +141,7 @@ CASTSCOPE_SAME_FIELD(ApiRecord, end, CUpti_ActivityAPI, end);
 CASTSCOPE_SAME_FIELD(ApiRecord, process_id, CUpti_ActivityAPI, processId);
 CASTSCOPE_SAME_FIELD(ApiRecord, thread_id, CUpti_ActivityAPI, threadId);
 CASTSCOPE_SAME_FIELD(ApiRecord, correlation_id, CUpti_ActivityAPI, correlationId);
+CASTSCOPE_SAME_FIELD(ApiRecord, result, CUpti_ActivityAPI, returnValue);
 
 CASTSCOPE_SAME_FIELD(ResourceData, context, CUpti_ResourceData, context);
 CASTSCOPE_SAME_FIELD(ResourceData, handle, CUpti_ResourceData, resourceHandle);
@@ -148,6 +156,7 @@ CASTSCOPE_SAME_FIELD(GraphData, original_node, CUpti_GraphData, originalNode);
 CASTSCOPE_SAME_VALUE(kSuccess, CUPTI_SUCCESS);
 CASTSCOPE_SAME_VALUE(kMultipleSubscribers, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
 CASTSCOPE_SAME_VALUE(kMemcpy, CUPTI_ACTIVITY_KIND_MEMCPY);
+CASTSCOPE_SAME_VALUE(kPeerMemcpy, CUPTI_ACTIVITY_KIND_MEMCPY2);
 CASTSCOPE_SAME_VALUE(kMemset, CUPTI_ACTIVITY_KIND_MEMSET);
 CASTSCOPE_SAME_VALUE(kDriver, CUPTI_ACTIVITY_KIND_DRIVER);
 CASTSCOPE_SAME_VALUE(kRuntime, CUPTI_ACTIVITY_KIND_RUNTIME);
