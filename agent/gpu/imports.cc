@@ -43,7 +43,9 @@ struct Imports::Look {
   Imports* self;
   LoadCounts counts;
   std::span<const LoadedObject> objects;
-  SlotWriter writer;
+  // Lives no longer than the linker's lock is held: the page that it has open may be another object's afterwards, which
+  // is just being relocated.
+  SlotWriter* writer;
   std::size_t done = 0;
 };
 
@@ -119,7 +121,7 @@ void Imports::settle(Object& object, const LoadedObject& loaded, Look& look) {
     using Outcome = SlotWriter::Outcome;
     const auto outcome = leads_to == nullptr
                              ? Outcome::kNotYet
-                             : look.writer.store(slot.at, import.ours, loaded.read_only_after_relocation(slot.at));
+                             : look.writer->store(slot.at, import.ours, loaded.read_only_after_relocation(slot.at));
     if (outcome == Outcome::kStored) {
       slot.before = held;
       ++look.done;
@@ -158,10 +160,12 @@ void Imports::look(Look& look) {
 std::size_t Imports::take() noexcept {
   const std::lock_guard lock(mutex_);
   if (!waiting_ && load_counts() == seen_) return 0;
-  Look look{this, {}, {}, {}, 0};
+  Look look{this, {}, {}, nullptr, 0};
   for_loaded_objects(
       [](void* context, LoadCounts counts, std::span<const LoadedObject> objects) {
         Look& l = *static_cast<Look*>(context);
+        SlotWriter writer;
+        l.writer = &writer;
         l.counts = counts;
         l.objects = objects;
         try {
@@ -176,9 +180,10 @@ std::size_t Imports::take() noexcept {
 
 std::size_t Imports::give_back() noexcept {
   const std::lock_guard lock(mutex_);
-  Look look{this, {}, {}, {}, 0};
+  Look look{this, {}, {}, nullptr, 0};
   const auto restore = [](void* context, LoadCounts counts, std::span<const LoadedObject> objects) {
     Look& l = *static_cast<Look*>(context);
+    SlotWriter writer;
     for (Object& o : l.self->objects_) {
       const auto loaded =
           std::find_if(objects.begin(), objects.end(), [&](const auto& x) { return x.base() == o.base; });
@@ -187,7 +192,7 @@ std::size_t Imports::give_back() noexcept {
         if (loaded == objects.end() || !loaded->contains(slot.at) || load(slot.at) != import.ours) continue;
         // What an object held that was unloaded says nothing of one that came to the same place.
         const bool same = counts.unloads == l.self->seen_.unloads && slot.before != nullptr;
-        if (l.writer.store(slot.at, same ? slot.before : import.original, false) == SlotWriter::Outcome::kStored)
+        if (writer.store(slot.at, same ? slot.before : import.original, false) == SlotWriter::Outcome::kStored)
           ++l.done;
       }
     }

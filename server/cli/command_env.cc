@@ -97,7 +97,7 @@ void add_env(CommandLine& line) {
   command->add_option("--collector", options->collector, "Send to a `castscope serve` at HOST:PORT");
   command->add_option("--deep", options->deep, "Which steps are deep, as for `castscope run`")->check(deep_problem);
   command->add_option("--gpu", options->gpu, "Whether kernels are timed, as for `castscope run`")
-      ->check(CLI::IsMember({"auto", "on", "off"}));
+      ->check(CLI::IsMember({"auto", "on", "events", "off"}));
   command->add_option("--enforce", options->enforce, "Carry out this policy, as for `castscope run`")
       ->check(is_given());
   command->add_flag("--all-kernels", options->all_kernels, "As for `castscope run`")->needs("--enforce");

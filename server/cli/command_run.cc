@@ -302,8 +302,8 @@ void add_run(CommandLine& line) {
   command
       ->add_option("--gpu", options->gpu,
                    "Whether kernels are timed in such steps: `auto`, where PyTorch works on a GPU; `on`, whoever does; "
-                   "`off`")
-      ->check(CLI::IsMember({"auto", "on", "off"}));
+                   "`events`, casts alone and without CUPTI; `off`")
+      ->check(CLI::IsMember({"auto", "on", "events", "off"}));
   command->add_flag("--progress", options->progress, "Draw a live line on stderr, and tell findings as they come up");
   command->add_flag("--live{0}", options->live,
                     "Serve a page on which the run can be watched; --live=PORT on this port of 127.0.0.1");

@@ -77,10 +77,12 @@ Check check_wanted(const std::string& wanted) {
   if (wanted == "on")
     return {"gpu", "ok", "CASTSCOPE_GPU=on: kernels are timed from the first operator on, PyTorch's GPU tensors or not",
             ""};
-  if (wanted.empty())
-    return {"gpu", "ok", "CASTSCOPE_GPU is not set: kernels are timed in deep steps once a tensor is on a GPU", ""};
-  return {"gpu", "warning", absl::StrCat("CASTSCOPE_GPU=", wanted, " is neither on nor off, and counts as not set"),
-          "set it to on or off, or unset it"};
+  if (wanted == "events")
+    return {"gpu", "ok", "CASTSCOPE_GPU=events: casts alone are timed, by CUDA events; CUPTI is left alone", ""};
+  if (wanted.empty() || wanted == "auto")
+    return {"gpu", "ok", "kernels are timed in deep steps once a tensor is on a GPU", ""};
+  return {"gpu", "warning", absl::StrCat("CASTSCOPE_GPU=", wanted, " is none of auto, on, events and off, and counts as not set"),
+          "set it to one of those, or unset it"};
 }
 
 }  // namespace

@@ -81,6 +81,8 @@ TEST(GpuChecks, RestrictedCountersAreNoHindrance) {
 TEST(GpuChecks, WhatIsWanted) {
   EXPECT_NE(of("gpu", {}, "off").found.find("not timed"), std::string::npos);
   EXPECT_EQ(of("gpu", {}, "on").state, "ok");
+  EXPECT_NE(of("gpu", {}, "events").found.find("CUDA events"), std::string::npos);
+  EXPECT_EQ(of("gpu", {}, "auto").state, "ok");
   EXPECT_EQ(of("gpu", {}, "yes").state, "warning");
 }
 

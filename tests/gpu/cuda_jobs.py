@@ -88,10 +88,10 @@ def profile(steps=STEPS):
     return {"launches": launches, "ns": ns}
 
 
-def profiled_midway():
+def profiled_midway(before=2):
     """Steps of which some are profiled by the job itself: how often each kernel ran in those."""
     step = trainer(torch.bfloat16)
-    for _ in range(2):
+    for _ in range(before):
         step()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
         for _ in range(2):
@@ -101,6 +101,10 @@ def profiled_midway():
         step()
     torch.cuda.synchronize()
     return {"kernels": {row.key: row.count for row in profiler.key_averages() if row.device_time_total > 0}}
+
+
+def profiled_at_first():
+    return profiled_midway(before=0)
 
 
 def graphed():

@@ -46,18 +46,23 @@ void callback(void*, int, std::uint32_t, const void*) {}
 
 extern "C" {
 
-// 0, or CUPTI's error.
-int profile_begin() {
-  if (const Result error = cuptiSubscribe(&g_subscriber, callback, nullptr)) return error;
+// 0, or CUPTI's error. `subscribes`: torch.profiler does, or no more: PyTorch's next versions record without.
+int profile_begin(int subscribes) {
+  g_kernels = 0;
+  if (subscribes == 0) {
+    g_subscriber = nullptr;
+  } else if (const Result error = cuptiSubscribe(&g_subscriber, callback, nullptr)) {
+    return error;
+  }
   if (const Result error = cuptiActivityRegisterCallbacks(requested, completed)) return error;
   return cuptiActivityEnable(castscope::gpu::cupti::kConcurrentKernel);
 }
 
-// How many kernels it was told of so far.
+// How many kernels it was told of.
 int profile_end() {
   cuptiActivityDisable(castscope::gpu::cupti::kConcurrentKernel);
   cuptiActivityFlushAll(castscope::gpu::cupti::kFlushForced);
-  cuptiUnsubscribe(g_subscriber);
+  if (g_subscriber != nullptr) cuptiUnsubscribe(g_subscriber);
   return g_kernels;
 }
 }

@@ -87,9 +87,10 @@ def test_operators_take_what_torch_profiler_says(job):
         assert ns[name] == pytest.approx(profiled["ns"][name], abs=launches[name]), name  # its clock rounds
 
 
-def test_the_jobs_own_profile_is_the_same(job):
-    plain, _, _ = job("profiled_midway", under=False)
-    told, _, report = job("profiled_midway")
+@pytest.mark.parametrize("when", ["profiled_midway", "profiled_at_first"])
+def test_the_jobs_own_profile_is_the_same(job, when):
+    plain, _, _ = job(when, under=False)
+    told, _, report = job(when)
     assert told == plain
     seats = report["gpu"]["seats"]
     assert [seat["held_by"] for seat in seats] == ["torch.profiler"]
@@ -110,6 +111,14 @@ def test_casts_are_timed_by_events_while_another_one_has_the_seat(job, dtype):
     # Each cast's copy ran between its two events, and none is shorter (double/README.md).
     assert by_events["ns_at_most"] >= KERNEL_NS * by_events["launches"]
     assert by_events["ns_at_most"] <= truth[-1]["end"] - truth[0]["start"]
+
+
+def test_cupti_is_left_alone_on_request(job):
+    _, _, report = job("train", options=("--deep", "always", "--gpu", "events"))
+    gpu = report["gpu"]
+    assert (gpu["timed_by"], gpu["seats"], gpu["records"]) == (["CUDA events"], [], 0)
+    casts = sum(site["casts"] for site in report["sites"] if site["device"] == "cuda")
+    assert gpu["casts_by_events"]["launches"] == casts > 0
 
 
 def test_a_job_whose_casts_events_time_is_the_same(job):

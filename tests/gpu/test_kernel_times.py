@@ -100,13 +100,30 @@ def test_cupti_without_buffers_loses_records_and_nothing_else(launch):
 
 
 def test_the_jobs_own_profiler_has_the_seat_while_it_wants_it(launch, job_profiler):
-    plain, _, _, _ = launch(8, job_profiler, under=False)
+    plain, _, _, _ = launch(8, job_profiler, "midway", under=False)
     assert plain["began"] == 0 and plain["profiled"] == 4 * (KERNELS_IN_CALL + 1)
-    told, _, report, _ = launch(8, job_profiler)
+    told, _, report, _ = launch(8, job_profiler, "midway")
     assert told == plain
     seats = report["gpu"]["seats"]
     assert [seat["held_by"] for seat in seats] == ["libjob_profiler.so"]
     assert operator(report, "nogpu::work")["launches"] == 4 * KERNELS_IN_CALL
+
+
+@pytest.mark.parametrize("when", ["first", "first-unsubscribed"])
+def test_a_profile_that_begins_before_anything_is_timed_is_the_jobs_alone(launch, job_profiler, when):
+    plain, _, _, _ = launch(8, job_profiler, when, under=False)
+    assert plain["began"] == 0 and plain["profiled"] == 4 * (KERNELS_IN_CALL + 1)
+    told, _, report, _ = launch(8, job_profiler, when)
+    assert told == plain
+    assert [seat["held_by"] for seat in report["gpu"]["seats"]] == ["libjob_profiler.so"]
+    assert report["gpu"]["seats"][0]["to_ns"] is not None
+    assert operator(report, "nogpu::work")["launches"] == 4 * KERNELS_IN_CALL
+
+
+def test_no_buffer_of_castscopes_is_left_with_cupti(launch, job_profiler):
+    told, _, report, _ = launch(8, job_profiler, "after-storm", options=("--gpu", "on"))
+    assert told["began"] == 0 and told["profiled"] == 4 * (KERNELS_IN_CALL + 1)
+    assert report["gpu"]["lost"] == 0
 
 
 def test_it_can_be_switched_off(launch):

@@ -229,9 +229,16 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind 
   return done(call);
 }
 
-cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t bytes, cudaStream_t stream) {
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t bytes,
+                                cudaStream_t stream) {
   ApiCall call(CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyPeerAsync_v4000);
-  if (bytes != 0) submit_copy(call, stream_of(stream), to, from, bytes);
+  if (bytes == 0) return done(call);
+  Operation copy = copy_operation(to, from, bytes, [=] { std::memmove(to, from, bytes); });
+  if (to_device != from_device) {
+    copy.name = "Memcpy PtoP";
+    copy.copy_kind = CUPTI_ACTIVITY_MEMCPY_KIND_PTOP;
+  }
+  submit(stream_of(stream), std::move(copy), call.correlation(), call.name());
   return done(call);
 }
 

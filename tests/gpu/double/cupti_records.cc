@@ -105,6 +105,18 @@ void keep_copy(const Execution& execution) {
   keep_record(record_of(record, offsetof(CUpti_ActivityMemcpy6, start), execution.end));
 }
 
+// Between devices.
+void keep_peer_copy(const Execution& execution) {
+  auto record = operation_record<CUpti_ActivityMemcpyPtoP4>(execution, CUPTI_ACTIVITY_KIND_MEMCPY2);
+  record.copyKind = execution.operation.copy_kind;
+  record.srcKind = execution.operation.from;
+  record.dstKind = execution.operation.to;
+  record.flags = CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC;
+  record.bytes = execution.operation.bytes;
+  record.channelType = CUPTI_CHANNEL_TYPE_ASYNC_MEMCPY;
+  keep_record(record_of(record, offsetof(CUpti_ActivityMemcpyPtoP4, start), execution.end));
+}
+
 void keep_memset(const Execution& execution) {
   auto record = operation_record<CUpti_ActivityMemset4>(execution, CUPTI_ACTIVITY_KIND_MEMSET);
   record.value = execution.operation.value;
@@ -131,7 +143,11 @@ void record_execution(const Execution& execution) {
       }
       break;
     case OperationKind::kMemcpy:
-      if (is_enabled(CUPTI_ACTIVITY_KIND_MEMCPY)) keep_copy(execution);
+      if (execution.operation.copy_kind == CUPTI_ACTIVITY_MEMCPY_KIND_PTOP) {
+        if (is_enabled(CUPTI_ACTIVITY_KIND_MEMCPY2)) keep_peer_copy(execution);
+      } else if (is_enabled(CUPTI_ACTIVITY_KIND_MEMCPY)) {
+        keep_copy(execution);
+      }
       break;
     case OperationKind::kMemset:
       if (is_enabled(CUPTI_ACTIVITY_KIND_MEMSET)) keep_memset(execution);
@@ -227,6 +243,8 @@ size_t record_size(CUpti_ActivityKind kind) {
       return sizeof(CUpti_ActivityKernel10);
     case CUPTI_ACTIVITY_KIND_MEMCPY:
       return sizeof(CUpti_ActivityMemcpy6);
+    case CUPTI_ACTIVITY_KIND_MEMCPY2:
+      return sizeof(CUpti_ActivityMemcpyPtoP4);
     case CUPTI_ACTIVITY_KIND_MEMSET:
       return sizeof(CUpti_ActivityMemset4);
     case CUPTI_ACTIVITY_KIND_RUNTIME:

@@ -6,6 +6,7 @@
 
 #include "api_call.h"
 #include "device.h"
+#include "subscriber.h"
 
 using namespace nogpu;
 
@@ -39,6 +40,7 @@ void nogpu_synchronize() {
 
 uint64_t nogpu_now() { return now(); }
 uint64_t nogpu_kernel_ns(const char* name, uint64_t blocks) { return kernel_duration(name, blocks); }
+int nogpu_seat_is_taken() { return seat_is_taken() ? 1 : 0; }
 uint64_t nogpu_operations() { return operation_count(); }
 
 // What the real libraries export and the double has not: nobody is to go on as if it had worked.

@@ -31,6 +31,9 @@ uint64_t nogpu_kernel_ns(const char* kernel_name, uint64_t blocks);
 /* Operations that the virtual devices were given so far, whatever CUPTI told of them. */
 uint64_t nogpu_operations(void);
 
+/* Whether somebody has CUPTI's seat: subscribed, and did not unsubscribe. */
+int nogpu_seat_is_taken(void);
+
 /* Sets a fault; value 0 ends it. Returns 0, or -1 if there is no fault of that name:
  *   lose       every value-th record of a device operation is dropped, and counted as dropped
  *   reorder    full buffers are delivered two at a time, the later one first

@@ -101,6 +101,11 @@ void clear_seat() {
   disable_all();
 }
 
+bool seat_is_taken() {
+  std::lock_guard guard(seat().lock);
+  return seat().taken;
+}
+
 void tell_context_created(Context* context) {
   if (!wants_callback(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED)) return;
   CUpti_ResourceData data{};

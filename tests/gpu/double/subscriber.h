@@ -17,6 +17,7 @@ bool wants_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id);
 void call_subscriber(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
 // Takes the seat from whoever has it: cuptiFinalize.
 void clear_seat();
+bool seat_is_taken();
 
 void tell_context_created(Context* context);
 void tell_graph_node_created(GraphNode* node);
