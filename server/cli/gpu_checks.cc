@@ -81,7 +81,8 @@ Check check_wanted(const std::string& wanted) {
     return {"gpu", "ok", "CASTSCOPE_GPU=events: casts alone are timed, by CUDA events; CUPTI is left alone", ""};
   if (wanted.empty() || wanted == "auto")
     return {"gpu", "ok", "kernels are timed in deep steps once a tensor is on a GPU", ""};
-  return {"gpu", "warning", absl::StrCat("CASTSCOPE_GPU=", wanted, " is none of auto, on, events and off, and counts as not set"),
+  return {"gpu", "warning",
+          absl::StrCat("CASTSCOPE_GPU=", wanted, " is none of auto, on, events and off, and counts as not set"),
           "set it to one of those, or unset it"};
 }
 
