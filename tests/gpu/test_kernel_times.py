@@ -53,7 +53,7 @@ def test_kernels_are_their_operators_to_the_nanosecond(launch):
     assert gpu["ns"] == sum(row["end"] - row["start"] for row in truth)
     assert (gpu["lost"], gpu["unplaced"], gpu["steps"]) == (0, 0, 8)
     lines = [row for row in gpu["operators"] if row["operator"] == "nogpu::work"]
-    assert [(row["location"]["file"], row["location"]["function"]) for row in lines] == [(str(JOB), "<module>")]
+    assert [(row["location"]["file"], row["location"]["function"]) for row in lines] == [(str(JOB), "train_a_step")]
     assert {row["kernel"] for row in gpu["by_kernel"]} == {"my_kernel(float*, int)", "outside_kernel"}
 
 
