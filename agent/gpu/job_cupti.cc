@@ -43,8 +43,7 @@ std::string name_of(const void* caller) {
   return object.empty() ? "the job" : std::string(object);
 }
 
-[[gnu::noinline]] void job_wants_seat(const void* caller) try {
-  g_client.begins(lanes::monotonic_ns());
+[[gnu::noinline]] void leave_seat_to(const void* caller) try {
   if (Timing* timing = g_timing.load())
     timing->job_wants_seat(name_of(caller).c_str());
   else if (!g_client.is_named())
@@ -52,8 +51,13 @@ std::string name_of(const void* caller) {
 } catch (const std::exception&) {  // no memory for its name: it has the seat all the same
 }
 
+void job_begins(const void* caller) {
+  g_client.begins(lanes::monotonic_ns());
+  leave_seat_to(caller);
+}
+
 Result subscribe(cupti::Subscriber* subscriber, cupti::Callback callback, void* user) {
-  job_wants_seat(__builtin_return_address(0));
+  job_begins(__builtin_return_address(0));
   const Result result =
       original<Result (*)(cupti::Subscriber*, cupti::Callback, void*)>(kSubscribe)(subscriber, callback, user);
   if (result == cupti::kSuccess) g_client.subscribed();
@@ -61,7 +65,7 @@ Result subscribe(cupti::Subscriber* subscriber, cupti::Callback callback, void* 
 }
 
 Result subscribe_v2(cupti::Subscriber* subscriber, cupti::Callback callback, void* user, void* parameters) {
-  job_wants_seat(__builtin_return_address(0));
+  job_begins(__builtin_return_address(0));
   const Result result = original<Result (*)(cupti::Subscriber*, cupti::Callback, void*, void*)>(kSubscribeV2)(
       subscriber, callback, user, parameters);
   if (result == cupti::kSuccess) g_client.subscribed();
@@ -74,17 +78,17 @@ Result unsubscribe(cupti::Subscriber subscriber) {
 }
 
 Result register_callbacks(cupti::BufferRequested requested, cupti::BufferCompleted completed) {
-  job_wants_seat(__builtin_return_address(0));
+  job_begins(__builtin_return_address(0));
   return original<Result (*)(cupti::BufferRequested, cupti::BufferCompleted)>(kRegisterCallbacks)(requested, completed);
 }
 
 Result register_timestamp(cupti::Timestamp timestamp) {
-  job_wants_seat(__builtin_return_address(0));
+  job_begins(__builtin_return_address(0));
   return original<Result (*)(cupti::Timestamp)>(kRegisterTimestamp)(timestamp);
 }
 
 Result enable(cupti::ActivityKind kind) {
-  job_wants_seat(__builtin_return_address(0));
+  job_begins(__builtin_return_address(0));
   g_client.enabled(kind);
   return original<Result (*)(cupti::ActivityKind)>(kEnable)(kind);
 }
@@ -95,9 +99,10 @@ Result disable(cupti::ActivityKind kind) {
   return result;
 }
 
-// Some must not be set while anything is recorded.
+// Some must not be set while anything is recorded. Whoever sets one has not begun anything by that: Kineto sets one
+// back after it has fetched its records (CuptiActivityApi::activityBuffers, with CUDA 12.3 and later).
 Result set_attribute(int attribute, std::size_t* size, void* value) {
-  job_wants_seat(__builtin_return_address(0));
+  leave_seat_to(__builtin_return_address(0));
   return original<Result (*)(int, std::size_t*, void*)>(kSetAttribute)(attribute, size, value);
 }
 

@@ -1,5 +1,5 @@
 // A job's own client of CUPTI, in the order in which torch.profiler does things: subscribes, registers its callbacks,
-// enables kinds of activity; disables them, flushes, reads. It knows nothing of castscope.
+// enables kinds of activity; disables them, flushes, sets an attribute back, reads. It knows nothing of castscope.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -20,10 +20,13 @@ Result cuptiActivityRegisterCallbacks(castscope::gpu::cupti::BufferRequested, ca
 Result cuptiActivityEnable(ActivityKind);
 Result cuptiActivityDisable(ActivityKind);
 Result cuptiActivityFlushAll(std::uint32_t);
+Result cuptiActivitySetAttribute(int, std::size_t*, void*);
 Result cuptiActivityGetNextRecord(std::uint8_t*, std::size_t, Record**);
 }
 
 namespace {
+
+constexpr int kPerThreadBuffers = 9;  // CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER
 
 std::atomic<int> g_kernels{0};
 Subscriber g_subscriber;
@@ -62,6 +65,9 @@ int profile_begin(int subscribes) {
 int profile_end() {
   cuptiActivityDisable(castscope::gpu::cupti::kConcurrentKernel);
   cuptiActivityFlushAll(castscope::gpu::cupti::kFlushForced);
+  std::uint8_t no = 0;  // buffers by thread, after each profile, also one that did not ask for them
+  std::size_t size = sizeof(no);
+  cuptiActivitySetAttribute(kPerThreadBuffers, &size, &no);
   if (g_subscriber != nullptr) cuptiUnsubscribe(g_subscriber);
   return g_kernels;
 }
