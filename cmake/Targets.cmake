@@ -14,3 +14,12 @@ function(castscope_test name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest_main)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 120)
 endfunction()
+
+# castscope_fake(NAME SOURCE file [LINK libraries…] [FLAGS linker's…] [DEFINE …]): a shared object that a test loads.
+function(castscope_fake name)
+  cmake_parse_arguments(ARG "" "SOURCE" "LINK;FLAGS;DEFINE" ${ARGN})
+  add_library(${name} SHARED ${ARG_SOURCE})
+  target_compile_definitions(${name} PRIVATE ${ARG_DEFINE})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK})
+  target_link_options(${name} PRIVATE ${ARG_FLAGS})
+endfunction()

@@ -17,12 +17,14 @@ MAY_INCLUDE = {
     "agent/lanes": [],
     "agent/preload": ["agent/lanes/descriptor.h"],
     "agent/observe": ["agent/memory", "agent/lanes", "agent/preload/interface.h", "agent/operators/deep.h", "agent/script/script.h", "agent/script/misplaced.h", "agent/compile/compile.h", "agent/enforce/enforcing.h",
-                      "agent/enforce/casting.h", "agent/enforce/kernels.h", "agent/gpu/gpu.h", "agent/gpu/imports.h"],
+                      "agent/enforce/casting.h", "agent/enforce/kernels.h", "agent/gpu/gpu.h", "agent/imports/imports.h"],
     "agent/script": ["agent/memory", "agent/lanes", "agent/observe", "agent/preload/interface.h"],
     "agent/compile": ["agent/memory", "agent/lanes", "agent/observe", "agent/gpu/gpu.h", "agent/script/script.h", "agent/preload/interface.h"],
-    "agent/operators": ["agent/memory", "agent/lanes", "agent/observe", "agent/gpu/gpu.h", "agent/gpu/matmuls.h"],
+    "agent/operators": ["agent/memory", "agent/lanes", "agent/observe", "agent/gpu/gpu.h", "agent/matmuls/matmuls.h"],
     "agent/enforce": ["agent/memory", "agent/lanes", "agent/observe", "agent/preload/interface.h"],
-    "agent/gpu": ["agent/memory", "agent/lanes", "agent/observe", "agent/operators/deep.h", "agent/preload/interface.h"],
+    "agent/imports": ["agent/memory"],
+    "agent/matmuls": ["agent/memory", "agent/lanes", "agent/imports/imports.h"],
+    "agent/gpu": ["agent/memory", "agent/lanes", "agent/imports", "agent/matmuls/cublas_calls.h", "agent/observe", "agent/operators/deep.h", "agent/preload/interface.h"],
     "proto": ["agent/lanes/format.h"],
     "agent/relay": ["agent/lanes", "proto"],
     "server/store": ["agent/lanes/format.h", "proto"],
@@ -39,7 +41,7 @@ MAY_INCLUDE = {
 }
 # What must not enter the training process, by the include's first words.
 NOT_IN_JOB = ("absl/", "grpc", "google/", "spdlog/", "fmt/", "nlohmann/", "sqlite3", "zstd", "Python.h")
-IN_JOB = ("agent/memory", "agent/lanes", "agent/preload", "agent/observe", "agent/operators", "agent/script", "agent/compile", "agent/enforce", "agent/gpu")
+IN_JOB = ("agent/memory", "agent/lanes", "agent/preload", "agent/observe", "agent/operators", "agent/script", "agent/compile", "agent/enforce", "agent/imports", "agent/matmuls", "agent/gpu")
 MOST_LINES = 400
 
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <exception>
 
-#include "agent/gpu/imports.h"
+#include "agent/imports/imports.h"
 #include "agent/observe/process.h"
 #include "agent/operators/deep.h"
 
@@ -21,7 +21,7 @@ constexpr std::uint64_t kGraphIsMadeWithinNs = 1'000'000'000;
 
 std::atomic<bool> g_captured_any{false};
 std::atomic<std::uint64_t> g_ended_ns{0};  // 0: what was captured is a graph by now
-std::atomic<Imports*> g_taken{nullptr};
+std::atomic<imports::Imports*> g_taken{nullptr};
 
 // "PerThread": as those call it whose default stream is their thread's own.
 enum Function {
@@ -36,11 +36,11 @@ enum Function {
   kMakeWithParams,
   kFunctions
 };
-extern std::array<Import, kFunctions> g_imports;
+extern std::array<imports::Import, kFunctions> g_imports;
 
 template <typename F>
 F original(Function function) {
-  return reinterpret_cast<F>(original_of(g_imports[function]));
+  return reinterpret_cast<F>(imports::original_of(g_imports[function]));
 }
 
 void begins() noexcept try {
@@ -111,7 +111,7 @@ void* address(F* function) {
   return reinterpret_cast<void*>(function);
 }
 
-std::array<Import, kFunctions> g_imports{{
+std::array<imports::Import, kFunctions> g_imports{{
     {"cudaStreamBeginCapture", address(begin_capture<kBegin>)},
     {"cudaStreamBeginCapture_ptsz", address(begin_capture<kBeginPerThread>)},
     {"cudaStreamBeginCaptureToGraph", address(begin_capture_to_graph<kBeginToGraph>)},
@@ -133,16 +133,16 @@ bool is_graph_awaited(std::uint64_t now_ns) {
 }
 
 void watch_captures() {
-  static auto* taken = new Imports(g_imports);  // never given back: a call may be on its way
+  static auto* taken = new imports::Imports(g_imports);  // never given back: a call may be on its way
   g_taken = taken;
   taken->take();
 }
 
 void hold_captures() {
-  if (Imports* taken = g_taken.load()) taken->hold();
+  if (imports::Imports* taken = g_taken.load()) taken->hold();
 }
 void release_captures() {
-  if (Imports* taken = g_taken.load()) taken->release();
+  if (imports::Imports* taken = g_taken.load()) taken->release();
 }
 
 }  // namespace castscope::gpu

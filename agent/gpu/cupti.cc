@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <type_traits>
 
-#include "agent/gpu/loaded_objects.h"
+#include "agent/imports/loaded_objects.h"
 
 namespace castscope::gpu::cupti {
 namespace {
@@ -47,7 +47,7 @@ bool fill(const std::array<void*, kNames.size()>& addresses, Functions&... funct
 
 bool find_library(Library* library, std::string* why) {
   std::array<void*, kNames.size()> found{};
-  if (!functions_of("libcupti.so", kNames, found)) {
+  if (!imports::functions_of("libcupti.so", kNames, found)) {
     *why = "this process has no CUPTI (libcupti.so)";
     return false;
   }

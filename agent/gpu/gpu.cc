@@ -8,10 +8,10 @@
 #include <string_view>
 
 #include "agent/gpu/captures.h"
-#include "agent/gpu/cublas_calls.h"
 #include "agent/gpu/job_cupti.h"
 #include "agent/gpu/launch_calls.h"
 #include "agent/gpu/timing.h"
+#include "agent/matmuls/cublas_calls.h"
 #include "agent/observe/process.h"
 #include "agent/operators/deep.h"
 
@@ -24,7 +24,7 @@ namespace {
 
 std::atomic<bool> g_looks{false};  // it was not switched off
 bool g_events_alone = false;       // CUPTI is left alone
-std::atomic<Imports*> g_cublas{nullptr};
+std::atomic<imports::Imports*> g_cublas{nullptr};
 
 // Made once, when the first tensor on a GPU is met; never taken away: CUPTI may call it at any time.
 std::atomic<Timing*> g_timing{nullptr};
@@ -50,10 +50,10 @@ void meet_device() {
 // cuBLAS's functions, as far as they are loaded by now.
 void want_matmuls() {
   if (!g_looks) return;
-  static auto* taken = new Imports(cublas_imports());  // never given back: a call may be on its way
+  static auto* taken = new imports::Imports(matmuls::cublas_imports());  // never given back: a call may be on its way
   g_cublas = taken;
-  if (taken->take() > 0) find_cublas_getters();
-  g_matmuls_wanted = true;
+  if (taken->take() > 0) matmuls::find_cublas_getters();
+  matmuls::g_matmuls_wanted = true;
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ void stretch_begins(bool is_step) try {
 }
 
 void stretch_ends() try {
-  g_matmuls_wanted = false;
+  matmuls::g_matmuls_wanted = false;
   if (Timing* timing = g_timing.load(std::memory_order_acquire)) timing->stretch_ends();
 } catch (const std::exception&) {
 }
@@ -142,11 +142,11 @@ void fork_begins() {
   hold_job_cupti();
   hold_captures();
   hold_launches();
-  if (Imports* cublas = g_cublas.load()) cublas->hold();
+  if (imports::Imports* cublas = g_cublas.load()) cublas->hold();
 }
 
 void fork_ends() {
-  if (Imports* cublas = g_cublas.load()) cublas->release();
+  if (imports::Imports* cublas = g_cublas.load()) cublas->release();
   release_launches();
   release_captures();
   release_job_cupti();

@@ -4,9 +4,9 @@
 #include <atomic>
 #include <string>
 
-#include "agent/gpu/imports.h"
-#include "agent/gpu/loaded_objects.h"
 #include "agent/gpu/timing.h"
+#include "agent/imports/imports.h"
+#include "agent/imports/loaded_objects.h"
 
 namespace castscope::gpu {
 namespace {
@@ -29,16 +29,16 @@ enum Function {
   kFinalize,
   kFunctions
 };
-extern std::array<Import, kFunctions> g_imports;
+extern std::array<imports::Import, kFunctions> g_imports;
 
 template <typename F>
 F original(Function function) {
-  return reinterpret_cast<F>(original_of(g_imports[function]));
+  return reinterpret_cast<F>(imports::original_of(g_imports[function]));
 }
 
 // Which library asks: PyTorch has its profiler within libtorch_cpu.
 std::string name_of(const void* caller) {
-  const memory::OwnString object = object_of(caller);
+  const memory::OwnString object = imports::object_of(caller);
   if (object.starts_with("libtorch")) return "torch.profiler";
   return object.empty() ? "the job" : std::string(object);
 }
@@ -125,7 +125,7 @@ void* address(F* function) {
   return reinterpret_cast<void*>(function);
 }
 
-std::array<Import, kFunctions> g_imports{{
+std::array<imports::Import, kFunctions> g_imports{{
     {"cuptiSubscribe", address(subscribe)},
     {"cuptiSubscribe_v2", address(subscribe_v2)},
     {"cuptiUnsubscribe", address(unsubscribe)},
@@ -138,12 +138,12 @@ std::array<Import, kFunctions> g_imports{{
     {"cuptiFinalize", address(finalize)},
 }};
 
-std::atomic<Imports*> g_taken{nullptr};  // never taken away: a hook may run while the process ends
+std::atomic<imports::Imports*> g_taken{nullptr};  // never taken away: a hook may run while the process ends
 
 }  // namespace
 
 void watch_job_cupti() {
-  static auto* taken = new Imports(g_imports);
+  static auto* taken = new imports::Imports(g_imports);
   g_taken = taken;
   taken->take();
 }
@@ -155,10 +155,10 @@ void leave_seat_to_job(Timing& timing) { g_timing = &timing; }
 void forget_job_cupti() { g_timing = nullptr; }
 
 void hold_job_cupti() {
-  if (Imports* taken = g_taken.load()) taken->hold();
+  if (imports::Imports* taken = g_taken.load()) taken->hold();
 }
 void release_job_cupti() {
-  if (Imports* taken = g_taken.load()) taken->release();
+  if (imports::Imports* taken = g_taken.load()) taken->release();
 }
 
 }  // namespace castscope::gpu

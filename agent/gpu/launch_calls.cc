@@ -5,7 +5,7 @@
 
 #include "agent/gpu/captures.h"
 #include "agent/gpu/event_timing.h"
-#include "agent/gpu/imports.h"
+#include "agent/imports/imports.h"
 
 namespace castscope::gpu {
 namespace {
@@ -14,15 +14,15 @@ using cudart::Dim3;
 using cudart::Error;
 using cudart::Stream;
 
-std::atomic<Imports*> g_taken{nullptr};
+std::atomic<imports::Imports*> g_taken{nullptr};
 std::atomic<EventTiming*> g_events{nullptr};  // there before a cast has a ticket
 
 enum Function { kLaunch, kLaunchByHandle, kLaunchEx, kFunctions };
-extern std::array<Import, kFunctions> g_imports;
+extern std::array<imports::Import, kFunctions> g_imports;
 
 template <typename F>
 F* original(Function function) {
-  return reinterpret_cast<F*>(original_of(g_imports[function]));
+  return reinterpret_cast<F*>(imports::original_of(g_imports[function]));
 }
 
 // While anybody captures a graph, calls that are none of the job's might end that with an error.
@@ -59,7 +59,7 @@ Error launch_ex(const cudart::LaunchConfig* config, const void* function, void**
   return config == nullptr ? launch() : launch_one(config->stream, launch);
 }
 
-std::array<Import, kFunctions> g_imports{{
+std::array<imports::Import, kFunctions> g_imports{{
     {"cudaLaunchKernel", reinterpret_cast<void*>(launch_kernel)},
     {"__cudaLaunchKernel", reinterpret_cast<void*>(launch_by_handle)},
     {"cudaLaunchKernelExC", reinterpret_cast<void*>(launch_ex)},
@@ -68,11 +68,11 @@ std::array<Import, kFunctions> g_imports{{
 // Of the copy of libcudart that PyTorch calls; not loaded by us.
 bool find_cudart(Cudart* cudart) {
   const void* launch = nullptr;
-  for (const Import& import : g_imports)
-    if (launch == nullptr) launch = original_of(import);
+  for (const imports::Import& import : g_imports)
+    if (launch == nullptr) launch = imports::original_of(import);
   if (launch == nullptr) return false;
-#define CASTSCOPE_FIND(name, signature, member)                                          \
-  cudart->member = reinterpret_cast<cudart::signature*>(function_beside(launch, #name)); \
+#define CASTSCOPE_FIND(name, signature, member)                                                   \
+  cudart->member = reinterpret_cast<cudart::signature*>(imports::function_beside(launch, #name)); \
   if (cudart->member == nullptr) return false;
   CASTSCOPE_CUDART_FUNCTIONS(CASTSCOPE_FIND)
 #undef CASTSCOPE_FIND
@@ -82,7 +82,7 @@ bool find_cudart(Cudart* cudart) {
 }  // namespace
 
 EventTiming* watch_launches() {
-  static auto* taken = new Imports(g_imports);  // never given back: a call may be on its way
+  static auto* taken = new imports::Imports(g_imports);  // never given back: a call may be on its way
   g_taken = taken;
   taken->take();
   if (EventTiming* events = g_events.load()) return events;
@@ -94,10 +94,10 @@ EventTiming* watch_launches() {
 }
 
 void hold_launches() {
-  if (Imports* taken = g_taken.load()) taken->hold();
+  if (imports::Imports* taken = g_taken.load()) taken->hold();
 }
 void release_launches() {
-  if (Imports* taken = g_taken.load()) taken->release();
+  if (imports::Imports* taken = g_taken.load()) taken->release();
 }
 
 }  // namespace castscope::gpu

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "agent/gpu/gpu.h"
-#include "agent/gpu/imports.h"
+#include "agent/imports/imports.h"
 #include "agent/observe/call_frame.h"
 #include "agent/observe/conversion.h"
 
@@ -21,7 +21,7 @@ using Flatten = Flattened (*)(at::TensorList weights, std::int64_t stride, std::
                               bool bidirectional, CudnnDataType buffer_type, const at::TensorOptions& buffer,
                               bool set_weights_to_buffer, bool allow_type_change, bool include_bias);
 
-extern std::array<gpu::Import, 1> g_imports;
+extern std::array<imports::Import, 1> g_imports;
 
 // The kernel converts to float16 in any region: the dtype says nothing of which one is in force.
 constexpr auto kAnyRegion = static_cast<std::uint8_t>(ScalarType::Undefined);
@@ -105,7 +105,7 @@ Flattened flatten(at::TensorList weights, std::int64_t stride, std::int64_t inpu
                   bool bidirectional, CudnnDataType buffer_type, const at::TensorOptions& buffer,
                   bool set_weights_to_buffer, bool allow_type_change, bool include_bias) {
   const auto original = [&] {
-    return reinterpret_cast<Flatten>(gpu::original_of(g_imports[0]))(
+    return reinterpret_cast<Flatten>(imports::original_of(g_imports[0]))(
         weights, stride, input_size, mode, hidden_size, proj_size, layers, batch_first, bidirectional, buffer_type,
         buffer, set_weights_to_buffer, allow_type_change, include_bias);
   };
@@ -126,7 +126,7 @@ Flattened flatten(at::TensorList weights, std::int64_t stride, std::int64_t inpu
   return result;
 }
 
-std::array<gpu::Import, 1> g_imports{
+std::array<imports::Import, 1> g_imports{
     {{.symbol = "_ZN2at6native9cudnn_rnn30copy_weights_to_flat_buf_viewsEN3c108ArrayRefINS_6TensorEEEllllllbb"
                 "15cudnnDataType_tRKNS2_13TensorOptionsEbbb",
       .ours = reinterpret_cast<void*>(flatten),
@@ -135,7 +135,7 @@ std::array<gpu::Import, 1> g_imports{
 }  // namespace
 
 void watch_rnn_weights() {
-  static auto* taken = new gpu::Imports(g_imports);  // never given back: a call may be on its way
+  static auto* taken = new imports::Imports(g_imports);  // never given back: a call may be on its way
   taken->take();
 }
 

@@ -237,7 +237,7 @@ void enable_callbacks(bool on) {
 
 }  // namespace castscope::operators
 
-namespace castscope::gpu {
+namespace castscope::matmuls {
 
 ThreadMatmuls* current_matmuls() noexcept {
   const observe::ThreadState* t = observe::thread_slot();
@@ -245,7 +245,7 @@ ThreadMatmuls* current_matmuls() noexcept {
                                                                                       : &t->operators->matmuls;
 }
 
-}  // namespace castscope::gpu
+}  // namespace castscope::matmuls
 
 namespace castscope::operators {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "agent/gpu/gpu.h"
-#include "agent/gpu/matmuls.h"
+#include "agent/matmuls/matmuls.h"
 #include "agent/memory/own_memory.h"
 #include "agent/operators/places.h"
 
@@ -56,7 +56,7 @@ class ThreadOperators : public memory::InOwnMemory {
   bool infinite = false;                    // the last number that stood beside a single tensor, as in max_norm / norm
   Places places;
   Producers producers;
-  gpu::ThreadMatmuls matmuls;
+  matmuls::ThreadMatmuls matmuls;
   memory::OwnMap<const c10::FunctionSchema*, const OperatorInfo*> infos;
   memory::OwnMap<std::size_t, std::uint32_t> node_kinds;  // backward_node_kind → string
 };

@@ -1,5 +1,5 @@
-// Holds our own declarations of cuBLAS's interface (agent/gpu/cublas_abi.h) against NVIDIA's headers, those of CUDA 13.
-// Compiled, never run: scripts/check-gpu-abi.
+// Holds our own declarations of cuBLAS's interface (agent/matmuls/cublas_abi.h) against NVIDIA's headers, those of
+// CUDA 13. Compiled, never run: scripts/check-gpu-abi.
 
 // Of the halves' own headers only the names are needed; they ask for a library of C++ (CCCL) besides.
 #define __CUDA_FP16_H__
@@ -13,8 +13,8 @@ struct __nv_bfloat16;
 
 #include <type_traits>
 
-#include "agent/gpu/cublas_abi.h"
 #include "agent/gpu/cudart_abi.h"
+#include "agent/matmuls/cublas_abi.h"
 
 namespace castscope::gpu {
 namespace {
@@ -92,7 +92,7 @@ constexpr bool is_alike(typename Theirs<Ours>::Type* function) {
 
 #define CASTSCOPE_SAME_FUNCTION(name, signature, type) static_assert(is_alike<cublas::signature>(&::name), #name);
 namespace functions {
-using namespace cublas;
+using namespace matmuls::cublas;
 CASTSCOPE_CUBLAS_FUNCTIONS(CASTSCOPE_SAME_FUNCTION)
 CASTSCOPE_SAME_FUNCTION(cublasGetMathMode, GetMathMode, )
 CASTSCOPE_SAME_FUNCTION(cublasLtMatmulDescGetAttribute, LtDescGetAttribute, )

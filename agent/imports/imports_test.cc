@@ -1,4 +1,4 @@
-#include "agent/gpu/imports.h"
+#include "agent/imports/imports.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace castscope::gpu {
+namespace castscope::imports {
 namespace {
 
 using Function = int (*)(int, int);
@@ -336,4 +336,4 @@ TEST(SlotWriterTest, APageThatTheLinkerIsAtWorkInIsNotWrittenTo) {
 }
 
 }  // namespace
-}  // namespace castscope::gpu
+}  // namespace castscope::imports

@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <functional>
 
-#include "agent/gpu/matmul_call.h"
 #include "agent/lanes/lane_writer.h"
+#include "agent/matmuls/matmul_call.h"
 #include "agent/memory/own_memory.h"
 
-namespace castscope::gpu {
+namespace castscope::matmuls {
 
 // An operator whose sizes vary (sequences of all lengths) has so many products told apart by their sizes.
 inline constexpr std::size_t kMostShapes = 16;
@@ -105,4 +105,4 @@ class ThreadMatmuls : public memory::InOwnMemory {
 // agent/operators, which knows threads.
 ThreadMatmuls* current_matmuls() noexcept;
 
-}  // namespace castscope::gpu
+}  // namespace castscope::matmuls

@@ -1,9 +1,9 @@
 // A double of libcublas and libcublasLt, of what cublas_calls_test.cc needs of them. Its products are not computed.
-#include "agent/gpu/fakes/cublas_double.h"
+#include "agent/matmuls/fakes/cublas_double.h"
 
 #include <cstring>
 
-using namespace castscope::gpu::cublas;  // NOLINT
+using namespace castscope::matmuls::cublas;  // NOLINT
 
 namespace {
 

@@ -1,9 +1,9 @@
 // What handles, descriptors and layouts of the double are.
 #pragma once
 
-#include "agent/gpu/cublas_abi.h"
+#include "agent/matmuls/cublas_abi.h"
 
-namespace castscope::gpu::cublas {
+namespace castscope::matmuls::cublas {
 
 struct HandleStruct {
   MathMode mode = kDefaultMath;
@@ -23,4 +23,4 @@ struct LtAlgoStruct {
   std::uint32_t reduction = 0;
 };
 
-}  // namespace castscope::gpu::cublas
+}  // namespace castscope::matmuls::cublas

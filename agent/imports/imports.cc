@@ -1,11 +1,11 @@
-#include "agent/gpu/imports.h"
+#include "agent/imports/imports.h"
 
 #include <algorithm>
 #include <cstring>
 #include <exception>
 #include <utility>
 
-namespace castscope::gpu {
+namespace castscope::imports {
 namespace {
 
 void* load(Address at) { return __atomic_load_n(reinterpret_cast<void**>(at), __ATOMIC_ACQUIRE); }
@@ -227,4 +227,4 @@ memory::OwnVector<Imports::Taken> Imports::taken() const {
   return result;
 }
 
-}  // namespace castscope::gpu
+}  // namespace castscope::imports

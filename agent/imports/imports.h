@@ -11,11 +11,11 @@
 #include <mutex>
 #include <span>
 
-#include "agent/gpu/loaded_objects.h"
-#include "agent/gpu/slot_writer.h"
+#include "agent/imports/loaded_objects.h"
+#include "agent/imports/slot_writer.h"
 #include "agent/memory/own_memory.h"
 
-namespace castscope::gpu {
+namespace castscope::imports {
 
 struct Import {
   const char* symbol;
@@ -92,4 +92,4 @@ class Imports {
   bool waiting_ = true;
 };
 
-}  // namespace castscope::gpu
+}  // namespace castscope::imports

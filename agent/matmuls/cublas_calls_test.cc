@@ -1,4 +1,4 @@
-#include "agent/gpu/cublas_calls.h"
+#include "agent/matmuls/cublas_calls.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -10,10 +10,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "agent/gpu/fakes/cublas_double.h"
-#include "agent/gpu/matmul_call.h"
+#include "agent/matmuls/fakes/cublas_double.h"
+#include "agent/matmuls/matmul_call.h"
 
-namespace castscope::gpu {
+namespace castscope::matmuls {
 
 static std::vector<MatmulCall> g_told;
 void matmul_called(const MatmulCall& call) noexcept { g_told.push_back(call); }
@@ -23,8 +23,8 @@ namespace {
 using lanes::MatmulCompute;
 using namespace cublas;  // NOLINT(google-build-using-namespace)
 
-Import& import_of(std::string_view name) {
-  for (Import& import : cublas_imports())
+imports::Import& import_of(std::string_view name) {
+  for (imports::Import& import : cublas_imports())
     if (name == import.symbol) return import;
   ADD_FAILURE() << name << " is not replaced";
   return cublas_imports()[0];
@@ -52,7 +52,7 @@ T argument(std::uint64_t n) {
 }
 
 template <typename... Args>
-void expect_passed_on(Import& import, Status (*)(Args...)) {
+void expect_passed_on(imports::Import& import, Status (*)(Args...)) {
   import.original = reinterpret_cast<void*>(&keep<Args...>);
   std::uint64_t n = 1000;
   const auto next = [&n] { return ++n; };
@@ -181,7 +181,7 @@ TEST_F(CublasCallsTest, TheStrideOfABatchCountsForAlignment) {
 }
 
 TEST_F(CublasCallsTest, SizesThatDoNotFitAreTheLargest) {
-  Import& import = import_of("cublasSgemm_v2_64");
+  imports::Import& import = import_of("cublasSgemm_v2_64");
   const auto succeed = [](Handle, Operation, Operation, std::int64_t, std::int64_t, std::int64_t, const void*,
                           const void*, std::int64_t, const void*, std::int64_t, const void*, void*,
                           std::int64_t) { return kSuccess; };
@@ -197,7 +197,7 @@ TEST_F(CublasCallsTest, SizesThatDoNotFitAreTheLargest) {
 
 TEST_F(CublasCallsTest, AVectorIsAMatrixOfOneColumnAndNeverTf32) {
   handle_.mode = kTf32TensorOpMath;
-  Import& import = import_of("cublasSgemv_v2");
+  imports::Import& import = import_of("cublasSgemv_v2");
   const auto succeed = [](Handle, Operation, int, int, const void*, const void*, int, const void*, int, const void*,
                           void*, int) { return kSuccess; };
   import.original = reinterpret_cast<void*>(static_cast<Gemv<int>*>(succeed));
@@ -211,7 +211,7 @@ TEST_F(CublasCallsTest, AVectorIsAMatrixOfOneColumnAndNeverTf32) {
 }
 
 TEST_F(CublasCallsTest, EveryGroupIsAProduct) {
-  Import& import = import_of("cublasGemmGroupedBatchedEx");
+  imports::Import& import = import_of("cublasGemmGroupedBatchedEx");
   const auto succeed = [](Handle, const Operation*, const Operation*, const int*, const int*, const int*, const void*,
                           const void* const*, DataType, const int*, const void* const*, DataType, const int*,
                           const void*, void* const*, DataType, const int*, int, const int*,
@@ -229,4 +229,4 @@ TEST_F(CublasCallsTest, EveryGroupIsAProduct) {
 }
 
 }  // namespace
-}  // namespace castscope::gpu
+}  // namespace castscope::matmuls

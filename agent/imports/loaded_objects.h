@@ -16,7 +16,7 @@
 
 #include "agent/memory/own_memory.h"
 
-namespace castscope::gpu {
+namespace castscope::imports {
 
 using Address = std::uintptr_t;
 
@@ -107,4 +107,4 @@ bool functions_of(std::string_view file, std::span<const char* const> names, std
 // The file's name, without its folder, of the object in which `address` lies; "" of the program itself, or none.
 memory::OwnString object_of(const void* address) noexcept;
 
-}  // namespace castscope::gpu
+}  // namespace castscope::imports

@@ -1,4 +1,4 @@
-#include "agent/gpu/slot_writer.h"
+#include "agent/imports/slot_writer.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace castscope::gpu {
+namespace castscope::imports {
 namespace {
 
 constexpr std::uintptr_t kPage = 4096;
@@ -107,4 +107,4 @@ SlotWriter::Outcome SlotWriter::store(std::uintptr_t slot, void* value, bool rea
   return Outcome::kStored;
 }
 
-}  // namespace castscope::gpu
+}  // namespace castscope::imports

@@ -1,14 +1,14 @@
-#include "agent/gpu/cublas_calls.h"
+#include "agent/matmuls/cublas_calls.h"
 
 #include <algorithm>
 #include <concepts>
 #include <limits>
 
-#include "agent/gpu/cublas_abi.h"
-#include "agent/gpu/matmul_call.h"
-#include "agent/gpu/matmul_compute.h"
+#include "agent/matmuls/cublas_abi.h"
+#include "agent/matmuls/matmul_call.h"
+#include "agent/matmuls/matmul_compute.h"
 
-namespace castscope::gpu {
+namespace castscope::matmuls {
 namespace {
 
 using namespace cublas;  // NOLINT(google-build-using-namespace): the names of a foreign interface, in its one user
@@ -18,7 +18,7 @@ enum class Function : std::uint16_t {
   CASTSCOPE_CUBLAS_FUNCTIONS(CASTSCOPE_ENUMERATOR)
 #undef CASTSCOPE_ENUMERATOR
 };
-extern Import g_imports[];
+extern imports::Import g_imports[];
 
 struct Getters {
   std::atomic<GetMathMode*> math_mode{nullptr};
@@ -253,7 +253,7 @@ CASTSCOPE_CUBLAS_FUNCTIONS(CASTSCOPE_KNOWN)
 
 template <Function F, typename... Args>
 auto original() {
-  return reinterpret_cast<Status (*)(Args...)>(original_of(g_imports[static_cast<std::size_t>(F)]));
+  return reinterpret_cast<Status (*)(Args...)>(imports::original_of(g_imports[static_cast<std::size_t>(F)]));
 }
 
 // What was computed is read afterwards, and where the call succeeded: until it returns, its arguments are in nobody
@@ -278,7 +278,7 @@ void* replacement() {
   return reinterpret_cast<void*>(static_cast<Signature*>(&called<F>));
 }
 
-Import g_imports[] = {
+imports::Import g_imports[] = {
 #define CASTSCOPE_IMPORT(name, signature, type) {#name, replacement<Function::name, signature>()},
     CASTSCOPE_CUBLAS_FUNCTIONS(CASTSCOPE_IMPORT)
 #undef CASTSCOPE_IMPORT
@@ -286,15 +286,15 @@ Import g_imports[] = {
 
 template <typename Get>
 void find(std::atomic<Get*>& getter, Function beside, const char* name) {
-  const void* const original = original_of(g_imports[static_cast<std::size_t>(beside)]);
+  const void* const original = imports::original_of(g_imports[static_cast<std::size_t>(beside)]);
   if (original == nullptr) return;
-  if (void* const found = function_beside(original, name))
+  if (void* const found = imports::function_beside(original, name))
     getter.store(reinterpret_cast<Get*>(found), std::memory_order_release);
 }
 
 }  // namespace
 
-std::span<Import> cublas_imports() { return g_imports; }
+std::span<imports::Import> cublas_imports() { return g_imports; }
 
 void find_cublas_getters() noexcept {
   // A program may call some of these only; all are of one library.
@@ -305,4 +305,4 @@ void find_cublas_getters() noexcept {
   find(g_getters.algo, Function::cublasLtMatmul, "cublasLtMatmulAlgoConfigGetAttribute");
 }
 
-}  // namespace castscope::gpu
+}  // namespace castscope::matmuls

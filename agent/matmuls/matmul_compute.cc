@@ -1,13 +1,13 @@
-#include "agent/gpu/matmul_compute.h"
+#include "agent/matmuls/matmul_compute.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
 #include <string_view>
 
-#include "agent/gpu/matmul_call.h"
+#include "agent/matmuls/matmul_call.h"
 
-namespace castscope::gpu {
+namespace castscope::matmuls {
 
 using lanes::MatmulCompute;
 
@@ -149,4 +149,4 @@ std::uint8_t alignment(const void* address, std::uint64_t leading, std::uint64_t
   return static_cast<std::uint8_t>(std::max(std::countr_zero(all), 3) - 3);
 }
 
-}  // namespace castscope::gpu
+}  // namespace castscope::matmuls

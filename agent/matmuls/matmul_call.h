@@ -5,7 +5,7 @@
 
 #include "agent/lanes/definition_records.h"
 
-namespace castscope::gpu {
+namespace castscope::matmuls {
 
 inline constexpr std::uint8_t kNotInTorch = 0xff;
 
@@ -24,4 +24,4 @@ struct MatmulCall {
 // Told of every call that succeeds while matmuls are wanted, by the thread that makes it.
 void matmul_called(const MatmulCall& call) noexcept;
 
-}  // namespace castscope::gpu
+}  // namespace castscope::matmuls

@@ -1,4 +1,4 @@
-#include "agent/gpu/matmuls.h"
+#include "agent/matmuls/matmuls.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <new>
 #include <string>
 
-namespace castscope::gpu {
+namespace castscope::matmuls {
 
 static ThreadMatmuls* g_current = nullptr;
 ThreadMatmuls* current_matmuls() noexcept { return g_current; }
@@ -176,4 +176,4 @@ TEST_F(MatmulsTest, AThreadThatIsNotLookedAtKeepsNothing) {
 }
 
 }  // namespace
-}  // namespace castscope::gpu
+}  // namespace castscope::matmuls

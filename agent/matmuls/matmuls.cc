@@ -1,9 +1,9 @@
-#include "agent/gpu/matmuls.h"
+#include "agent/matmuls/matmuls.h"
 
 #include <algorithm>
 #include <exception>
 
-namespace castscope::gpu {
+namespace castscope::matmuls {
 
 void ThreadMatmuls::add(const MatmulCall& call) {
   const auto begin = pending_.begin() + static_cast<std::ptrdiff_t>(border_);
@@ -77,4 +77,4 @@ void matmul_called(const MatmulCall& call) noexcept try {
 } catch (const std::exception&) {  // out of memory: it is not told
 }
 
-}  // namespace castscope::gpu
+}  // namespace castscope::matmuls

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace castscope::gpu {
+namespace castscope::imports {
 
 // As /proc/self/maps has it.
 struct Mapping {
@@ -38,4 +38,4 @@ class SlotWriter {
 // False: it is not mapped, or /proc cannot be read.
 bool mapping_of(std::uintptr_t address, Mapping* mapping);
 
-}  // namespace castscope::gpu
+}  // namespace castscope::imports

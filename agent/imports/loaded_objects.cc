@@ -1,4 +1,4 @@
-#include "agent/gpu/loaded_objects.h"
+#include "agent/imports/loaded_objects.h"
 
 #include <algorithm>
 #include <cstring>
@@ -10,7 +10,7 @@
 #error "the kinds of relocations below are those of x86-64"
 #endif
 
-namespace castscope::gpu {
+namespace castscope::imports {
 namespace {
 
 std::uint32_t gnu_hash(const char* name) {
@@ -241,4 +241,4 @@ memory::OwnString object_of(const void* address) noexcept {
   return question.name;
 }
 
-}  // namespace castscope::gpu
+}  // namespace castscope::imports

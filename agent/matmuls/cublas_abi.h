@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace castscope::gpu::cublas {
+namespace castscope::matmuls::cublas {
 
 enum Status : int { kSuccess = 0 };
 enum Operation : int { kNoTranspose = 0, kTranspose = 1, kConjugateTranspose = 2 };
@@ -139,7 +139,7 @@ using LtLayoutGetAttribute = Status(LtLayout, LtLayoutAttribute, void* value, st
 using LtAlgoGetAttribute = Status(const LtAlgoStruct*, LtAlgoAttribute, void* value, std::size_t bytes,
                                   std::size_t* written);
 
-}  // namespace castscope::gpu::cublas
+}  // namespace castscope::matmuls::cublas
 
 // All functions that are replaced: X(name, signature, dtype of the matrices where no argument tells it).
 // cublas{S,D,C,Z}gemv are products too (n = 1), though none that Tensor Cores compute.

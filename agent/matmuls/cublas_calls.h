@@ -5,16 +5,16 @@
 #include <atomic>
 #include <span>
 
-#include "agent/gpu/imports.h"
+#include "agent/imports/imports.h"
 
-namespace castscope::gpu {
+namespace castscope::matmuls {
 
 inline std::atomic<bool> g_matmuls_wanted{false};
 
-// For Imports; with others or alone.
-std::span<Import> cublas_imports();
+// For imports::Imports; with others or alone.
+std::span<imports::Import> cublas_imports();
 // To be called when some of the imports were taken: finds, in the libraries that have the originals, the functions by
 // which math modes and descriptors are read. Until then, and where there are none, what they would tell is unknown.
 void find_cublas_getters() noexcept;
 
-}  // namespace castscope::gpu
+}  // namespace castscope::matmuls

@@ -1,10 +1,10 @@
-#include "agent/gpu/matmul_compute.h"
+#include "agent/matmuls/matmul_compute.h"
 
 #include <gtest/gtest.h>
 
-#include "agent/gpu/matmul_call.h"
+#include "agent/matmuls/matmul_call.h"
 
-namespace castscope::gpu {
+namespace castscope::matmuls {
 
 void matmul_called(const MatmulCall&) noexcept {}
 
@@ -83,4 +83,4 @@ TEST(MatmulComputeTest, AlignmentIsThatOfTheWorst) {
 }
 
 }  // namespace
-}  // namespace castscope::gpu
+}  // namespace castscope::matmuls

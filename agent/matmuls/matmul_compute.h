@@ -3,10 +3,10 @@
 
 #include <cstdint>
 
-#include "agent/gpu/cublas_abi.h"
 #include "agent/lanes/definition_records.h"
+#include "agent/matmuls/cublas_abi.h"
 
-namespace castscope::gpu {
+namespace castscope::matmuls {
 
 // c10::ScalarType, or kNotInTorch.
 std::uint8_t scalar_type(cublas::DataType type);
@@ -31,4 +31,4 @@ cublas::ComputeType compute_type_of(cublas::DataType type);
 // elements. 0 elements are a multiple of anything.
 std::uint8_t alignment(const void* address, std::uint64_t leading, std::uint64_t stride, cublas::DataType type);
 
-}  // namespace castscope::gpu
+}  // namespace castscope::matmuls
