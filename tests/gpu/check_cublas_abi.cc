@@ -19,6 +19,8 @@ struct __nv_bfloat16;
 namespace castscope::gpu {
 namespace {
 
+namespace cublas = matmuls::cublas;
+
 template <typename Ours, typename Theirs>
 constexpr bool passed_alike();
 
@@ -92,7 +94,7 @@ constexpr bool is_alike(typename Theirs<Ours>::Type* function) {
 
 #define CASTSCOPE_SAME_FUNCTION(name, signature, type) static_assert(is_alike<cublas::signature>(&::name), #name);
 namespace functions {
-using namespace matmuls::cublas;
+using namespace cublas;
 CASTSCOPE_CUBLAS_FUNCTIONS(CASTSCOPE_SAME_FUNCTION)
 CASTSCOPE_SAME_FUNCTION(cublasGetMathMode, GetMathMode, )
 CASTSCOPE_SAME_FUNCTION(cublasLtMatmulDescGetAttribute, LtDescGetAttribute, )
