@@ -8,6 +8,7 @@ import json
 import sys
 from collections import Counter
 
+import ending  # noqa: F401
 import torch
 from torch import nn
 from torch.nn import functional as F

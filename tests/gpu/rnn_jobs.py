@@ -7,6 +7,7 @@ import json
 import os
 import sys
 
+import ending  # noqa: F401
 import torch
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode

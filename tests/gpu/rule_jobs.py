@@ -7,6 +7,7 @@ it is called with `fixed`, with the fix that they advise. Then nothing is found.
 
 import sys
 
+import ending  # noqa: F401
 import torch
 from torch import nn
 
