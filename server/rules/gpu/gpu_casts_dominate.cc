@@ -2,6 +2,7 @@
 #include "server/rules/finding.h"
 #include "server/rules/gpu/cast_lines.h"
 #include "server/rules/rules.h"
+#include "server/rules/step_time.h"
 
 namespace castscope::rules {
 namespace {
@@ -9,20 +10,28 @@ namespace {
 // A conversion reads 4 bytes and writes 2 for each number, and computes nothing: a training step of a model that keeps
 // Tensor Cores busy spends some 2 to 10 % of its device time on them. What is over a fifth is seldom needed.
 //
-// A short job says little: 2 ms are 300 launches of some 7 µs.
+// A short job says little: 2 ms are 300 launches of some 7 µs. Steps that were not timed count like those that were.
 constexpr Threshold kThresholds[] = {
     {"share", 0.2, "of the device time of timed steps that casts take; less is what autocast costs"},
-    {"ns", 2e6, "that casts take in all timed steps; less is hardly worth a change"},
-    {"launches", 300, "of casts in all timed steps: so many count where their time is less"}};
+    {"ns", 2e6, "that casts take in the whole run, as the timed steps have it; less is hardly worth a change"},
+    {"launches", 300, "of casts in the whole run: so many count where their time is less"}};
 
 constexpr std::size_t kTold = 3;
+
+// How many steps there are to each that was timed.
+double steps_to_each(const store::RunData& data, const DeviceTime& time) {
+  StepTime all;
+  for (const auto& [process, steps] : step_times(data)) all += steps;
+  return std::max(1.0, static_cast<double>(all.steps) / static_cast<double>(time.steps));
+}
 
 void judge_share(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const DeviceTime time = device_time(data);
   if (time.steps == 0 || time.cast_share() < inquiry.threshold("share")) return;
-  if (static_cast<double>(time.casts.ns) < inquiry.threshold("ns") &&
-      static_cast<double>(time.casts.launches) < inquiry.threshold("launches"))
+  const double whole = steps_to_each(data, time);
+  if (whole * static_cast<double>(time.casts.ns) < inquiry.threshold("ns") &&
+      whole * static_cast<double>(time.casts.launches) < inquiry.threshold("launches"))
     return;
   const std::vector<CastLine> lines = cast_lines(data, time);
   if (lines.empty()) return;

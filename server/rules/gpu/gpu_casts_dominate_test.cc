@@ -39,6 +39,15 @@ TEST_F(GpuCastsDominateTest, ManyShortOnesCountToo) {
   EXPECT_EQ(findings[0].rule, "gpu-casts-dominate");
 }
 
+TEST_F(GpuCastsDominateTest, AFewTimedStepsStandForALongRun) {
+  const auto findings = judged([](TestRun& run) {
+    steps(run, 300'000, 700'000);
+    for (int i = 0; i < 100; ++i) run.step();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].rule, "gpu-casts-dominate");
+}
+
 TEST_F(GpuCastsDominateTest, StandsAtALineThoughOneWithoutCostsMore) {
   const auto findings = judged([](TestRun& run) {
     const auto gradients =

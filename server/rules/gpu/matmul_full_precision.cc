@@ -45,7 +45,8 @@ void tell(Inquiry& inquiry, const DeviceTime& time, const ProductLine& product) 
   const store::OperatorUse& use = data.operator_use(product.matmul->use);
   const std::string op = short_name(use.op), low(store::dtype_name(enabled_region(data, use)->dtype));
   Finding& finding = inquiry.add(use.stack);
-  finding.title = op + " computes in true float32 in a region of " + low + ", without Tensor Cores";
+  finding.title = op + " computes in true float32 in a region of " + low +
+                  ", without Tensor Cores: " + part_of_time(time, product.ns);
   finding.evidence_number = product_numbers(time, product.ns, product.times);
   finding.evidence_text = {{"operator", use.op}, {"sizes", sizes_of(product.matmul->call)}, {"why", why(data, use)}};
   finding.deep_only = true;

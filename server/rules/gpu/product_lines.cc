@@ -41,4 +41,9 @@ Numbers product_numbers(const DeviceTime& time, std::uint64_t ns, std::uint64_t 
           {"timed_steps", time.steps}};
 }
 
+std::string part_of_time(const DeviceTime& time, std::uint64_t ns) {
+  const std::int64_t percent = whole_percent(time.share_of_all(ns));
+  return (percent == 0 ? "<1" : std::to_string(percent)) + " % of the GPU's time";
+}
+
 }  // namespace castscope::rules

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "server/rules/finding.h"
@@ -24,5 +25,7 @@ std::vector<ProductLine> product_lines(const store::RunData&, const DeviceTime&,
 // What findings tell of such: device_ns, share_percent, products, timed_steps.
 using Numbers = decltype(store::Finding::evidence_number);
 Numbers product_numbers(const DeviceTime&, std::uint64_t ns, std::uint64_t times);
+// "38 % of the GPU's time", "<1 % …": as titles end.
+std::string part_of_time(const DeviceTime&, std::uint64_t ns);
 
 }  // namespace castscope::rules

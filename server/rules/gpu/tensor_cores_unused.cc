@@ -50,7 +50,8 @@ void tell(Inquiry& inquiry, const DeviceTime& time, const ProductLine& product) 
   Finding& finding = inquiry.add(use.stack);
   finding.title = (worst->by_size() ? "sizes that are no multiple of " + std::to_string(worst->multiple)
                                     : std::string("matrices that do not begin at a multiple of 16 bytes")) +
-                  " keep " + short_name(use.op) + " off Tensor Cores, or slow on them";
+                  " keep " + short_name(use.op) +
+                  " off Tensor Cores, or slow on them: " + part_of_time(time, product.ns);
   finding.evidence_number = product_numbers(time, product.ns, product.times);
   finding.evidence_text = {{"operator", use.op}, {"sizes", sizes_of(call)}, {"computed_in", computed_in(call)}};
   for (const Misaligned& one : all)

@@ -96,15 +96,20 @@ void judge_settings(Inquiry& inquiry) {
   slow.weigh(data, time);
   rounded.weigh(data, time);
   if (slow.costliest != 0 && time.share_of_all(slow.ns) >= inquiry.threshold("share")) {
+    // Who switches autocast off within the code means float32, if perhaps not all of its bits.
+    const bool switched_off = region_of_device(data, data.operator_use(slow.costliest)) != nullptr;
     Finding& finding = tell(inquiry, time, slow, *slow_in);
-    finding.title = "products of float32 outside autocast run without Tensor Cores: TF32 is off";
+    finding.title = std::string("products of float32 ") + (switched_off ? "with autocast off" : "outside autocast") +
+                    " run without Tensor Cores, since TF32 is off: " + part_of_time(time, slow.ns);
     finding.fix =
-        "Allow TF32 where 10 bits of mantissa are enough (torch.set_float32_matmul_precision(\"high\")), or "
-        "let autocast cover this code.";
+        std::string(
+            "Allow TF32 where 10 bits of mantissa are enough (torch.set_float32_matmul_precision(\"high\")), ") +
+        (switched_off ? "or leave it where all of float32 is meant." : "or let autocast cover this code.");
   }
   if (rounded.costliest != 0 && rounded.ns > 0) {
     Finding& finding = tell(inquiry, time, rounded, *rounded_in);
-    finding.title = "products of float32 are rounded to TF32, though the settings ask for float32";
+    finding.title = "products of float32 are rounded to TF32, though the settings ask for float32: " +
+                    part_of_time(time, rounded.ns);
     finding.fix =
         "Look for what overrides PyTorch's setting (NVIDIA_TF32_OVERRIDE=1 in the environment, a library "
         "that sets the math mode of cuBLAS), or say that TF32 is meant "

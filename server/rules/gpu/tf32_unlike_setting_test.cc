@@ -1,3 +1,5 @@
+#include <gmock/gmock.h>
+
 #include "server/rules/gpu/device_time.h"
 #include "server/rules/rules_test.h"
 
@@ -14,7 +16,7 @@ class Tf32UnlikeSettingTest : public RulesTest {
     MatmulCompute compute = MatmulCompute::kFp32;
     std::vector<std::string> math = {"allow_tf32=0 cudnn_allow_tf32=1"};
     std::string gpu = kHopper;
-    bool in_region = false;
+    bool in_region = false, off = false;
     std::uint64_t ns = 900'000;
   };
   std::vector<Finding> judged_job(const Job& job) {
@@ -23,12 +25,13 @@ class Tf32UnlikeSettingTest : public RulesTest {
       run.attribute("gpu", job.gpu);
       store::RegionInfo info = TestRun::default_region();
       info.device = 1;
+      info.enabled = !job.off;
       const auto region = run.region("train.py", 5, info);
       const auto use = run.use({.op = "aten::mm",
                                 .line = 12,
                                 .operands = {operand(kFloat32)},
                                 .flags = lanes::kUseEligible,
-                                .outside = !job.in_region,
+                                .outside = !job.in_region && !job.off,
                                 .device = 1});
       const auto back = run.use({.op = "aten::mm",
                                  .operands = {operand(kFloat32)},
@@ -50,6 +53,13 @@ class Tf32UnlikeSettingTest : public RulesTest {
 };
 
 TEST_F(Tf32UnlikeSettingTest, ProductsInTrueFloat32) { expect_golden("tf32-off", judged_job({})); }
+
+TEST_F(Tf32UnlikeSettingTest, WhoSwitchesAutocastOffIsNotToldToSwitchItOn) {
+  const auto findings = judged_job({.off = true});
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_THAT(findings[0].title, testing::HasSubstr("with autocast off"));
+  EXPECT_THAT(findings[0].fix, testing::Not(testing::HasSubstr("autocast cover")));
+}
 
 TEST_F(Tf32UnlikeSettingTest, RoundedThoughTheSettingsSayFloat32) {
   expect_golden("tf32-on", judged_job({.compute = MatmulCompute::kTf32}));
