@@ -51,13 +51,19 @@ std::vector<GpuSite> rows_of(const std::vector<DeviceWork>& by_site) {
   return rows;
 }
 
+// Of all layers that a line calls together.
 std::string top_cast(const Model& model, const std::vector<GpuSite>& sites) {
-  if (sites.empty()) return "";
-  const store::Site& site = model.run.site(sites.front().site);
-  const auto at = model.run.user_location(site.stack);  // nodes of autograd have none
-  std::string what = (at ? place(model.run, at) + " " : "") + operator_of(site);
-  if (const std::string argument = argument_of(model.run, site); !argument.empty()) what += " " + argument;
-  return " (top: " + what + " " + duration(sites.front().work.ns) + ")";
+  std::map<std::string, std::uint64_t> ns;
+  std::string top;
+  for (const GpuSite& row : sites) {
+    const store::Site& site = model.run.site(row.site);
+    const auto at = model.run.user_location(site.stack);  // nodes of autograd have none
+    std::string what = (at ? place(model.run, at) + " " : "") + operator_of(site);
+    if (const std::string argument = argument_of(model.run, site); !argument.empty()) what += " " + argument;
+    ns[what] += row.work.ns;
+    if (top.empty() || ns[what] > ns[top]) top = what;
+  }
+  return top.empty() ? "" : " (top: " + top + " " + duration(ns[top]) + ")";
 }
 
 // "120 launches of casts took at most 1.2 ms in 5 steps that CUDA events timed (top: …), 3 more were not timed"; ""

@@ -95,6 +95,7 @@ std::string totals_line(const Model& model) {
   if (all.casts + all.hits + all.passes + all.traced + custom == 0) {
     const bool all_was_seen = model.complete && model.run.notices.empty();
     text = all_was_seen ? "autocast was never asked to cast anything" : "no casts were recorded";
+    if (all_was_seen && model.run.operator_uses.empty()) text += " (--deep always looks at such a job, too)";
   }
   const std::uint64_t compiled = model.totals.by_cause[static_cast<std::size_t>(lanes::Cause::kCompiled)];
   if (compiled > 0) text += ", " + counted(compiled, "cast", "casts") + " in compiled graphs";

@@ -253,6 +253,7 @@ TEST_F(WireTest, WithoutACollectorMemoryIsBoundedAndCountsStayExact) {
     casts += 1000;
   }
   EXPECT_LT(relay.progress().unacknowledged_bytes, 300'000u);
+  wait_until(relay, [&] { return !relay.trouble().empty(); });
   EXPECT_THAT(relay.trouble(), HasSubstr("no connection to the collector"));
   auto server = collector(here, keeper_of(sink_));
   EXPECT_TRUE(relay.stop({}, 20s).delivered);

@@ -9,6 +9,15 @@
 #include "server/store/names.h"
 
 namespace castscope::rules {
+namespace {
+
+std::string what_of(const store::RunData& data, const store::Site& site) {
+  const std::string op = site.op.empty() ? std::string(store::name(site.cause)) : short_name(site.op);
+  const std::string argument = argument_text(data, site);
+  return argument == "unknown" ? op : op + " " + argument;
+}
+
+}  // namespace
 
 std::vector<CastLine> cast_lines(const store::RunData& data, const DeviceTime& time) {
   std::map<Line, CastLine> by_line;
@@ -20,6 +29,7 @@ std::vector<CastLine> cast_lines(const store::RunData& data, const DeviceTime& t
     CastLine& row = by_line[line];
     row.line = line;
     row.work += work;
+    row.mixed |= row.site != 0 && what_of(data, data.site(row.site)) != what_of(data, site);
     if (row.site != 0 && work.ns <= most[line]) continue;
     row.site = site.id;
     most[line] = work.ns;
@@ -37,11 +47,9 @@ const CastLine& first_placed(const std::vector<CastLine>& rows) {
 }
 
 std::string text_of(const store::RunData& data, const CastLine& row) {
-  const store::Site& site = data.site(row.site);
-  const std::string op = site.op.empty() ? std::string(store::name(site.cause)) : short_name(site.op);
-  const std::string argument = argument_text(data, site);
-  return (row.line.file.empty() ? "no Python line," : row.line.short_text()) + " " + op +
-         (argument == "unknown" ? "" : " " + argument) + ", " + readable_time(static_cast<double>(row.work.ns));
+  return (row.line.file.empty() ? "no Python line," : row.line.short_text()) + " " +
+         what_of(data, data.site(row.site)) + (row.mixed ? " and others, " : ", ") +
+         readable_time(static_cast<double>(row.work.ns));
 }
 
 std::string readable_time(double ns) {

@@ -13,6 +13,7 @@ namespace castscope::rules {
 struct CastLine {
   Line line;
   std::uint32_t site = 0;  // the costliest of them
+  bool mixed = false;      // there are others of other operators or arguments
   DeviceWork work;
 };
 // Costliest first; those that no GPU worked for are left out.
@@ -21,7 +22,7 @@ std::vector<CastLine> cast_lines(const store::RunData&, const DeviceTime&);
 // The first that a line of code made, as a finding stands at one; else the first. Not of an empty list.
 const CastLine& first_placed(const std::vector<CastLine>&);
 
-// "train.py:12 linear weight, 1.2 ms"
+// "train.py:12 linear weight, 1.2 ms", "train.py:12 linear weight and others, 1.4 ms"
 std::string text_of(const store::RunData&, const CastLine&);
 std::string readable_time(double ns);  // "1.2 ms", "3.4 µs"
 

@@ -61,6 +61,22 @@ TEST_F(GpuCastsDominateTest, StandsAtALineThoughOneWithoutCostsMore) {
   EXPECT_EQ(findings[0].evidence_text.at(0).second, "no Python line, linear, 5.0 ms");
 }
 
+TEST_F(GpuCastsDominateTest, ALineWithSeveralKindsOfCastsSaysSo) {
+  const auto findings = judged([](TestRun& run) {
+    steps(run, 3'000'000, 7'000'000);
+    const auto weight = run.weight("train.py", 8, "other", WhyNotCached::kNoRequiresGrad);
+    const auto input = run.site({.stack = run.line("train.py", 8, true),
+                                 .op = "aten::mm",
+                                 .cause = lanes::Cause::kUserTo,
+                                 .from = kFloat32,
+                                 .to = kBFloat16});
+    run.launched(run.kernel({.name = "copy", .site = weight}), 5, 1'000);
+    run.launched(run.kernel({.name = "copy", .site = input}), 5, 1'000);
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].evidence_text.at(0).second.substr(0, 33), "train.py:8 linear weight and othe");
+}
+
 TEST_F(GpuCastsDominateTest, CastsOfWhichEventsTellTheTimeAreNoShareOfAnything) {
   expect_none(judged([](TestRun& run) {
     steps(run, 3'000'000, 60'000'000);

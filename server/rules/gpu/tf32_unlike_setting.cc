@@ -135,9 +135,11 @@ const Rule tf32_unlike_setting = {
 import torch
 
 torch.set_float32_matmul_precision("highest")
-a = torch.randn(4096, 4096, device="cuda")
+layer = torch.nn.Linear(4096, 4096).cuda()
 for _ in range(20):
-    a @ a)",
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        x = layer(torch.randn(4096, 4096, device="cuda"))
+    x.float() @ layer.weight  # outside of the region, in float32)",
                     .fix = "`torch.set_float32_matmul_precision(\"high\")`.",
                     .links = "https://docs.pytorch.org/docs/stable/notes/cuda.html"
                              "#tensorfloat-32-tf32-on-ampere-and-later-devices"},
