@@ -71,7 +71,17 @@ Check check_counters(const GpuInstall& gpu) {
       ""};
 }
 
-Check check_wanted(const std::string& wanted) {
+// What comes of all that where nobody asks for anything else.
+Check check_by_itself(const GpuInstall& gpu) {
+  if (gpu.cuda.empty()) return {"gpu", "ok", "kernels are not timed with this PyTorch", ""};
+  if (gpu.cupti.empty() || lacks(gpu, "cuptiActivityPushExternalCorrelationId"))
+    return {"gpu", "ok", "casts alone are timed, by CUDA events, since CUPTI cannot be used", ""};
+  if (gpu.driver_library.empty()) return {"gpu", "ok", "there is nothing to time without a driver's libcuda.so.1", ""};
+  return {"gpu", "ok", "kernels are timed in deep steps once a tensor is on a GPU, unless another profiler is there",
+          ""};
+}
+
+Check check_wanted(const GpuInstall& gpu, const std::string& wanted) {
   if (wanted == "off")
     return {"gpu", "ok", "CASTSCOPE_GPU=off: kernels are not timed, matrix products not looked at", "unset it"};
   if (wanted == "on")
@@ -79,8 +89,7 @@ Check check_wanted(const std::string& wanted) {
             ""};
   if (wanted == "events")
     return {"gpu", "ok", "CASTSCOPE_GPU=events: casts alone are timed, by CUDA events; CUPTI is left alone", ""};
-  if (wanted.empty() || wanted == "auto")
-    return {"gpu", "ok", "kernels are timed in deep steps once a tensor is on a GPU", ""};
+  if (wanted.empty() || wanted == "auto") return check_by_itself(gpu);
   return {"gpu", "warning",
           absl::StrCat("CASTSCOPE_GPU=", wanted, " is none of auto, on, events and off, and counts as not set"),
           "set it to one of those, or unset it"};
@@ -95,7 +104,7 @@ std::vector<Check> gpu_checks(const GpuInstall& gpu, const std::string& wanted) 
     checks.push_back(check_driver(gpu));
     if (!gpu.driver_library.empty()) checks.push_back(check_counters(gpu));
   }
-  checks.push_back(check_wanted(wanted));
+  checks.push_back(check_wanted(gpu, wanted));
   return checks;
 }
 

@@ -71,6 +71,16 @@ TEST(GpuChecks, CuptiThatIsMissingOrOld) {
   EXPECT_EQ(of("cupti", gpu).state, "warning");
 }
 
+TEST(GpuChecks, WhatComesOfIt) {
+  GpuInstall gpu = cuda_machine();
+  EXPECT_NE(of("gpu", gpu).found.find("kernels are timed"), std::string::npos);
+  gpu.driver_library = "";
+  EXPECT_NE(of("gpu", gpu).found.find("nothing to time"), std::string::npos);
+  gpu.cupti_lacks = {"cuptiActivityPushExternalCorrelationId"};
+  EXPECT_NE(of("gpu", gpu).found.find("CUDA events"), std::string::npos);
+  EXPECT_NE(of("gpu", {}).found.find("not timed"), std::string::npos);
+}
+
 TEST(GpuChecks, RestrictedCountersAreNoHindrance) {
   GpuInstall gpu = cuda_machine();
   gpu.counters_restricted = true;

@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import shutil
+import subprocess
 import sys
 import time
 
@@ -44,6 +45,17 @@ def program_given(path):
     raise SystemExit("gpu-check: there is no castscope at " + " or ".join(map(str, candidates)))
 
 
+def python_given(path):
+    """One whose PyTorch can be checked."""
+    found = path and shutil.which(path)
+    if not found:
+        raise SystemExit(f"gpu-check: there is no Python at {path}: name one with --python")
+    finds_torch = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
+    if subprocess.run([found, "-c", finds_torch]).returncode != 0:
+        raise SystemExit(f"gpu-check: {found} has no PyTorch: name one that has with --python")
+    return os.path.abspath(found)
+
+
 def several(known):
     def parse(text):
         names = text.split(",")
@@ -72,6 +84,7 @@ def arguments():
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("gpu-check"), help="folder of the results")
     given = parser.parse_args()
     given.castscope, given.out = program_given(given.castscope), given.out.resolve()
+    given.python = python_given(given.python)
     return given
 
 
@@ -151,7 +164,10 @@ def main():
     given.out.mkdir(parents=True, exist_ok=True)
     runner, kept = Runner(given), given.out / "results.json"
     results = json.loads(kept.read_text()) if kept.exists() else {}
-    lines, found = facts(runner)  # the other parts need to know, too
+    try:
+        lines, found = facts(runner)  # the other parts need to know, too
+    except JobFailed as failure:
+        raise SystemExit(f"gpu-check: {failure}") from None
     keep(given, results, "facts", lines, found)
     if "build" in given.only:
         keep(given, results, "build", *attempt("build", "", lambda: build(runner)))
