@@ -43,8 +43,10 @@ F original(Function function) {
   return reinterpret_cast<F>(imports::original_of(g_imports[function]));
 }
 
+// The thread may be one that was not seen before, which captures alone.
 void begins() noexcept try {
-  if (observe::ThreadState* t = observe::thread_slot()) operators::capture_begins(*t);
+  if (observe::g_process.recording.load() == nullptr) return;
+  if (observe::ThreadState* t = observe::thread_state()) operators::capture_begins(*t);
 } catch (const std::exception&) {  // no memory: what is captured is not looked at
 }
 

@@ -6,6 +6,7 @@ code.
 
 import json
 import sys
+import threading
 from collections import Counter
 
 import ending  # noqa: F401
@@ -108,7 +109,7 @@ def profiled_at_first():
     return profiled_midway(before=0)
 
 
-def graphed():
+def graphed(by="main"):
     model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 64)).cuda()
     x = torch.randn(32, 64).cuda()
 
@@ -120,8 +121,17 @@ def graphed():
         for _ in range(12):  # the capture is in no deep step
             forward()
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            forward()
+
+        def capture():
+            with torch.no_grad(), torch.cuda.graph(graph):
+                forward()
+
+        if by == "thread":  # of which nothing was seen before
+            thread = threading.Thread(target=capture)
+            thread.start()
+            thread.join()
+        else:
+            capture()
         for _ in range(5):
             with torch.autocast("cuda", torch.bfloat16):
                 _ = x @ x.t()

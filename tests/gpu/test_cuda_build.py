@@ -137,9 +137,10 @@ def test_what_is_captured_meets_no_event(job):
     assert by_events["launches"] + by_events["untimed"] == casts
 
 
-def test_replays_are_of_what_was_captured(job, tmp_path):
+@pytest.mark.parametrize("by", ["main", "thread"])
+def test_replays_are_of_what_was_captured(job, tmp_path, by):
     # The capture is in no deep step of its own: it is looked at because it is one.
-    _, truth, report = job("graphed", options=())
+    _, truth, report = job("graphed", by, options=())
     assert report["gpu"]["unplaced"] == 0
     with sqlite3.connect(tmp_path / "run.castscope") as run:
         rows = run.execute("SELECT operator, module, site IS NOT NULL, sum(launches) FROM v_kernels WHERE replayed "
