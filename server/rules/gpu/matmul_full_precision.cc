@@ -36,7 +36,7 @@ std::string fix_for(const store::OperatorUse& use, const std::string& low) {
   const std::string convert = use.is(lanes::kUseEligible)
                                   ? "call it with autocast off (torch.autocast(\"cuda\", enabled=False)) and inputs in "
                                   : "convert its inputs to ";
-  return "Where " + low + " is precise enough, " + convert + low +
+  return "Where " + low + " is precise enough and " + short_name(use.op) + " takes it, " + convert + low +
          "; where float32 is meant, let it round to TF32 (torch.set_float32_matmul_precision(\"high\")).";
 }
 

@@ -31,15 +31,26 @@ struct Casting {
   bool same = false;  // the weights do not change
 };
 
-// How often a step calls the RNN at this line, by what deep steps saw; 0 = they did not.
+// How often a step calls the RNN at this line, by what deep steps saw; 0 = they did not. A call without a state, or
+// with a sequence of other kind, is a use of its own; aten::lstm calls _cudnn_rnn, and that is one call.
 double calls_in_step(const store::RunData& data, const std::vector<std::uint64_t>& times, const Line& line) {
-  double most = 0;
+  struct Calls {
+    std::uint64_t times = 0;
+    std::set<std::uint32_t> uses;
+  };
+  std::map<std::string, Calls> by_operator;
   for (const store::OperatorUse& use : data.operator_uses) {
-    if (use.phase != lanes::Phase::kForward || !is_one_of(base_name(short_name(use.op)), kNetworks)) continue;
-    const std::uint64_t steps = deep_steps(data, {use.id});
-    if (steps == 0 || line_of(data, use.stack) != line) continue;
-    most = std::max(most, static_cast<double>(times[use.id]) / static_cast<double>(steps));
+    const std::string network(base_name(short_name(use.op)));
+    if (use.phase != lanes::Phase::kForward || !is_one_of(network, kNetworks)) continue;
+    if (line_of(data, use.stack) != line) continue;
+    Calls& calls = by_operator[network];
+    calls.times += times[use.id];
+    calls.uses.insert(use.id);
   }
+  double most = 0;
+  for (const auto& [network, calls] : by_operator)
+    if (const std::uint64_t steps = deep_steps(data, calls.uses); steps > 0)
+      most = std::max(most, static_cast<double>(calls.times) / static_cast<double>(steps));
   return most;
 }
 

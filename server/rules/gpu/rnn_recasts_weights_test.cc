@@ -1,3 +1,5 @@
+#include <gmock/gmock.h>
+
 #include "server/rules/rules_test.h"
 
 namespace castscope::rules {
@@ -8,6 +10,7 @@ class RnnRecastsWeightsTest : public RulesTest {
   struct Job {
     int calls = 1, steps = 5;  // of the RNN in each step
     bool trains = true;
+    bool begins_without_state = false;  // the first call of a step is then another use of the operator
     std::uint64_t bytes = 16'000'000;
     std::uint8_t region = kFloat16;  // its dtype
   };
@@ -34,12 +37,20 @@ class RnnRecastsWeightsTest : public RulesTest {
                               .flags = lanes::kUseEligible,
                               .device = 1,
                               .stack = stack});
+    const auto stateless = run.use({.op = "aten::_cudnn_rnn",
+                                    .operands = {operand(kFloat32), operand(kFloat32)},
+                                    .computed = kFloat16,
+                                    .flags = lanes::kUseEligible,
+                                    .device = 1,
+                                    .stack = stack});
     const auto kernel = run.kernel({.name = "copy", .use = use, .site = weights});
     const auto optimizer = run.fact(FactKind::kOptimizerStep, 20);
     for (int step = 0; step < job.steps; ++step) {
       run.enter(region).deep().timed();
       for (int call = 0; call < job.calls; ++call)
-        run.cast(weights, kWeight, false, job.bytes).called(use).launched(kernel, 4, 3000);
+        run.cast(weights, kWeight, false, job.bytes)
+            .called(call == 0 && job.begins_without_state ? stateless : use)
+            .launched(kernel, 4, 3000);
       run.launched(run.kernel({.name = "rnn", .use = use}), 1, 900'000).shallow().exit();
       if (job.trains) run.optimizer(optimizer);
       run.step();
@@ -70,6 +81,12 @@ TEST_F(RnnRecastsWeightsTest, TheRegionsDtypeIsAdvised) {
 
 TEST_F(RnnRecastsWeightsTest, ATrainedOneThatIsCalledOncePerStep) {
   expect_none(only(judged([](TestRun& run) { run_rnn(run, {}); })));
+}
+
+TEST_F(RnnRecastsWeightsTest, CallsOfDifferentUsesAreCallsOfOneLine) {
+  const auto findings = only(judged([](TestRun& run) { run_rnn(run, {.calls = 2, .begins_without_state = true}); }));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_THAT(findings[0].evidence_number, testing::Contains(testing::Pair("calls_per_step", 2)));
 }
 
 TEST_F(RnnRecastsWeightsTest, SmallOrCalledOnce) {

@@ -36,7 +36,8 @@ std::string fix_for(const Misaligned& one) {
            "own (.contiguous()).";
   return "Pad the dimension of " + std::to_string(one.size) + " to " + std::to_string(one.padded()) +
          ", a multiple of " + std::to_string(one.multiple) +
-         " (of 64 is best): a larger vocabulary, channels or features that nobody uses.";
+         " (of 64 is best): a larger vocabulary, channels or features that nobody uses, a longer sequence that is "
+         "masked.";
 }
 
 void tell(Inquiry& inquiry, const DeviceTime& time, const ProductLine& product) {
