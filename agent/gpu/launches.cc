@@ -78,6 +78,21 @@ bool Launches::is_in(const memory::OwnVector<Stretch>& stretches, std::uint64_t 
   return false;
 }
 
+// Several threads capture at once, or one within another: whichever of them ends, all together last as long.
+void Launches::capture_ends(std::uint64_t at) {
+  for (Stretch& capture : captures_) {
+    if (capture.end != kOpen) continue;
+    capture.end = at;
+    return;
+  }
+}
+
+bool Launches::is_captured(std::uint64_t at) const {
+  for (const Stretch& capture : captures_)
+    if (at >= capture.begin && at <= capture.end) return true;
+  return false;
+}
+
 void Launches::add(const cupti::Record& record) {
   switch (record.kind) {
     case cupti::kRuntime:
@@ -107,8 +122,8 @@ void Launches::add(const cupti::Record& record) {
 // The runtime's functions call the driver's: both come with the id of the outer one, whose time is the earlier.
 void Launches::add_call(const cupti::ApiRecord& record) {
   if (record.kind == cupti::kRuntime && cupti::begins_capture(record.callback_id))
-    return begin(captures_, record.start);
-  if (record.kind == cupti::kRuntime && cupti::ends_capture(record.callback_id)) return end(captures_, record.end);
+    return record.result == 0 ? begin(captures_, record.start) : void();
+  if (record.kind == cupti::kRuntime && cupti::ends_capture(record.callback_id)) return capture_ends(record.end);
   Call& call = calls_[record.correlation_id];
   if (record.result != 0) call.failed = true;
   if (call.called == 0 || record.start < call.called) call.called = record.start;
@@ -192,7 +207,7 @@ void Launches::give_up(Call& call) {
   if (!call.counted) return;
   call.counted = false;
   --outstanding_;
-  if (!is_in(captures_, call.called)) ++never_came_;
+  if (!is_captured(call.called)) ++never_came_;
 }
 
 }  // namespace castscope::gpu

@@ -77,6 +77,8 @@ class Launches {
   static void begin(memory::OwnVector<Stretch>& stretches, std::uint64_t at);
   static void end(memory::OwnVector<Stretch>& stretches, std::uint64_t at);
   static bool is_in(const memory::OwnVector<Stretch>& stretches, std::uint64_t at);
+  void capture_ends(std::uint64_t at);
+  bool is_captured(std::uint64_t at) const;
   void add_call(const cupti::ApiRecord& record);
   void add_work(const DeviceWork& work);
   void give_up(Call& call);

@@ -221,6 +221,24 @@ TEST_F(LaunchesTest, LaunchesIntoAGraphAreNotMissed) {
   EXPECT_EQ(launches_.never_came(), 1u);
 }
 
+TEST_F(LaunchesTest, CapturesOfSeveralThreadsLastAsLongAsAllOfThem) {
+  call(1, kWithin, 315);       // one thread's cudaStreamBeginCapture
+  call(2, kWithin + 10, 315);  // another's
+  call(3, kWithin + 20, 319);  // cudaStreamEndCapture of either
+  call(4, kWithin + 30);
+  call(5, kWithin + 40, 319);
+  call(6, kWithin + 60);
+  launches_.finish(*this);
+  EXPECT_EQ(launches_.never_came(), 1u);
+}
+
+TEST_F(LaunchesTest, ACaptureThatFailedBeganNothing) {
+  call(1, kWithin, 315, 900);
+  call(2, kWithin + 20);
+  launches_.finish(*this);
+  EXPECT_EQ(launches_.never_came(), 1u);
+}
+
 TEST_F(LaunchesTest, WorkOfWhichNoCallIsKnownIsAnOrphan) {
   kernel(1);
   settle();
