@@ -43,7 +43,7 @@ F original(Function function) {
   return reinterpret_cast<F>(imports::original_of(g_imports[function]));
 }
 
-// The thread may be one that was not seen before, which captures alone.
+// The thread may be one that was not seen before, which captures alone. A capture is no reason to begin a recording.
 void begins() noexcept try {
   if (observe::g_process.recording.load() == nullptr) return;
   if (observe::ThreadState* t = observe::thread_state()) operators::capture_begins(*t);

@@ -121,8 +121,10 @@ void Launches::add(const cupti::Record& record) {
 
 // The runtime's functions call the driver's: both come with the id of the outer one, whose time is the earlier.
 void Launches::add_call(const cupti::ApiRecord& record) {
-  if (record.kind == cupti::kRuntime && cupti::begins_capture(record.callback_id))
-    return record.result == 0 ? begin(captures_, record.start) : void();
+  if (record.kind == cupti::kRuntime && cupti::begins_capture(record.callback_id)) {
+    if (record.result == 0) begin(captures_, record.start);
+    return;
+  }
   if (record.kind == cupti::kRuntime && cupti::ends_capture(record.callback_id)) return capture_ends(record.end);
   Call& call = calls_[record.correlation_id];
   if (record.result != 0) call.failed = true;

@@ -21,7 +21,8 @@ constexpr std::size_t kTold = 3;
 // How many steps there are to each that was timed.
 double steps_to_each(const store::RunData& data, const DeviceTime& time) {
   StepTime all;
-  for (const auto& [process, steps] : step_times(data)) all += steps;
+  for (const auto& [process, steps] : step_times(data))
+    if (data.process(process).gauges.gpu_steps > 0) all += steps;
   return std::max(1.0, static_cast<double>(all.steps) / static_cast<double>(time.steps));
 }
 
