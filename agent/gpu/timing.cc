@@ -116,7 +116,10 @@ Timing::Got Timing::take_seat() {
     seat_lost(job_.name());
     return Got::kNothing;
   }
-  if (!has_cupti_ || graphs_forbid_cupti()) return Got::kAnothers;
+  if (!has_cupti_ || graphs_forbid_cupti()) {
+    seat_is_back();  // as far as casts are timed at all
+    return Got::kAnothers;
+  }
   std::string why;
   switch (seat_.take(all_functions_, &why)) {
     case Seat::Taken::kYes:

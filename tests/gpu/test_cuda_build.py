@@ -137,6 +137,12 @@ def test_what_is_captured_meets_no_event(job):
     assert by_events["launches"] + by_events["untimed"] == casts
 
 
+def test_the_span_of_a_profile_ends_where_events_time_again(job):
+    _, _, report = job("profiled_midway", options=("--deep", "always", "--gpu", "events"))
+    (span,) = report["gpu"]["seats"]
+    assert span["held_by"] == "torch.profiler" and span["to_ns"] is not None
+
+
 @pytest.mark.parametrize("by", ["main", "thread"])
 def test_replays_are_of_what_was_captured(job, tmp_path, by):
     # The capture is in no deep step of its own: it is looked at because it is one.
