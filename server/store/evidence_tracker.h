@@ -55,6 +55,7 @@ class EvidenceTracker {
   struct OpenRegion {
     std::uint32_t serial = 0, region = 0;
     std::uint32_t optimizer_steps = 0;  // taken by its thread while it is open
+    std::uint64_t last_step = 0;        // when the latest of them was
     bool whole = true;                  // everything of it was seen so far
   };
   // From the first to the last entry of what was counted: times.
@@ -111,6 +112,7 @@ class EvidenceTracker {
   }
   std::uint32_t stay_of(LaneState&, const lanes::Event&);
   void end_stay(LaneState&);
+  void note_old_hit(LaneState&, const lanes::Event&);
   void kept(LaneState&, SiteState&, const lanes::Event&, const SiteFacts&, std::uint64_t cast_before);
   void changed(std::uint32_t site, SiteState& state) {
     if (!state.changed) changed_sites_.push_back(site);

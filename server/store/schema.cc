@@ -57,7 +57,8 @@ CREATE TABLE site_evidence (id INTEGER PRIMARY KEY, process INTEGER, site INTEGE
   hits_after_growth INTEGER, returned INTEGER, first_ns INTEGER);
 CREATE TABLE region_use (id INTEGER PRIMARY KEY, process INTEGER, region INTEGER, entered INTEGER, exited INTEGER,
   most_entries INTEGER, most_bytes INTEGER, kept INTEGER, kept_bytes INTEGER, own_clears INTEGER,
-  first_kept_step INTEGER, most_optimizer_steps INTEGER, cleared_midway INTEGER);
+  first_kept_step INTEGER, most_optimizer_steps INTEGER, cleared_midway INTEGER,
+  clears_within INTEGER, old_hits INTEGER);
 -- Consecutive steps that did the same are one row. behaviour 0: several kinds of steps put together.
 CREATE TABLE step_runs (id INTEGER PRIMARY KEY, process INTEGER, first INTEGER, last INTEGER, behaviour INTEGER,
   incomplete INTEGER, begin_ns INTEGER, end_ns INTEGER, casts INTEGER, hits INTEGER, regions INTEGER,

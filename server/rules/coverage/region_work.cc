@@ -79,6 +79,8 @@ Stays stays_in(const store::RunData& data, std::uint32_t region) {
     stays.entered += use.entered;
     stays.exited += use.exited;
     stays.most_optimizer_steps = std::max(stays.most_optimizer_steps, use.most_optimizer_steps);
+    stays.clears_within += use.clears_within;
+    stays.old_hits += use.old_hits;
   }
   return stays;
 }
