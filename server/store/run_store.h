@@ -5,6 +5,7 @@
 // All functions may be called from any thread, one at a time.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -62,6 +63,8 @@ class RunStore final : public RunSink {
   absl::Status finish(const RunEnd&);
   absl::Status set_findings(std::span<const Finding>);  // instead of those before
   absl::Status set_source(const SourceLines&);          // instead of those before
+  // Grows when something that was handed over was committed. From any thread, at any time.
+  std::uint64_t commits() const;
   // The run as handed over so far (commits first).
   absl::StatusOr<RunData> read();
   // The file was moved or deleted while it was being written: nobody finds in its place what is written.
