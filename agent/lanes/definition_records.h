@@ -66,8 +66,7 @@ enum class FactKind : std::uint16_t {
   kUpdate = 5,         // GradScaler updated its scale
   kOptimizerStep = 6,  // subject = 0; text = name of the optimizer's class; detail = 1: within GradScaler.step
   // Tensor.backward or autograd.backward or grad was called; subject = region in force, or 0.
-  // detail = 1: gradients were asked for (autograd.grad), none were accumulated; text = what may scale the loss, as the
-  // first call there shows: kLossIsProduct or kGradientsGiven, "" = nothing
+  // detail = 1: gradients were asked for (autograd.grad), none were accumulated
   kBackward = 7,
   // Operators ran in a region whose opener, a coroutine or a generator, was suspended: it was left open across an await
   // or a yield. subject = region; stack = of the first of them, text = its name; counted when the region is left
@@ -98,8 +97,6 @@ enum class FactKind : std::uint16_t {
   // it is known
   kScriptDropsDecorator = 24,
 };
-inline constexpr char kLossIsProduct[] = "the loss is a product";
-inline constexpr char kGradientsGiven[] = "gradients of the loss are given";
 enum class Staleness : std::uint16_t {
   kNone = 0,
   kSameValues = 1,  // it was written to, with the values that it had

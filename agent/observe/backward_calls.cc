@@ -34,6 +34,10 @@ bool is_tracing(const Tensors& gradients) {
   return false;
 }
 
+// The texts of the fact, where there is one of these signs.
+constexpr std::string_view kLossIsProduct = "the loss is a product",
+                           kGradientsGiven = "gradients of the loss are given";
+
 using Roots = torch::autograd::edge_list;
 thread_local const Roots* t_roots = nullptr;  // of the call that is being noted
 
@@ -71,8 +75,8 @@ bool gives_gradients(Definitions& definitions, const RawStack& stack) {
 // Signs that the loss is scaled by hand.
 bool look_for_scaling(Definitions& definitions, const RawStack& stack, lanes::FactDefinition& fact) {
   for (const torch::autograd::Edge& root : *t_roots)
-    if (is_product(root.function.get())) fact.text = definitions.string(lanes::kLossIsProduct);
-  if (fact.text == 0 && gives_gradients(definitions, stack)) fact.text = definitions.string(lanes::kGradientsGiven);
+    if (is_product(root.function.get())) fact.text = definitions.string(kLossIsProduct);
+  if (fact.text == 0 && gives_gradients(definitions, stack)) fact.text = definitions.string(kGradientsGiven);
   return true;
 }
 

@@ -1,6 +1,7 @@
 #include "server/cli/findings_told.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -74,45 +75,38 @@ std::vector<LogLine> FindingsTold::news(const store::RunData& data, const std::v
     auto [at, fresh] = findings_.try_emplace(key);
     Told& told = at->second;
     told.round = round_;
-    std::set<std::uint32_t> in = processes.of(finding);
-    if (in.empty()) in = all_processes(data);
-    const std::string where = absl::StrCat(place, ", ", processes_text(data, in));
     if (fresh) {
       told.rule = finding.rule;
       told.place = place;
-      tell_new(told, finding, where, lines);
-    } else {
-      tell_growth(told, finding, where, lines);
     }
+    if (!(fresh ? is_to_be_told(told, finding) : has_grown(told, finding))) continue;
+    std::set<std::uint32_t> in = processes.of(finding);
+    if (in.empty()) in = all_processes(data);
+    lines.push_back(
+        {fresh ? level_of(finding) : LogLine::Level::kInfo,
+         one_line(absl::StrCat("run ", run_id_, ": ", fresh ? finding.severity : "grown:", " ", finding.rule, " at ",
+                               place, ", ", processes_text(data, in), ": ", finding.title))});
   }
   tell_withdrawn(lines);
   tell_held_back(lines, last);
   return lines;
 }
 
-void FindingsTold::tell_new(Told& told, const store::Finding& finding, const std::string& where,
-                            std::vector<LogLine>& lines) {
+bool FindingsTold::is_to_be_told(Told& told, const store::Finding& finding) {
   told.size = size_of(finding);
   OfRule& rule = rules_[finding.rule];
-  if (rule.said >= kMostOfARule) {
-    ++rule.held_back;
-    return;
-  }
-  ++rule.said;
-  told.said = true;
-  lines.push_back({level_of(finding), one_line(absl::StrCat("run ", run_id_, ": ", finding.severity, " ", finding.rule,
-                                                            " at ", where, ": ", finding.title))});
+  told.said = rule.said < kMostOfARule;
+  ++(told.said ? rule.said : rule.held_back);
+  return told.said;
 }
 
-void FindingsTold::tell_growth(Told& told, const store::Finding& finding, const std::string& where,
-                               std::vector<LogLine>& lines) {
+bool FindingsTold::has_grown(Told& told, const store::Finding& finding) {
   const std::int64_t size = size_of(finding);
   OfRule& rule = rules_[finding.rule];
-  if (!told.said || told.size <= 0 || size / 10 < told.size || rule.grown >= kMostOfARule) return;
+  if (!told.said || told.size <= 0 || size / 10 < told.size || rule.grown >= kMostOfARule) return false;
   ++rule.grown;
   told.size = size;
-  lines.push_back({LogLine::Level::kInfo, one_line(absl::StrCat("run ", run_id_, ": grown: ", finding.rule, " at ",
-                                                                where, ": ", finding.title))});
+  return true;
 }
 
 void FindingsTold::tell_withdrawn(std::vector<LogLine>& lines) {

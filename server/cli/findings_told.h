@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -39,8 +38,8 @@ class FindingsTold {
     std::uint64_t said = 0, grown = 0, withdrawn = 0;
     std::uint64_t held_back = 0, held_back_told = 0;
   };
-  void tell_new(Told&, const store::Finding&, const std::string& where, std::vector<LogLine>&);
-  void tell_growth(Told&, const store::Finding&, const std::string& where, std::vector<LogLine>&);
+  bool is_to_be_told(Told&, const store::Finding&);
+  bool has_grown(Told&, const store::Finding&);
   void tell_withdrawn(std::vector<LogLine>&);
   void tell_held_back(std::vector<LogLine>&, bool last);
 

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <deque>
@@ -81,8 +80,7 @@ class RunStore::Impl {
   Statement put_run, add_notice, put_process;
   absl::Status failed;
   bool in_transaction = false, closed = false;
-  std::atomic<std::uint64_t> commits = 0;  // of what was handed over
-  bool finished = false;                   // the run's end was told: no events will come
+  bool finished = false;  // the run's end was told: no events will come
 
  private:
   absl::Status open_for_writing(const StoreOptions&);
@@ -348,11 +346,9 @@ std::uint32_t RunStore::number(const std::string& key, Numbered what, std::uint3
 
 absl::Status RunStore::commit() {
   const std::lock_guard lock(impl_->mutex);
-  impl_->commits += impl_->in_transaction;
+  commits_ += impl_->in_transaction;
   return impl_->commit(false);
 }
-
-std::uint64_t RunStore::commits() const { return impl_->commits.load(); }
 
 absl::Status RunStore::notice(const std::string& sentence) {
   return impl_->on_run([&] { return impl_->add_notice.run(sentence); });

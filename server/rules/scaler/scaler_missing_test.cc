@@ -136,7 +136,7 @@ TEST_F(ScalerMissingTest, NotMeasuredWithAScaler) {
 
 // (loss * scale).backward(), or loss.backward(scale).
 TEST_F(ScalerMissingTest, NotMeasuredAndMaybeScaledByHand) {
-  for (const char* sign : {lanes::kLossIsProduct, lanes::kGradientsGiven}) {
+  for (const char* sign : {"the loss is a product", "gradients of the loss are given"}) {
     expect_none(judged([&](TestRun& run) {
       UnsampledLoop loop(run);
       loop.backward = run.fact(FactKind::kBackward, 9, {.text = sign});
