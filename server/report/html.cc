@@ -122,6 +122,7 @@ std::string html_text(const Model& model) {
     write_alerts(html, model);
     write_findings(html, model);
     write_totals(html, model);
+    write_graph(html, model);
     write_charts(html, model);
     write_sites(html, model);
     write_gpu(html, model);
