@@ -16,7 +16,7 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 from castscope import rule_met
 
-_FORMATS = ("castscope-policy 1", "castscope-policy 2")  # the lines that count here are the same in both
+_FORMATS = ("castscope-policy 1", "castscope-policy 2", "castscope-policy 3")
 _KINDS = ("half", "float", "promote")
 _ESCAPES = {"t": "\t", "n": "\n", "\\": "\\"}
 
@@ -26,7 +26,7 @@ Rule = Tuple[str, str]  # "package.module:Class.name", kind
 def rules_in(text: str) -> List[Rule]:
     """The rules for functions in a compiled policy. ValueError for a text of another format.
 
-        rules_in("castscope-policy 2\\nfunction\\tmodels.attention:attend\\thalf\\n")
+        rules_in("castscope-policy 3\\nfunction\\tmodels.attention:attend\\thalf\\n")
     """
     first, *lines = text.split("\n")
     if first not in _FORMATS:
