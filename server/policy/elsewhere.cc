@@ -3,6 +3,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "server/policy/functions.h"
 #include "server/policy/load.h"
 
 namespace castscope::policy {
@@ -23,6 +24,33 @@ const std::map<std::string, Policy, std::less<>>& pytorchs() {
   return *all;
 }
 
+bool casts(CastPolicy policy) { return policy != CastPolicy::kPassthrough && policy != CastPolicy::kPromote; }
+
+// Of an operator that is made of others and left alone: what decides for those, products first.
+CastPolicy decisive(const Policy& policy, const OperatorName& op) {
+  CastPolicy found = CastPolicy::kPassthrough;
+  for (const Way& way : Functions::of_pytorch().below(op)) {
+    for (const Step& step : way) {
+      const Decision decision = decide(policy, step.op);
+      if (!decision.ruled) continue;
+      if (decision.policy == CastPolicy::kLowerPrecision) return decision.policy;
+      if (casts(decision.policy)) found = decision.policy;
+      break;
+    }
+  }
+  return found;
+}
+
+CastPolicy effective(const Policy& policy, const OperatorName& op) {
+  const Decision decision = decide(policy, op);
+  return decision.ruled ? decision.policy : decisive(policy, op);
+}
+
+CastPolicy effective_on(std::string_view device, const OperatorName& op) {
+  const auto policy = pytorchs().find(device);
+  return policy == pytorchs().end() ? CastPolicy::kPassthrough : effective(policy->second, op);
+}
+
 }  // namespace
 
 Decision on_device(std::string_view device, const OperatorName& op) {
@@ -31,7 +59,7 @@ Decision on_device(std::string_view device, const OperatorName& op) {
 }
 
 Computed computes_on(std::string_view device, const OperatorName& op, Given given) {
-  switch (on_device(device, op).policy) {
+  switch (effective_on(device, op)) {
     case CastPolicy::kLowerPrecision:
       return Computed::kLow;
     case CastPolicy::kFp32:
@@ -53,7 +81,7 @@ std::vector<Elsewhere> elsewhere(std::string_view device, const OperatorName& op
   const Computed here = computes_on(device, op, given);
   for (const auto& [other, policy] : pytorchs()) {
     const Computed there = computes_on(other, op, given);
-    if (other != device && there != here) others.push_back({other, decide(policy, op).policy, there});
+    if (other != device && there != here) others.push_back({other, effective(policy, op), there});
   }
   return others;
 }

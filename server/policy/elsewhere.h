@@ -21,7 +21,7 @@ Computed computes_on(std::string_view device, const OperatorName& op, Given give
 
 struct Elsewhere {
   std::string_view device;
-  CastPolicy policy{};  // what autocast does there
+  CastPolicy policy{};  // what autocast does there, with it or with what it is made of
   Computed computes{};
   bool operator==(const Elsewhere&) const = default;
 };
