@@ -27,7 +27,9 @@ TEST(ClosedListsTest, Causes) {
   expect_same(kFsdp, v1::CAUSE_FSDP);
   expect_same(kCompiled, v1::CAUSE_COMPILED);
   expect_same(kReflatten, v1::CAUSE_REFLATTEN);
-  expect_same(kReflatten, v1::Cause_MAX);
+  expect_same(kAnnotation, v1::CAUSE_ANNOTATION);
+  expect_same(kPytorch, v1::CAUSE_PYTORCH);
+  expect_same(kPytorch, v1::Cause_MAX);
 }
 
 TEST(ClosedListsTest, Roles) {

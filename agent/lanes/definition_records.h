@@ -22,6 +22,8 @@ enum class Cause : std::uint8_t {
   kFsdp = 9,           // FSDP's mixed-precision policy
   kCompiled = 10,      // autocast's, in a graph of torch.compile
   kReflatten = 11,     // autocast's kernel for cuDNN's RNN, which copies all weights into one buffer at every call
+  kAnnotation = 12,    // an annotation of the package castscope: half_function, float_function, force_fp32, …
+  kPytorch = 13,       // Python code of PyTorch's own: GradScaler, torch.testing, the check of a trace
 };
 
 enum class Role : std::uint8_t {

@@ -22,7 +22,7 @@ using Execute = Tensors (*)(void* engine, const void* roots, const Tensors& grad
                             bool create_graph, bool accumulate, const void* outputs);
 
 std::uint32_t region_of_caller(ThreadState& t) {
-  if (!t.open.empty()) return region_in_force(t, t.open.back().device, kNotAutocasts);
+  if (!t.open.empty()) return region_of_conversion(t, t.open.back().device);
   for (std::uint8_t device = 0; device < t.enabled_by_raw.size(); ++device)
     if (t.enabled_by_raw[device] == 1) return find_region(t, device);
   return 0;

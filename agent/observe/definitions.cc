@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "agent/memory/own_memory.h"
+#include "agent/observe/torch_python.h"
 #include "agent/script/misplaced.h"
 
 namespace castscope::observe {
@@ -230,6 +231,15 @@ Definitions::Place Definitions::innermost(const RawStack& raw) {
   if (raw.script_at == 0 && !raw.script.empty())
     return {script::file_of(raw.script.front()), raw.script.front().function};
   return raw.depth == 0 ? Place{} : place(raw.frames[0].code);
+}
+
+Definitions::Place Definitions::asker(const RawStack& raw) {
+  if (raw.script_at == 0 && !raw.script.empty()) return innermost(raw);
+  for (std::uint32_t i = 0; i < raw.depth; ++i) {
+    Place at = place(raw.frames[i].code);
+    if (!passes_calls_on(at.file)) return at;
+  }
+  return {};
 }
 
 Definitions::Place Definitions::place(const void* code) {

@@ -42,6 +42,8 @@ class Definitions {
   std::uint32_t stack(const RawStack& raw);
   // Of lines that no interpreter of Python runs at the moment; innermost first.
   std::uint32_t stack(const std::vector<script::Frame>& lines);
+  // Pins the code objects of the stack, as stack() does.
+  void pin(const RawStack& raw);
   // Whether all code objects of the stack are pinned.
   bool pinned(const RawStack& raw);
   std::uint32_t module(std::string_view path, std::string_view type, std::string_view root_type,
@@ -69,6 +71,8 @@ class Definitions {
     std::string file, function;
   };
   Place innermost(const RawStack& raw);
+  // The same of the innermost frame that does more than to pass calls on.
+  Place asker(const RawStack& raw);
   // The innermost line that is neither PyTorch's nor contextlib's; no file where there is none. Of frames whose code is
   // pinned.
   script::Frame user_line(const RawFrame* frames, std::size_t n);
@@ -85,7 +89,6 @@ class Definitions {
     bool generated = false;  // is_generated_code
   };
   std::uint32_t string_locked(std::string_view text);
-  void pin(const RawStack& raw);
   // The frames that run generated code, by their place in the stack: what they stand for.
   using Generated = std::map<std::uint32_t, GeneratedLine>;
   Generated generated(const RawStack& raw);

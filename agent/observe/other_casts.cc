@@ -5,6 +5,7 @@
 
 #include "agent/compile/compile.h"
 #include "agent/gpu/gpu.h"
+#include "agent/observe/annotations.h"
 #include "agent/observe/backward_node.h"
 #include "agent/observe/call_frame.h"
 #include "agent/observe/conversion.h"
@@ -44,8 +45,7 @@ at::Tensor counted_to_copy(ThreadState& t, castscope_hook hook, const void* call
   const TensorImpl* source = self.unsafeGetTensorImpl();
   const auto python = stack_summary<PythonMinor>(t);
   const auto dev = static_cast<std::uint8_t>(source->device_type());
-  const std::uint32_t region =
-      t.open.empty() && t.enabled_by_raw[dev % 32] != 1 ? 0 : region_in_force(t, dev, kNotAutocasts);
+  const std::uint32_t region = t.open.empty() && t.enabled_by_raw[dev % 32] != 1 ? 0 : region_of_conversion(t, dev);
   const Standing standing = standing_of(source);
   const bool folding = t.script != nullptr && t.script->node != nullptr;
   const bool script_weight =
@@ -65,7 +65,8 @@ at::Tensor counted_to_copy(ThreadState& t, castscope_hook hook, const void* call
   const auto native = reinterpret_cast<std::uint64_t>(caller);
   const std::uint64_t place = phase == lanes::Phase::kBackward ? mix(native, backward_node_kind(), 1) : native;
   const CallKey key{python.hash, place, facts.pack(), python.module, region};
-  const Counted counted = find_site(t, key, facts, caller, source);
+  Counted counted;
+  if (!take_annotated(t, source, facts.to, counted)) counted = find_site(t, key, facts, caller, source);
   const bool script_parameter = standing.requires_grad && standing.leaf && r.script_weights.calls(caller);
   if (folding || script_parameter) remember_script_weight(r, source);
 

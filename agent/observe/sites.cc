@@ -49,6 +49,12 @@ void drop_renamed(ThreadState& t, ModuleNames& modules) {
   });
 }
 
+// PyTorch's own Python code asked for it, and not to do what the job told it to.
+bool is_pytorchs_own(Definitions& definitions, const RawStack& raw) {
+  const Definitions::Place asker = definitions.asker(raw);
+  return definitions.is_in_torch(asker.file) && !converts_as_told(asker.file);
+}
+
 // Of a cast that is not cached_cast's.
 void find_cause(ThreadState& t, const CallFacts& facts, const RawStack& raw, const void* native_caller,
                 lanes::SiteDefinition& d) {
@@ -60,6 +66,8 @@ void find_cause(ThreadState& t, const CallFacts& facts, const RawStack& raw, con
   if (d.cause == lanes::Cause::kUserTo && may_cast_for_fsdp(innermost.file) &&
       r.definitions.passes_through(raw, [](const Definitions::Place& at) { return is_fsdp(at.file); }))
     d.cause = lanes::Cause::kFsdp;
+  else if (d.cause == lanes::Cause::kUserTo && is_pytorchs_own(r.definitions, raw))
+    d.cause = lanes::Cause::kPytorch;
   d.op = r.definitions.op(place.cause == lanes::Cause::kBackward ? backward_node_name() : place.op);
   if (d.cause == lanes::Cause::kScript) r.script_weights.called_from(native_caller);
 }
@@ -96,6 +104,9 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
   } else if (facts.cause == lanes::Cause::kReflatten) {
     d.op = r.definitions.op("aten::_cudnn_rnn");
     named.role = lanes::Role::kWeight;
+  } else if (facts.cause == lanes::Cause::kAnnotation) {
+    d.call_site = static_cast<std::uint32_t>(key.call_site);
+    named = {t.annotated.function, t.annotated.argument};
   } else {
     find_cause(t, facts, raw, native_caller, d);
     if (node != nullptr && node->is_cast && node->baked) {

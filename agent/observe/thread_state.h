@@ -60,6 +60,7 @@ struct RegionStack {
   RegionOpener opener;
   memory::OwnVector<RawFrame> frames;
   bool in_trace = false;  // Dynamo follows the code that enters it
+  bool stands = false;    // castscope.amp enters it, and keeps it open over steps
 };
 // So many frames are kept in one thread. A region entered elsewhere has no place in a forked child.
 inline constexpr std::size_t kMostRegionFrames = 1u << 14;
@@ -75,6 +76,7 @@ struct OpenRegion {
   std::uint64_t stack_hash = 0;       // in region_stacks
   lanes::RegionDefinition as_told{};  // when it has a definition
   bool in_trace = false;              // Dynamo follows the code that entered it
+  bool stands = false;                // castscope.amp keeps it open over steps
   std::uint8_t asked = 0;             // lanes::kRegion… that its definition gets
   bool cache_off = false;             // it is one of Recording::cache_off_regions
   // Frames, only good for comparing with those that run.
@@ -145,6 +147,16 @@ struct Conversion {
   bool plain = false;
 };
 
+// The cast that the package castscope has announced, for annotations.h: its texts last as long as the announcement.
+struct Annotated {
+  const char* function = "";
+  const char* argument = "";
+  const void* source = nullptr;  // TensorImpl; nullptr = nothing
+  lanes::Counter* counter = nullptr;
+  std::uint32_t site = 0;
+  std::uint8_t to = 0;
+};
+
 // A fact as it was met: facts.h.
 struct FactEntry {
   std::uint32_t id = 0;  // definition; 0 = it is left out
@@ -167,11 +179,13 @@ struct ThreadState : memory::InOwnMemory {
   bool in_cached_cast = false;
   bool converted = false;  // _to_copy ran inside it
   Conversion conversion;
+  Annotated annotated;
   bool ignoring = false;            // our own calls into PyTorch or Python
   const void* to_caller = nullptr;  // return address of the outermost at::_ops::to_*::call
   bool in_copy_kernel = false;      // _to_copy was called boxed: by torch.ops, or a graph
   // regions
-  bool region_known = false;
+  bool region_known = false;  // `region` is in force for region_device
+  bool region_asked = false;  // … and autocast has asked for it, not only a conversion that is none of its own
   bool cache_enabled = true;
   std::uint8_t region_device = 0;
   std::uint8_t region_dtype = 0;     // what autocast casts to there

@@ -84,7 +84,7 @@ PlaceKey key_of(ThreadState& t, ThreadOperators& o, const OpenUse& use, bool aut
   key.stack = python.hash;
   key.module = python.module;
   key.info = use.info;
-  key.region = open ? observe::region_in_force(t, use.device, observe::kNotAutocasts) : 0;
+  key.region = open ? observe::region_of_conversion(t, use.device) : 0;
   key.node = node_of(o);
   const lanes::Phase phase = observe::phase_of(key.region == 0 ? lanes::Phase::kOther : lanes::Phase::kForward);
   key.more = More{phase, use.device, use.grad_mode, use.n}.pack();

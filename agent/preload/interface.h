@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define CASTSCOPE_PRELOAD_ABI 8
+#define CASTSCOPE_PRELOAD_ABI 9
 
 /* X(enumerator, mangled name, may it load the agent in a process that never calls initModule?)
  * Every name is exported by libtorch_cpu, or by libc10 below it, and reached through the PLT, from inside too (checked
@@ -90,5 +90,15 @@ typedef void (*castscope_agent_rule_met_fn)(const char* rule);
  * server/report/comparisons.h reads it. */
 #define CASTSCOPE_AGENT_COMPARED "castscope_agent_compared"
 typedef void (*castscope_agent_compared_fn)(const char* comparison);
+/* annotated: the package castscope is about to cast an argument of an annotated function, or serves a copy again,
+ * through preload's exported `castscope_annotated`; annotated_end: it has cast, through `castscope_annotated_end`.
+ * `tensor` is the TensorImpl, `to` a c10::ScalarType. */
+#define CASTSCOPE_ANNOTATED_SERVED 1 /* a copy is served again: nothing is cast */
+#define CASTSCOPE_ANNOTATED_KEEPS 2  /* copies of weights are kept */
+#define CASTSCOPE_AGENT_ANNOTATED "castscope_agent_annotated"
+typedef void (*castscope_agent_annotated_fn)(const char* function, const char* argument, uint32_t position,
+                                             const void* tensor, int to, int flags);
+#define CASTSCOPE_AGENT_ANNOTATED_END "castscope_agent_annotated_end"
+typedef void (*castscope_agent_annotated_end_fn)(void);
 
 #endif

@@ -8,6 +8,7 @@
 #include "server/report/words.h"
 #include "server/rules/finding.h"
 #include "server/rules/policy/enforcing.h"
+#include "server/store/causes.h"
 #include "server/store/names.h"
 
 namespace castscope::report {
@@ -17,7 +18,7 @@ std::vector<RegionTotal> region_totals(const store::RunData& run) {
   std::vector<RegionTotal> all(run.regions.size());
   for (const store::SiteUse& use : run.site_uses) {
     const store::Site& site = run.site(use.site);
-    if (site.cause == lanes::Cause::kAutocast && site.region != 0) all[site.region - 1].counts += use.counts;
+    if (store::is_autocasts(site.cause) && site.region != 0) all[site.region - 1].counts += use.counts;
   }
   for (const store::RegionUse& use : run.region_uses) {
     RegionTotal& total = all[use.region - 1];
@@ -40,7 +41,7 @@ std::vector<ProcessTotal> process_totals(const store::RunData& run) {
     }
   }
   for (const store::SiteUse& use : run.site_uses) {
-    if (run.site(use.site).cause == lanes::Cause::kAutocast) all[use.process - 1].counts += use.counts;
+    if (store::is_autocasts(run.site(use.site).cause)) all[use.process - 1].counts += use.counts;
   }
   return all;
 }
@@ -113,7 +114,7 @@ std::string other_causes(const Model& model) {
   std::string list;
   const auto& by_cause = model.totals.by_cause;
   for (std::size_t cause = 0; cause < by_cause.size(); ++cause) {
-    const bool told = cause == static_cast<std::size_t>(lanes::Cause::kAutocast) ||
+    const bool told = store::is_autocasts(static_cast<lanes::Cause>(cause)) ||
                       cause == static_cast<std::size_t>(lanes::Cause::kCompiled);  // in the line above
     if (told || by_cause[cause] == 0) continue;
     list.append(list.empty() ? "" : ", ")

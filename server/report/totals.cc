@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "server/report/words.h"
+#include "server/store/causes.h"
 
 namespace castscope::report {
 
@@ -15,7 +16,7 @@ Totals totals_of(const store::RunData& data) {
   for (const store::SiteUse& use : data.site_uses) {
     const auto cause = static_cast<std::size_t>(data.site(use.site).cause);
     totals.by_cause[cause < totals.by_cause.size() ? cause : 0] += use.counts.casts;
-    (data.site(use.site).cause == lanes::Cause::kAutocast ? totals.autocast : totals.others) += use.counts;
+    (store::is_autocasts(data.site(use.site).cause) ? totals.autocast : totals.others) += use.counts;
   }
   for (const store::Process& process : data.processes) {
     totals.beyond_sites += process.beyond_sites;

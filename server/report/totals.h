@@ -12,10 +12,10 @@
 namespace castscope::report {
 
 struct Totals {
-  store::Counts autocast;      // every return of cached_cast, wherever it was counted
+  store::Counts autocast;      // of autocast's causes (store/causes.h), wherever they were counted
   store::Counts beyond_sites;  // the part of it that belongs to no site
-  store::Counts others;        // of sites that autocast's own function did not cast at
-  std::array<std::uint64_t, static_cast<std::size_t>(lanes::Cause::kReflatten) + 1>
+  store::Counts others;        // of other causes
+  std::array<std::uint64_t, static_cast<std::size_t>(lanes::Cause::kPytorch) + 1>
       by_cause{};                                                 // casts, index = lanes::Cause
   std::uint64_t dropped_events = 0;                               // made by the processes and not in the run's evidence
   std::uint64_t deep_steps = 0, deep_operators = 0, deep_ns = 0;  // of all processes together

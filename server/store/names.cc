@@ -58,9 +58,9 @@ constexpr std::array<std::string_view, 21> kDevices = {
     "cpu",   "cuda", "mkldnn", "opengl", "opencl", "ideep", "hip",  "fpga", "maia", "xla",          "vulkan",
     "metal", "xpu",  "mps",    "meta",   "hpu",    "ve",    "lazy", "ipu",  "mtia", "privateuseone"};
 // The closed lists: the values of proto/castscope/v1/castscope.proto in small letters.
-constexpr std::array<std::string_view, 12> kCauses = {"unknown",     "autocast",  "user_to",  "dtype_argument",
-                                                      "custom_cast", "promotion", "backward", "script",
-                                                      "operator",    "fsdp",      "compiled", "reflatten"};
+constexpr std::array<std::string_view, 14> kCauses = {
+    "unknown", "autocast", "user_to", "dtype_argument", "custom_cast", "promotion",  "backward",
+    "script",  "operator", "fsdp",    "compiled",       "reflatten",   "annotation", "pytorch"};
 constexpr std::array<std::string_view, 6> kRoles = {"unknown", "input", "weight", "buffer", "activation", "gradient"};
 constexpr std::array<std::string_view, 4> kPhases = {"unknown", "forward", "backward", "other"};
 constexpr std::array<std::string_view, 10> kWhys = {"none",       "inference_mode",   "cache_disabled", "other_dtype",

@@ -33,7 +33,9 @@ TEST(NamesTest, EveryValueOfAClosedListHasItsWord) {
   EXPECT_EQ(name(lanes::Cause::kFsdp), "fsdp");
   EXPECT_EQ(name(lanes::Cause::kCompiled), "compiled");
   EXPECT_EQ(name(lanes::Cause::kReflatten), "reflatten");
-  EXPECT_EQ(cause_names().size(), static_cast<std::size_t>(lanes::Cause::kReflatten) + 1);
+  EXPECT_EQ(name(lanes::Cause::kAnnotation), "annotation");
+  EXPECT_EQ(name(lanes::Cause::kPytorch), "pytorch");
+  EXPECT_EQ(cause_names().size(), static_cast<std::size_t>(lanes::Cause::kPytorch) + 1);
   EXPECT_EQ(name(lanes::Role::kGradient), "gradient");
   EXPECT_EQ(role_names().size(), static_cast<std::size_t>(lanes::Role::kGradient) + 1);
   EXPECT_EQ(name(lanes::Phase::kOther), "other");
