@@ -115,7 +115,7 @@ class _Finder:
             return None
         before, self._asking.name = getattr(self._asking, "name", None), name
         try:
-            spec = _found_by_others(self, name, path, target)
+            spec = found_by_others(self, name, path, target)
         finally:
             self._asking.name = before
         if spec is not None:
@@ -153,7 +153,7 @@ class _Finder:
                     _tell(f"'{module}:{name}' is not cast: {str(error) or type(error).__name__}")
 
 
-def _found_by_others(finder: _Finder, name: str, path: Any, target: Any) -> Optional[importlib.machinery.ModuleSpec]:
+def found_by_others(finder: _Finder, name: str, path: Any, target: Any) -> Optional[importlib.machinery.ModuleSpec]:
     for other in list(sys.meta_path):
         find = getattr(other, "find_spec", None)
         spec = find(name, path, target) if find is not None and other is not finder else None
