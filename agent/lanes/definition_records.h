@@ -225,11 +225,12 @@ struct OperatorUseDefinition {
   std::uint32_t region;
   std::uint32_t node;  // string: backward node that called it ("MmBackward0"); 0 = none
   Phase phase;
-  std::uint8_t device;     // c10::DeviceType of the first tensor
-  std::uint8_t computed;   // c10::ScalarType that it computed in: what autocast made of its arguments; 0xff = no float
-  std::uint8_t result;     // c10::ScalarType of the first tensor that it gave back; 0xff = none
-  std::uint16_t flags;     // kUse…
-  std::uint16_t operands;  // how many Operand follow
+  std::uint8_t device;      // c10::DeviceType of the first tensor
+  std::uint8_t computed;    // c10::ScalarType that it computed in: what autocast made of its arguments; 0xff = no float
+  std::uint8_t result;      // c10::ScalarType of the first tensor that it gave back; 0xff = none
+  std::uint16_t flags;      // kUse…
+  std::uint16_t operands;   // how many Operand follow
+  std::uint32_t arguments;  // string: names of its schema's arguments, a comma between them; 0 = not known
   // Operand operands[operands], tensors only, in the order of the schema; at most kMostOperands
 };
 struct Operand {
@@ -237,12 +238,15 @@ struct Operand {
   std::uint8_t dtype;     // c10::ScalarType as given, before any cast
   Role role;
   std::uint8_t flags;  // kOperand…
+  // c10::ScalarType in which the operator's autocast kernel handed it on; 0xff = no such kernel ran
+  std::uint8_t entered = 0xff;
 };
 inline constexpr std::uint32_t kMostOperands = 8;
 inline constexpr std::uint8_t kOperandScalar = 1;  // 0-dim: takes no part in promotion among tensors with dimensions
 inline constexpr std::uint8_t kOperandRequiresGrad = 2;
 inline constexpr std::uint8_t kOperandNumber = 4;        // a Python number
 inline constexpr std::uint8_t kOperandBoxes = 8;         // by its name in the schema: places in an image
+inline constexpr std::uint8_t kOperandElsewhere = 16;    // on another kind of device than the first tensor
 inline constexpr std::uint16_t kUseEligible = 1;         // has a kernel on the Autocast key of its device
 inline constexpr std::uint16_t kUseSiblingEligible = 2;  // it has none, its functional out-of-place form has
 inline constexpr std::uint16_t kUseView = 4;             // its result looks at the data of an argument
@@ -344,7 +348,7 @@ struct AttributeDefinition {
 
 static_assert(sizeof(DefinitionHeader) == 16);
 static_assert(sizeof(SiteDefinition) == 28 && sizeof(RegionDefinition) == 20);
-static_assert(sizeof(OperatorUseDefinition) == 28 && sizeof(Operand) == 4);
+static_assert(sizeof(OperatorUseDefinition) == 32 && sizeof(Operand) == 5);
 static_assert(sizeof(FlowDefinition) == 12 && sizeof(FactDefinition) == 16);
 static_assert(sizeof(KernelDefinition) == 24 && sizeof(MatmulDefinition) == 48);
 

@@ -116,6 +116,8 @@ inline constexpr std::uint8_t kFlagInherited = 4;
 
 // kValues: the finite ones that are not 0 are of different size.
 inline constexpr std::uint8_t kFlagDiffer = 8;
+// kCast: the first that this thread's counter of the site counts. It may pay for page faults and the start of threads.
+inline constexpr std::uint8_t kFlagFirst = 16;
 
 struct alignas(64) Event {
   std::uint64_t time;      // segment clock at the begin of the call; kPass: at its end

@@ -76,6 +76,7 @@ at::Tensor counted_to_copy(ThreadState& t, castscope_hook hook, const void* call
   at::Tensor result = original<ToCopy>(hook)(self, dtype, layout, device, pin, non_blocking, format);
   const std::uint64_t ticks = t.lane.now() - begin;
   const std::uint64_t bytes = bytes_of(result);
+  const std::uint8_t first = flag_of_first(*counted.counter);
   lanes::LaneWriter::add(counted.counter->casts, 1);
   lanes::LaneWriter::add(counted.counter->bytes, bytes);
   lanes::LaneWriter::add(counted.counter->ticks, ticks);
@@ -83,7 +84,7 @@ at::Tensor counted_to_copy(ThreadState& t, castscope_hook hook, const void* call
   const bool weight = script_weight || script_parameter;
   const std::uint32_t run = weight && t.region_serial == 0 ? t.script_runs * 0x9e3779b1u : 0;
   publish(t, r, lanes::EventKind::kCast, source, counted.site, begin, ticks, bytes,
-          weight ? lanes::kFlagData : std::uint8_t{0}, run);
+          static_cast<std::uint8_t>(first | (weight ? lanes::kFlagData : 0)), run);
   if (operators::deep()) [[unlikely]]
     operators::cast_made(t, source, static_cast<std::uint8_t>(to), counted.site);
   return result;

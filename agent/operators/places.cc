@@ -45,6 +45,12 @@ Role role_of(const GivenTensor& g, const PlaceKey& key, const observe::RawStack&
   return role;
 }
 
+std::string joined(const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) list.append(list.empty() ? "" : ",").append(name);
+  return list;
+}
+
 Place make(const ThreadState& t, const PlaceKey& key, const GivenTensor* given, std::size_t n) {
   observe::Recording& r = *observe::g_process.recording.load();
   Place p;
@@ -64,6 +70,7 @@ Place make(const ThreadState& t, const PlaceKey& key, const GivenTensor* given, 
   }
   const More more = More::of(key.more);
   p.use.op = r.definitions.op(key.info->name);
+  p.use.arguments = r.definitions.string(joined(key.info->arguments));
   p.use.region = key.region;
   p.use.node = key.node;
   p.use.phase = more.phase;
@@ -72,7 +79,8 @@ Place make(const ThreadState& t, const PlaceKey& key, const GivenTensor* given, 
   for (std::size_t i = 0; i < n; ++i) {
     const GivenTensor& g = given[i];
     const bool boxes = g.argument < 64 && (key.info->boxes >> g.argument & 1) != 0;
-    const auto flags = static_cast<std::uint8_t>(g.flags | (boxes ? lanes::kOperandBoxes : 0));
+    const auto flags = static_cast<std::uint8_t>(g.flags | (boxes ? lanes::kOperandBoxes : 0) |
+                                                 (g.elsewhere ? lanes::kOperandElsewhere : 0));
     p.operands[i] = {g.argument, g.dtype, role_of(g, key, raw), flags};
   }
   return p;
@@ -146,7 +154,10 @@ Place::Use& Places::use(ThreadState& t, Place& place, const Outcome& outcome) {
   d.result = outcome.result;
   d.flags = static_cast<std::uint16_t>(outcome.flags | place.use.flags);
   if (d.operands == 0) d.device = outcome.device;
-  const std::uint32_t id = observe::g_process.recording.load()->definitions.operator_use(d, place.operands.data());
+  std::array<lanes::Operand, lanes::kMostOperands> operands = place.operands;
+  for (std::size_t i = 0; i < d.operands; ++i)
+    operands[i].entered = static_cast<std::uint8_t>(outcome.entered >> 8 * i);
+  const std::uint32_t id = observe::g_process.recording.load()->definitions.operator_use(d, operands.data());
   return place.uses.emplace_back(Place::Use{outcome, id, counter_of(t, id)});
 }
 

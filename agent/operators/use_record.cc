@@ -140,6 +140,14 @@ std::uint16_t flags_of(const OpenUse& use, const TensorImpl* result, c10::Dispat
   return flags;
 }
 
+// In which dtypes the autocast kernel handed on what it was given.
+std::uint64_t entered_by(const OpenUse& use) {
+  std::uint64_t entered = ~std::uint64_t{0};
+  for (std::size_t i = 0; use.second_call && i < use.n; ++i)
+    entered ^= std::uint64_t{static_cast<std::uint8_t>(~use.given[i].inside)} << 8 * i;
+  return entered;
+}
+
 struct Results {
   const TensorImpl* first = nullptr;
   bool traced = false;
@@ -242,7 +250,10 @@ void begin_use(ThreadState& t, ThreadOperators& o, OpenUse& use, const OperatorI
       use.keys = tensor->key_set();
     }
     use.most_elements = std::max(use.most_elements, elements_of(tensor));
-    if (use.n < most) use.given[use.n++] = look_at(o, tensor, position);
+    if (use.n < most) {
+      use.given[use.n] = look_at(o, tensor, position);
+      use.given[use.n++].elsewhere = static_cast<std::uint8_t>(tensor->device_type()) != use.device;
+    }
     return !traced;
   });
   use.python_frame = info.own || !observe::g_process.has_python
@@ -294,7 +305,8 @@ std::uint32_t end_use(ThreadState& t, ThreadOperators& o, OpenUse& use, c10::Arr
 
   const c10::DispatchKeySet keys = use.n == 0 && r.first != nullptr ? r.first->key_set() : use.keys;
   const auto device = r.first == nullptr ? std::uint8_t{0} : static_cast<std::uint8_t>(r.first->device_type());
-  const Place::Use& counted = o.places.use(t, *use.place, {computed, result, device, flags_of(use, r.first, keys)});
+  const Place::Use& counted =
+      o.places.use(t, *use.place, {computed, result, device, flags_of(use, r.first, keys), entered_by(use)});
   if (counted.counter == nullptr) return made_by(o, results, 0, {}), 0;
   // The first call sets things up (kernels, threads, fresh memory), which would outweigh the few others that deep steps
   // see: it counts as long as the second.

@@ -3,6 +3,22 @@
 #include "server/ingest/record.h"
 
 namespace castscope::ingest {
+namespace {
+
+// `names`: of all arguments of the schema, with commas between them.
+void name_arguments(std::string_view names, store::OperatorUseInfo& info) {
+  if (names.empty()) return;
+  std::vector<std::string_view> all;
+  for (std::size_t at = 0; at <= names.size();) {
+    const std::size_t end = std::min(names.find(',', at), names.size());
+    all.push_back(names.substr(at, end - at));
+    at = end + 1;
+  }
+  for (const lanes::Operand& operand : info.operands)
+    info.argument_names.emplace_back(operand.argument < all.size() ? all[operand.argument] : std::string_view());
+}
+
+}  // namespace
 
 absl::Status Definitions::apply_operator_use(const std::string& key, const Record& record, store::RunSink& sink) {
   lanes::OperatorUseDefinition use{};
@@ -32,9 +48,11 @@ absl::Status Definitions::apply_operator_use(const std::string& key, const Recor
     if (!is_listed(info.operands[i].role, lanes::Role::kGradient))
       return nonsense(absl::StrCat("operator use ", record.id, " with a role that is on no list"));
   }
+  name_arguments(text(use.arguments), info);
   bool fresh = false;
   if (absl::Status status = number(Numbered::kOperatorUse, record.id, &fresh); !status.ok() || !fresh) return status;
   bytes_ += info.op.size() + info.node.size();
+  for (const std::string& name : info.argument_names) bytes_ += name.size();
   return kept(sink.operator_use(key, info));
 }
 

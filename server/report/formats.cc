@@ -23,6 +23,7 @@ constexpr std::array kFormats = {
     FormatName{"html", Format::kHtml, "one page for people"},
     FormatName{"md", Format::kMarkdown, "Markdown for a pull request"},
     FormatName{"csv", Format::kCsv, "the sites, for spreadsheets"},
+    FormatName{"csv-layers", Format::kLayersCsv, "dtypes of each layer's arguments, for spreadsheets"},
     FormatName{"dot", Format::kDot, "the graph of a step with its casts, for Graphviz"},
     FormatName{"perfetto", Format::kPerfetto, "the kept events, for ui.perfetto.dev"},
     FormatName{"chrome", Format::kChrome, "the same as JSON, for chrome://tracing too"},
@@ -41,6 +42,8 @@ std::string text_of(Format format, const Model& model) {
       return dot_text(model.run);
     case Format::kCsv:
       return csv_text(model);
+    case Format::kLayersCsv:
+      return layers_csv_text(model);
     default:
       return json_text(model);
   }

@@ -10,6 +10,7 @@ void write_findings(Html&, const Model&);
 void write_charts(Html&, const Model&);  // and where the time goes
 void write_sites(Html&, const Model&);
 void write_graph(Html&, const Model&);  // of a step's operators
+void write_layers(Html&, const Model&);
 void write_gpu(Html&, const Model&);
 void write_modes(Html&, const Model&);
 void write_regions(Html&, const Model&);

@@ -9,6 +9,7 @@
 
 #include "server/report/gpu.h"
 #include "server/report/json_location.h"
+#include "server/report/layers_json.h"
 #include "server/report/modes.h"
 #include "server/report/precision.h"
 #include "server/report/words.h"
@@ -99,6 +100,7 @@ Json totals_json(const Totals& totals) {
           {"traced", totals.autocast.traced},
           {"bytes", totals.autocast.bytes},
           {"cpu_ns", totals.autocast.cpu_ns},
+          {"first_cpu_ns", totals.first_ns},
           {"dropped_events", totals.dropped_events},
           {"deep", deep_json(totals.deep_steps, totals.deep_operators, totals.deep_ns)},
           {"by_cause", by_cause},
@@ -175,6 +177,7 @@ Json site_json(const RunData& data, const SiteTotal& total, const Json& gpu_ns) 
                {"why_not_cached", site.why == lanes::WhyNotCached::kNone ? Json() : Json(store::name(site.why))},
                {"bytes", total.counts.bytes},
                {"cpu_ns", total.counts.cpu_ns},
+               {"first_cpu_ns", total.first_ns},
                {"gpu_ns", gpu_ns},
                {"stack", frames(data, site.stack)},
                {"stack_truncated", site.stack != 0 && data.stacks[site.stack - 1].truncated}};
@@ -324,6 +327,8 @@ Json to_json(const Model& model) {
   Json report = {{"format", kReportFormat},
                  {"run", run_json(model)},
                  {"totals", totals_json(model.totals)},
+                 {"roles", roles_json(model)},
+                 {"model_input", model_input_json(model)},
                  {"cache", cache_json(model.totals.cache)},
                  {"findings", findings_json(model)},
                  {"ignored", {{"by_settings", model.ignored_by_settings}, {"in_code", model.ignored_in_code}}},
@@ -333,6 +338,7 @@ Json to_json(const Model& model) {
     sites.push_back(site_json(data, total, model.gpu.timed() ? Json(model.gpu.sites[total.site - 1].ns) : Json()));
   report["sites"] = std::move(sites);
   report["pass_through"] = pass_through_json(data);
+  report["layers"] = layers_json(model);
   report["precision"] = precision_json(data);
   report["modes"] = modes_json(data);
   report["gpu"] = gpu_json(model);

@@ -66,6 +66,9 @@ Model model_of(const store::RunData& run, rules::Judgement judgement) {
           .hints = std::move(judgement.hints),
           .enforcing = rules::saved_by_enforcing(run),
           .gpu = rules::device_time(run),
+          .roles = by_role(run),
+          .layers = layers_of(run),
+          .input = model_input(run),
           .steps = step_count(run),
           .exit = exit_of(run),
           .complete = is_complete(run)};

@@ -64,8 +64,8 @@ void EvidenceTracker::cast(std::uint32_t lane_id, const lanes::Event& event, con
   const std::uint32_t stay = stay_of(lane, event);
   SiteState& state = site_state(event.site, stay);
   ++state.casts;
-  if (!state.cast_before) {
-    state.cast_before = true;
+  if ((event.flags & lanes::kFlagFirst) && !state.first_seen) {
+    state.first_seen = true;
     state.evidence.first_ns = event.duration;
     changed(event.site, state);
   }

@@ -82,7 +82,7 @@ class EvidenceTracker {
     std::uint64_t returned_from = 0;      // when the last one that had been kept in an earlier stay was cast there
     Span kept_span, most_span;            // of `kept`, of evidence.most_kept
     bool changed = false;
-    bool cast_before = false;
+    bool first_seen = false;
     SiteEvidence evidence;
   };
   LaneState& lane_state(std::uint32_t lane) {
