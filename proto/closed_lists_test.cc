@@ -64,7 +64,8 @@ TEST(ClosedListsTest, ReasonsNotToCache) {
   expect_same(kView, v1::WHY_NOT_CACHED_VIEW);
   expect_same(kCudaGraph, v1::WHY_NOT_CACHED_CUDA_GRAPH);
   expect_same(kNotAutocast, v1::WHY_NOT_CACHED_NOT_AUTOCAST);
-  expect_same(kNotAutocast, v1::WhyNotCached_MAX);
+  expect_same(kScript, v1::WHY_NOT_CACHED_SCRIPT);
+  expect_same(kScript, v1::WhyNotCached_MAX);
 }
 
 TEST(ClosedListsTest, RegionKinds) {
@@ -104,7 +105,8 @@ TEST(ClosedListsTest, FactKinds) {
   expect_same(kCompileSkipsRounding, v1::FACT_KIND_COMPILE_SKIPS_ROUNDING);
   expect_same(kExportDropsRegion, v1::FACT_KIND_EXPORT_DROPS_REGION);
   expect_same(kScriptDropsDecorator, v1::FACT_KIND_SCRIPT_DROPS_DECORATOR);
-  expect_same(kScriptDropsDecorator, v1::FactKind_MAX);
+  expect_same(kScriptStopsAtPython, v1::FACT_KIND_SCRIPT_STOPS_AT_PYTHON);
+  expect_same(kScriptStopsAtPython, v1::FactKind_MAX);
 }
 
 TEST(ClosedListsTest, Stalenesses) {

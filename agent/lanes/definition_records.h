@@ -48,6 +48,7 @@ enum class WhyNotCached : std::uint8_t {
   kView = 7,
   kCudaGraph = 8,    // at::caching::is_cached_tensor
   kNotAutocast = 9,  // another cause than cached_cast: there is no cache
+  kScript = 10,      // … a graph of TorchScript, which casts at each use
 };
 
 enum class RegionKind : std::uint8_t {
@@ -55,7 +56,7 @@ enum class RegionKind : std::uint8_t {
   kContext = 1,    // autocast.__enter__ (with, decorator, _enter_autocast)
   kRaw = 2,        // set_autocast_enabled without nesting
   kInherited = 3,  // a thread that got its state from elsewhere (autograd engine)
-  kScript = 4,     // of scripted code: it is no state of a thread, and enters nothing at run time
+  kScript = 4,     // of scripted code: it is no state of a thread; the interpreter enters it
 };
 
 // What a fact says, and what its subject and detail mean.
@@ -98,6 +99,9 @@ enum class FactKind : std::uint16_t {
   // A decorated method was scripted: PyTorch drops the decorator. stack = the method; text = the decorator, as far as
   // it is known
   kScriptDropsDecorator = 24,
+  // Python code that a script calls in a region of its own runs outside of it; subject = an operator that it calls,
+  // stack = the region in the script
+  kScriptStopsAtPython = 25,
 };
 enum class Staleness : std::uint16_t {
   kNone = 0,
@@ -196,10 +200,12 @@ inline constexpr std::uint8_t kRegionDefaultDtype = 8;  // no dtype was given
 inline constexpr std::uint8_t kRegionRunsLater = 16;
 // Outermost in its thread and with the cache on, while another thread is in a region that has it off.
 inline constexpr std::uint8_t kRegionCacheOffElsewhere = 32;
+// Of a script whose autocast pass is off, or was not run: beside kRegionAskedEnabled.
+inline constexpr std::uint8_t kRegionScriptOff = 64;
 struct SiteDefinition {
   std::uint32_t stack;  // 0 for pass-throughs and traced calls, which are not counted by stack
   std::uint32_t module;
-  std::uint32_t call_site;  // cause autocast, and script where the node is known; else 0
+  std::uint32_t call_site;  // cause autocast; script, and its backward, where the node is known; else 0
   std::uint32_t op;         // other causes: the operator that converted, when known; else 0
   std::uint32_t region;
   Role role;

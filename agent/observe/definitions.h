@@ -48,6 +48,8 @@ class Definitions {
   bool pinned(const RawStack& raw);
   std::uint32_t module(std::string_view path, std::string_view type, std::string_view root_type,
                        std::uint32_t root_number);
+  // … of a module of TorchScript at this path below one that has a number.
+  std::uint32_t module_below(std::uint32_t outer, std::string_view path, std::string_view type);
   std::uint32_t op(std::string_view name);
   std::uint32_t new_call_site(const lanes::CallSiteDefinition& definition);
   void update_call_site(std::uint32_t id, const lanes::CallSiteDefinition& definition);
@@ -108,6 +110,11 @@ class Definitions {
   memory::OwnMap<std::uint64_t, std::uint32_t> script_codes_;  // by the strings of file and function
   memory::OwnMap<std::uint64_t, std::uint32_t> stacks_;        // by RawStack::hash
   memory::OwnTextMap<std::uint32_t> modules_, operators_, regions_, sites_, seen_, planned_;
+  struct NamedModule {
+    memory::OwnString path, root_type;
+    std::uint32_t root_number = 1;
+  };
+  memory::OwnVector<NamedModule> named_modules_;  // by number - 1
   std::uint32_t codes_defined_ = 0, call_sites_ = 0, threads_ = 0, attributes_ = 0, counted_ = 0;
   std::atomic<bool> torch_folder_told_{false};
   std::string torch_folder_;  // with a slash

@@ -2,6 +2,7 @@
 // which is only called when a copy is really made; the at::_ops::to_*::call above it are hooked for their return
 // address, which tells who asked. In-kernel conversions of a GPU kernel, and copy_ between dtypes, are not seen here.
 #include <exception>
+#include <utility>
 
 #include "agent/compile/compile.h"
 #include "agent/gpu/gpu.h"
@@ -10,6 +11,7 @@
 #include "agent/observe/call_frame.h"
 #include "agent/observe/conversion.h"
 #include "agent/observe/hooks.h"
+#include "agent/observe/script_regions.h"
 
 namespace castscope::observe {
 namespace {
@@ -80,11 +82,16 @@ at::Tensor counted_to_copy(ThreadState& t, castscope_hook hook, const void* call
   lanes::LaneWriter::add(counted.counter->casts, 1);
   lanes::LaneWriter::add(counted.counter->bytes, bytes);
   lanes::LaneWriter::add(counted.counter->ticks, ticks);
-  // A script's own regions end with its run, and have no number.
+  if (!t.script_open.empty()) script_casts(t, counted.site);
+  // An operator may have been moved behind the end of its region, whose stay it belongs to. Without a region a run is
+  // one.
   const bool weight = script_weight || script_parameter;
+  const bool moved = t.region_serial == 0 && t.script_stay != 0 && t.script_sites.contains(counted.site);
+  const std::uint32_t serial = std::exchange(t.region_serial, moved ? t.script_stay : t.region_serial);
   const std::uint32_t run = weight && t.region_serial == 0 ? t.script_runs * 0x9e3779b1u : 0;
   publish(t, r, lanes::EventKind::kCast, source, counted.site, begin, ticks, bytes,
           static_cast<std::uint8_t>(first | (weight ? lanes::kFlagData : 0)), run);
+  t.region_serial = serial;
   if (operators::deep()) [[unlikely]]
     operators::cast_made(t, source, static_cast<std::uint8_t>(to), counted.site);
   return result;

@@ -239,11 +239,18 @@ void region_cache_switched(ThreadState& t, bool enabled) {
   if (!t.open.empty() && !t.open.back().announced) announce(t, t.open.back());
 }
 
+std::uint32_t innermost_serial(const ThreadState& t) {
+  std::uint32_t serial = t.open.empty() ? 0 : t.open.back().serial;
+  for (const OpenScriptRegion& open : t.script_open)
+    if (open.definition != 0 || t.open.empty()) serial = std::max(serial, open.serial);
+  return serial;
+}
+
 void region_entered(ThreadState& t) {
   Recording& r = *g_process.recording.load();
   OpenRegion region;
   look_at_entry(t, region);
-  if (t.open.empty()) outermost_entered(t, region.stands);
+  if (t.open.empty() && t.script_open.empty()) outermost_entered(t, region.stands);
   region.serial = r.region_serial.fetch_add(1, std::memory_order_relaxed) + 1;
   region.device = t.entering_device;
   region.enabled = t.enabled_by_raw[region.device % 32] == 1;
@@ -336,9 +343,9 @@ void region_left(ThreadState& t) {
   if (region.enabled) r.enabled_regions.fetch_sub(1, std::memory_order_relaxed);
   forget_cache_setting(region);
   t.open.erase(t.open.begin() + static_cast<std::ptrdiff_t>(index));
-  t.region_serial = t.open.empty() ? 0 : t.open.back().serial;
+  t.region_serial = innermost_serial(t);
   forget_region(t);
-  if (t.open.empty()) r.steps.outermost_exit(t.entered_in);
+  if (t.open.empty() && t.script_open.empty()) r.steps.outermost_exit(t.entered_in);
 }
 
 // Its frames are gone while the region is open, or would be: a `with` is left before its function is.

@@ -33,6 +33,8 @@ inline void forget_region(ThreadState& t) { t.region_known = t.region_asked = fa
 void region_device_switched(ThreadState& t, std::uint8_t device, bool enabled);
 void region_cache_switched(ThreadState& t, bool enabled);
 void region_entered(ThreadState& t);
+// Of the innermost open region that its events may name: eager code's or a script's; 0 = none.
+std::uint32_t innermost_serial(const ThreadState& t);
 void region_left(ThreadState& t);
 // `t` goes on, in a forked child, where `parent` was: in the regions that were open around the fork.
 void regions_inherited(ThreadState& t, const ThreadState& parent);

@@ -66,6 +66,8 @@ class Steps {
     optimizer_stepped();
   }
   void explicit_step();
+  // That there is an optimizer needs not to be asked any more.
+  bool knows_optimizer() const { return has_optimizer_.load(std::memory_order_relaxed); }
 
  private:
   // So many regions that weights were written before, without a range: whatever steps has none any more. Eager code

@@ -20,8 +20,9 @@ namespace castscope::enforce {
 class OperatorPlan;
 }
 namespace castscope::script {
+struct Region;
 struct Running;
-}
+}  // namespace castscope::script
 
 namespace castscope::observe {
 
@@ -88,6 +89,14 @@ struct OpenRegion {
     std::uint32_t stack = 0;  // of the first
     std::string_view op;      // its name, which lasts
   } others;
+};
+
+// A region of a script that the interpreter is in: script_regions.h.
+struct OpenScriptRegion {
+  const void* object = nullptr;                    // the interpreter's own, by which it is known again
+  std::uint32_t serial = 0;                        // as of OpenRegion
+  std::uint32_t definition = 0;                    // 0: its place is not known yet, its enter event not written
+  std::shared_ptr<const script::Region> expected;  // where an exception leaves those within it
 };
 
 // Open addressing, power of two. Small ones are laid out anew, four times as large, when a quarter full: a thread that
@@ -171,10 +180,14 @@ struct ThreadState : memory::InOwnMemory {
   const void* autograd = nullptr;           // this thread's c10::AutogradState: grad mode, inference mode
   const script::Running* script = nullptr;  // TorchScript's interpreter, where it runs in this thread
   std::uint32_t script_runs = 0;            // of its outermost one in this thread, so far
-  std::uint32_t gpu_origin = 0;             // string: the compiled region that it runs
-  std::uint64_t gpu_work = 0;               // ticket of the innermost work that is timed: gpu/gpu.h
-  std::uint64_t gpu_cast = 0;               // of the cast whose launches are timed by events: gpu/launch_calls.h
-  std::uint32_t compiled_regions = 0;       // that run in this thread, whose graphs tell what they cast
+  memory::OwnVector<OpenScriptRegion> script_open;
+  std::uint32_t script_stay = 0;  // serial of the script's last outermost region in this run
+  memory::OwnMap<std::uint64_t, std::uint32_t> script_regions;  // by the code's and what is around: definitions
+  memory::OwnMap<std::uint32_t, std::shared_ptr<const script::Region>> script_sites;  // sites of casts in them
+  std::uint32_t gpu_origin = 0;        // string: the compiled region that it runs
+  std::uint64_t gpu_work = 0;          // ticket of the innermost work that is timed: gpu/gpu.h
+  std::uint64_t gpu_cast = 0;          // of the cast whose launches are timed by events: gpu/launch_calls.h
+  std::uint32_t compiled_regions = 0;  // that run in this thread, whose graphs tell what they cast
   // the present call
   bool in_cached_cast = false;
   bool converted = false;  // _to_copy ran inside it

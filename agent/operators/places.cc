@@ -6,6 +6,8 @@
 #include "agent/observe/call_stack.h"
 #include "agent/observe/role.h"
 #include "agent/observe/scaling.h"
+#include "agent/observe/script_facts.h"
+#include "agent/observe/script_regions.h"
 
 namespace castscope::operators {
 
@@ -61,7 +63,7 @@ Place make(const ThreadState& t, const PlaceKey& key, const GivenTensor* given, 
     p.use.stack = r.definitions.stack(raw);
     if (!knew_modules) observe::capture_stack(t, raw);
     const observe::ModuleNames::Module module = r.modules.find(raw);
-    p.use.module = module.id;
+    p.use.module = observe::module_of_place(raw, module.id, observe::script_place(t).get());
     if (raw.in_trace) p.use.flags |= lanes::kUseTraced;
     if (module.weakref != nullptr)
       p.module = std::allocate_shared<const ModuleReference>(memory::Own<ModuleReference>(), module.weakref);

@@ -41,6 +41,7 @@
   X(JIT_AUTOCAST, _ZN5torch3jit8AutocastERKSt10shared_ptrINS0_5GraphEE, 1)                                                                            \
   X(JIT_INSERT_GRAPH, _ZN5torch3jit11insertGraphERNS0_5GraphES2_N3c108ArrayRefIPNS0_5ValueEEE, 0)                                                     \
   X(JIT_RUN, _ZN5torch3jit16InterpreterState3runERSt6vectorIN3c106IValueESaIS4_EE, 0)                                                                 \
+  X(JIT_PLAN, _ZN5torch3jit13GraphExecutor10getPlanForERSt6vectorIN3c106IValueESaIS4_EESt8optionalImE, 0)                                             \
   X(RECORD_FUNCTION, _ZN2at14RecordFunctionC1ENS_11RecordScopeE, 0)                                                                                   \
   X(STEP_CALLBACKS, _ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE, 0)                                                                         \
   X(ERROR_COMPLETE, _ZN3c105ErrorC1ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE, 0)                                      \

@@ -15,6 +15,7 @@
 #include "agent/observe/hooks.h"
 #include "agent/observe/script_facts.h"
 #include "agent/script/graph_hooks.h"
+#include "agent/script/graph_places.h"
 #include "agent/script/graph_regions.h"
 #include "agent/script/known_ranges.h"
 #include "agent/script/ranges.h"
@@ -181,6 +182,7 @@ void autocast(const std::shared_ptr<Graph>& graph) {
   observe::OwnQuestion own;
   try {
     look_at(*graph, before);
+    place_nodes(*graph);
   } catch (const std::exception&) {
   }
 }

@@ -12,6 +12,7 @@
 #include "server/report/layers_json.h"
 #include "server/report/modes.h"
 #include "server/report/precision.h"
+#include "server/report/uncast_regions.h"
 #include "server/report/words.h"
 #include "server/rules/policy/enforcing.h"
 #include "server/store/names.h"
@@ -124,6 +125,7 @@ Json cache_json(const store::Gauges& gauges) {
 Json regions_json(const Model& model) {
   const RunData& data = model.run;
   Json list = Json::array();
+  const std::vector<std::string_view> why_uncast = why_nothing_was_cast(data);
   for (const store::Region& region : data.regions) {
     const RegionTotal& total = model.regions[region.id - 1];
     const store::Counts& c = total.counts;
@@ -145,6 +147,7 @@ Json regions_json(const Model& model) {
                     {"pass_through", c.passes},
                     {"bytes", c.bytes},
                     {"cpu_ns", c.cpu_ns},
+                    {"why_nothing_cast", text_or_null(std::string(why_uncast[region.id - 1]))},
                     {"peak_entries", total.most_entries},
                     {"peak_bytes", total.most_bytes}});
   }

@@ -90,6 +90,14 @@ std::string failure_text(const Model& model) {
   return model.exit.value_or(0) == 0 ? "" : absl::StrCat("the job ended with exit status ", *model.exit);
 }
 
+namespace {
+
+bool was_always_deep(const store::RunData& run) {
+  return std::ranges::any_of(run.processes, [](const store::Process& p) { return p.attribute("deep") == "always"; });
+}
+
+}  // namespace
+
 std::string totals_line(const Model& model) {
   const store::Counts& all = model.totals.autocast;
   std::string text = counted(all.casts, "cast", "casts") + " by autocast, " +
@@ -99,8 +107,11 @@ std::string totals_line(const Model& model) {
   if (all.casts + all.hits + all.passes + all.traced + custom == 0) {
     const bool all_was_seen = model.complete && model.run.notices.empty();
     text = all_was_seen ? "autocast was never asked to cast anything" : "no casts were recorded";
-    if (all_was_seen && model.run.operator_uses.empty()) text += " (--deep always looks at such a job, too)";
+    if (all_was_seen && model.run.operator_uses.empty() && !was_always_deep(model.run))
+      text += " (--deep always looks at such a job, too)";
   }
+  if (const std::uint64_t script = model.totals.by_cause[static_cast<std::size_t>(lanes::Cause::kScript)]; script > 0)
+    text += " (" + grouped(script) + " by TorchScript)";
   const std::uint64_t compiled = model.totals.by_cause[static_cast<std::size_t>(lanes::Cause::kCompiled)];
   if (compiled > 0) text += ", " + counted(compiled, "cast", "casts") + " in compiled graphs";
   if (all.traced > 0) text += ", " + grouped(all.traced) + " while tracing";

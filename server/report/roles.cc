@@ -77,6 +77,8 @@ std::string why_not_kept(WhyNotCached why, Role role) {
       return "in the memory of a CUDA graph";
     case WhyNotCached::kNotAutocast:
       return "no cache serves it";
+    case WhyNotCached::kScript:
+      return "TorchScript casts at each use";
     case WhyNotCached::kNone:
       break;
   }

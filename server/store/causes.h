@@ -5,9 +5,10 @@
 
 namespace castscope::store {
 
-// What cached_cast did, and what the package castscope does in its place where autocast is on.
+// What cached_cast did, what TorchScript's graphs do in its place, and what the package castscope does where autocast
+// is on.
 constexpr bool is_autocasts(lanes::Cause cause) {
-  return cause == lanes::Cause::kAutocast || cause == lanes::Cause::kAnnotation;
+  return cause == lanes::Cause::kAutocast || cause == lanes::Cause::kScript || cause == lanes::Cause::kAnnotation;
 }
 
 }  // namespace castscope::store

@@ -91,6 +91,7 @@ absl::Status DeepWriter::find_subject(const FactInfo& info, std::uint32_t* numbe
     case lanes::FactKind::kTraceDropsDisable:
       return numbers_->find_site(info.subject, number);
     case lanes::FactKind::kError:
+    case lanes::FactKind::kScriptStopsAtPython:
       if (at(info.subject).kind == Kind::kOperatorUse) *number = at(info.subject).number;
       return absl::OkStatus();
     case lanes::FactKind::kBackward:

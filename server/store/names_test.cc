@@ -41,7 +41,8 @@ TEST(NamesTest, EveryValueOfAClosedListHasItsWord) {
   EXPECT_EQ(name(lanes::Phase::kOther), "other");
   EXPECT_EQ(phase_names().size(), static_cast<std::size_t>(lanes::Phase::kOther) + 1);
   EXPECT_EQ(name(lanes::WhyNotCached::kNotAutocast), "not_autocast");
-  EXPECT_EQ(why_not_cached_names().size(), static_cast<std::size_t>(lanes::WhyNotCached::kNotAutocast) + 1);
+  EXPECT_EQ(name(lanes::WhyNotCached::kScript), "script");
+  EXPECT_EQ(why_not_cached_names().size(), static_cast<std::size_t>(lanes::WhyNotCached::kScript) + 1);
   EXPECT_EQ(name(lanes::RegionKind::kInherited), "inherited");
   EXPECT_EQ(name(lanes::RegionKind::kScript), "script");
   EXPECT_EQ(region_kind_names().size(), static_cast<std::size_t>(lanes::RegionKind::kScript) + 1);
@@ -49,7 +50,7 @@ TEST(NamesTest, EveryValueOfAClosedListHasItsWord) {
   EXPECT_EQ(name(lanes::FactKind::kRegionNeverLeft), "region_never_left");
   EXPECT_EQ(name(lanes::FactKind::kClip), "clip");
   EXPECT_EQ(name(lanes::FactKind::kTraceDropsRegion), "trace_drops_region");
-  EXPECT_EQ(fact_kind_names().size(), static_cast<std::size_t>(lanes::FactKind::kScriptDropsDecorator) + 1);
+  EXPECT_EQ(fact_kind_names().size(), static_cast<std::size_t>(lanes::FactKind::kScriptStopsAtPython) + 1);
   EXPECT_EQ(name(lanes::Staleness::kUnversioned), "unversioned");
   EXPECT_EQ(staleness_names().size(), static_cast<std::size_t>(lanes::Staleness::kUnversioned) + 1);
   EXPECT_EQ(name(lanes::GpuWork::kCastByEvents), "cast by events");
