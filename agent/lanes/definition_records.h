@@ -102,7 +102,15 @@ enum class FactKind : std::uint16_t {
   // Python code that a script calls in a region of its own runs outside of it; subject = an operator that it calls,
   // stack = the region in the script
   kScriptStopsAtPython = 25,
+  // An argument arrived at a function that castscope annotates, or at an operator some of whose arguments are never
+  // cast. text = "function<TAB>argument<TAB>annotation", detail = c10::ScalarType that arrived | kArrived…
+  kArgumentArrived = 26,
 };
+inline constexpr std::uint16_t kArrivedKept = 256;     // never_cast names it
+inline constexpr std::uint16_t kArrivedHeldOff = 512;  // … and else it would have been cast there, or within
+// c10::ScalarType that it was cast to, in the six bits from this one on; all set: it was not.
+inline constexpr unsigned kArrivedCastTo = 10;
+inline constexpr std::uint16_t kArrivedNotCast = 63;
 enum class Staleness : std::uint16_t {
   kNone = 0,
   kSameValues = 1,  // it was written to, with the values that it had

@@ -17,6 +17,7 @@
 #include "agent/gpu/gpu.h"
 #include "agent/memory/own_memory.h"
 #include "agent/observe/annotations.h"
+#include "agent/observe/arrivals.h"
 #include "agent/observe/autocast_state.h"
 #include "agent/observe/errors.h"
 #include "agent/observe/hooks.h"
@@ -367,5 +368,9 @@ extern "C" {
 }
 
 [[gnu::visibility("default")]] void castscope_agent_annotated_end() { castscope::observe::annotated_cast_ends(); }
+
+[[gnu::visibility("default")]] void castscope_agent_arrived(const char* text, int detail) {
+  castscope::observe::argument_arrived(text, static_cast<std::uint16_t>(detail));
+}
 
 }  // extern "C"

@@ -23,6 +23,7 @@ static castscope_agent_rule_met_fn on_rule_met_function;
 static castscope_agent_compared_fn on_compared_function;
 static castscope_agent_annotated_fn on_annotated_function;
 static castscope_agent_annotated_end_fn on_annotated_end_function;
+static castscope_agent_arrived_fn on_arrived_function;
 static struct rule {
   struct rule* next;
   char text[];
@@ -105,6 +106,10 @@ CASTSCOPE_API void castscope_annotated_end(void) {
   if (on_annotated_end_function != NULL) on_annotated_end_function();
 }
 
+CASTSCOPE_API void castscope_arrived(const char* text, int detail) {
+  if (on_arrived_function != NULL) on_arrived_function(text, detail);
+}
+
 CASTSCOPE_API void castscope_rule_met(const char* rule) {
   pthread_mutex_lock(&rules_lock);
   if (on_rule_met_function != NULL) {
@@ -184,6 +189,7 @@ static bool start(const char* agent_path) {
   on_compared_function = (castscope_agent_compared_fn)dlsym(agent, CASTSCOPE_AGENT_COMPARED);
   on_annotated_end_function = (castscope_agent_annotated_end_fn)dlsym(agent, CASTSCOPE_AGENT_ANNOTATED_END);
   on_annotated_function = (castscope_agent_annotated_fn)dlsym(agent, CASTSCOPE_AGENT_ANNOTATED);
+  on_arrived_function = (castscope_agent_arrived_fn)dlsym(agent, CASTSCOPE_AGENT_ARRIVED);
   pass_rules_on((castscope_agent_rule_met_fn)dlsym(agent, CASTSCOPE_AGENT_RULE_MET));
   on_exit_function = exit_function;
   return true;

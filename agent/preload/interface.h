@@ -101,5 +101,9 @@ typedef void (*castscope_agent_annotated_fn)(const char* function, const char* a
                                              const void* tensor, int to, int flags);
 #define CASTSCOPE_AGENT_ANNOTATED_END "castscope_agent_annotated_end"
 typedef void (*castscope_agent_annotated_end_fn)(void);
+/* arrived: an argument arrived at something that the package castscope annotates, through preload's exported
+ * `castscope_arrived`. `text` and `detail` are those of lanes::FactKind::kArgumentArrived. */
+#define CASTSCOPE_AGENT_ARRIVED "castscope_agent_arrived"
+typedef void (*castscope_agent_arrived_fn)(const char* text, int detail);
 
 #endif

@@ -70,7 +70,7 @@ absl::Status Definitions::apply_fact(const std::string& key, const Record& recor
   lanes::FactDefinition fact{};
   if (absl::Status status = read(record.payload, "fact", &fact); !status.ok()) return status;
   using enum lanes::FactKind;
-  const bool listed = is_listed(fact.kind, kScriptStopsAtPython) &&
+  const bool listed = is_listed(fact.kind, kArgumentArrived) &&
                       (fact.kind != kStaleHit || fact.detail <= static_cast<int>(lanes::Staleness::kUnversioned)) &&
                       (fact.kind != kError || fact.detail <= static_cast<int>(lanes::ErrorKind::kPython));
   if (!listed) return nonsense(absl::StrCat("fact ", record.id, " with a kind or detail that is on no list"));
@@ -119,6 +119,7 @@ std::uint32_t Definitions::known_subject(const lanes::FactDefinition& fact) cons
     case kCompileBypassesCache:
     case kCompileSkipsRounding:
     case kScriptDropsDecorator:
+    case kArgumentArrived:
       break;
   }
   return 0;

@@ -144,6 +144,7 @@ std::string html_text(const Model& model) {
     write_layers(html, model);
     write_gpu(html, model);
     write_modes(html, model);
+    write_protected(html, model);
     write_regions(html, model);
     write_processes(html, model);
     write_sources(html, model);

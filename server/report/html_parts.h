@@ -13,6 +13,7 @@ void write_graph(Html&, const Model&);  // of a step's operators
 void write_layers(Html&, const Model&);
 void write_gpu(Html&, const Model&);
 void write_modes(Html&, const Model&);
+void write_protected(Html&, const Model&);  // arguments that annotations and policies keep from being cast
 void write_regions(Html&, const Model&);
 void write_processes(Html&, const Model&);
 

@@ -12,6 +12,7 @@
 #include "server/report/layers_json.h"
 #include "server/report/modes.h"
 #include "server/report/precision.h"
+#include "server/report/protected_arguments.h"
 #include "server/report/uncast_regions.h"
 #include "server/report/words.h"
 #include "server/rules/policy/enforcing.h"
@@ -345,6 +346,7 @@ Json to_json(const Model& model) {
   report["precision"] = precision_json(data);
   report["modes"] = modes_json(data);
   report["gpu"] = gpu_json(model);
+  report["protected"] = protected_json(data);
   report["steps"] = steps_json(model);
   Json processes = Json::array();
   for (const store::Process& process : data.processes) processes.push_back(process_json(model, process));

@@ -7,6 +7,7 @@
 #include "server/report/costliest.h"
 #include "server/report/gpu.h"
 #include "server/report/html_writer.h"
+#include "server/report/protected_arguments.h"
 #include "server/report/words.h"
 #include "server/rules/dtypes.h"
 #include "server/rules/finding.h"
@@ -230,6 +231,7 @@ std::string markdown_text(const Model& model) {
     text += "Casts not by autocast: " + markdown_escaped(others) + ".\n";
   text += in_brief(model);
   for (const std::string& line : gpu_lines(model)) text += markdown_escaped(line) + ".\n";
+  for (const std::string& line : protected_lines(model.run)) text += markdown_escaped(line) + ".\n";
   if (!model.complete && !model.run.damage)
     text += "\n**The run is not complete:** what had been published until then is counted here.\n";
   text += notices_of(model);

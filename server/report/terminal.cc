@@ -7,6 +7,7 @@
 
 #include "server/report/costliest.h"
 #include "server/report/gpu.h"
+#include "server/report/protected_arguments.h"
 #include "server/report/words.h"
 #include "server/rules/finding.h"
 #include "server/rules/policy/enforcing.h"
@@ -91,6 +92,7 @@ class Page {
     if (const std::string computed = computed_line(data_, model_.layers); !computed.empty())
       told("computed", computed + " (" + steps_text(model_.layers, model_.steps) + " looked at)");
     for (const std::string& line : gpu_lines(model_)) wrapped("  ", "  ", line);
+    for (const std::string& line : protected_lines(data_)) wrapped("  ", "  ", line);
     if (const std::string policy = rules::enforced_policy(data_); !policy.empty())
       wrapped("  ", "  ", "by the policy " + on_one_line(policy) + ", which castscope enforced");
   }

@@ -1,5 +1,6 @@
 #include "server/store/names.h"
 
+#include <algorithm>
 #include <array>
 
 namespace castscope::store {
@@ -67,7 +68,7 @@ constexpr std::array<std::string_view, 11> kWhys = {"none",       "inference_mod
                                                     "not_fp32",   "no_requires_grad", "not_leaf",       "view",
                                                     "cuda_graph", "not_autocast",     "script"};
 constexpr std::array<std::string_view, 5> kRegionKinds = {"none", "context", "raw", "inherited", "script"};
-constexpr std::array<std::string_view, 26> kFactKinds = {"unknown",
+constexpr std::array<std::string_view, 27> kFactKinds = {"unknown",
                                                          "stale_hit",
                                                          "lost_grad",
                                                          "error",
@@ -92,7 +93,8 @@ constexpr std::array<std::string_view, 26> kFactKinds = {"unknown",
                                                          "compile_skips_rounding",
                                                          "export_drops_region",
                                                          "script_drops_decorator",
-                                                         "script_stops_at_python"};
+                                                         "script_stops_at_python",
+                                                         "argument_arrived"};
 constexpr std::array<std::string_view, 5> kStalenesses = {"none", "same_values", "version", "moved", "unversioned"};
 constexpr std::array<std::string_view, 5> kGpuWorks = {"unknown", "kernel", "copy", "set", "cast by events"};
 constexpr std::array<std::string_view, 9> kMatmulComputes = {"unknown",   "fp16",   "fp32", "tf32", "fast_fp16",

@@ -11,7 +11,7 @@ HALF = {"extends": "torch-cpu", "default_dtype": "float16"}
 
 @pytest.fixture
 def told(castscope, enforce):
-    """What a job prints under the policy, line by line; `regions` is asked for afterwards."""
+    """What a job prints under the policy, line by line."""
     def run(code, policy=HALF):
         (castscope.folder / "job.py").write_text("import torch\nlayer, x = torch.nn.Linear(4, 4), torch.ones(2, 4)\n" + code)
         return [line.removeprefix("torch.") for line in enforce(policy, "job.py")]
@@ -99,6 +99,18 @@ with torch.autocast("cpu"):
     print(traced(x).dtype)
 print(torch.compile(plain, backend="aot_eager")(x).dtype)
 """) == ["float16", "float16", "float16"]
+
+
+def test_a_region_in_a_script_that_names_none(told):
+    assert told("""
+@torch.jit.script
+def scripted(x):
+    with torch.autocast("cpu"):
+        return torch.mm(x, x.t())
+for _ in range(3):
+    scripted(x)
+print(scripted(x).dtype)
+""") == ["float16"]
 
 
 def test_scripted_and_compiled_code_that_names_one(told):

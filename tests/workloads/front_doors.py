@@ -1,7 +1,8 @@
 """Functions of PyTorch, called from Python in every way, in a region and under whatever policy this runs by.
 
-front_doors.py LOWER NAME… prints for each call a line of JSON: the function, which dtypes it was given, and of each operator
-that arrived below autocast the dtypes of its floating-point tensors and its dtype argument; or the error.
+front_doors.py LOWER NAME… prints for each call a line of JSON: the function, whether it was given float32, low precision
+or both (mixed), and of each operator that arrived below autocast the dtypes of its floating-point tensors and its dtype
+argument; or the error. Calls that ask for a dtype themselves are left out.
 """
 
 import json
@@ -56,10 +57,14 @@ def given(kind, call, low):
     return type(call)(call.name, call.function, arguments, named, out=call.out, in_place=call.in_place)
 
 
-def told(kind, call, low):
-    line = {"function": call.name, "given": kind}
+def is_mixed(call):
+    tensors = [one for one in tree_leaves((tuple(call.arguments), call.named)) if isinstance(one, torch.Tensor)]
+    return len({one.dtype for one in tensors if one.dtype.is_floating_point}) > 1
+
+
+def told(one, kind, low):
+    line = {"function": one.name, "given": kind}
     try:
-        one = given(kind, call, low)
         one.prepared()
         with torch.autocast("cpu", dtype=low), Arrived() as arrived:
             one.run()
@@ -80,9 +85,12 @@ def main(low, asked):
     for call in calls(lambda name: asked_for(name, asked)):
         by_name.setdefault(call.name, []).append(call)
     for of_one in by_name.values():
-        for call in of_one[::max(1, -(-len(of_one) // MOST))]:
+        plain = [call for call in of_one if call.named.get("dtype") is None]
+        for call in plain[::max(1, -(-len(plain) // MOST))]:
             for kind in ("float32", "low", "mixed"):
-                print(json.dumps(told(kind, call, low)))
+                one = given(kind, call, low)
+                if kind != "mixed" or is_mixed(one):
+                    print(json.dumps(told(one, kind, low)))
 
 
 if __name__ == "__main__":

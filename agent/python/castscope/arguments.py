@@ -40,6 +40,15 @@ def castable_tensors(args: Tuple[Any, ...], kwargs: Dict[str, Any], kept: Kept) 
     return found
 
 
+def all_tensors(value: Any) -> Iterator[torch.Tensor]:
+    """Those of an argument, of any dtype, also inside tuples, lists and dicts."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif _is_container(value):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from all_tensors(item)
+
+
 def _tensors(value: Any) -> Iterator[torch.Tensor]:
     if isinstance(value, torch.Tensor):
         if value.dtype in CASTABLE:

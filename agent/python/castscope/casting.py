@@ -14,7 +14,7 @@ from typing import Any, Awaitable, Callable, Dict, Generator, List, Optional, Tu
 
 import torch
 
-from castscope import policy_functions, telling
+from castscope import arrivals, policy_functions, telling
 from castscope.arguments import Key, cast_arguments, castable_tensors
 from castscope.signatures import Rule
 
@@ -171,6 +171,8 @@ def _cast(rule: Rule, state: State, args: Tuple[Any, ...],
         wanted = dict.fromkeys(state, widest)
     else:
         wanted = lowered(state) if rule.kind == "half" else dict.fromkeys(state, torch.float32)
+    if not torch.compiler.is_compiling():
+        arrivals.tell(rule, wanted, args, kwargs)
     return cast_arguments(args, kwargs, rule.kept, lambda tensor, key: _converted(rule, key, tensor, wanted))
 
 
