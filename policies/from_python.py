@@ -2,10 +2,10 @@
 
     python policies/from_python.py [FILE]
 
-Autocast and policies know operators. What `torch.norm` or `Tensor.norm` calls is Python's business: it was the operator
-norm once, and is linalg_vector_norm today. So each is called, with the samples that PyTorch's own tests have for it, and
-PyTorch's profiler tells which operators arrive: as a function, as a method, in place, with out=. An operator that is
-made of others (CompositeImplicit) is followed into those, since each of them goes by autocast, too.
+Autocast and policies know operators. What `torch.norm` or `Tensor.norm` calls is Python's business: it was the
+operator norm once, and is linalg_vector_norm today. So each is called, with the samples that PyTorch's own tests have
+for it, and PyTorch's profiler tells which operators arrive: as a function, as a method, in place, with out=. An operator
+that is made of others (CompositeImplicit) is followed into those, since each of them goes by autocast, too.
 
 A line is a function and the ways that it went, each from the operator that is called first to the one that computes:
 
@@ -13,8 +13,8 @@ A line is a function and the ways that it went, each from the operator that is c
     Tensor.exp_ !exp_.default
 
 ! stands before an operator that writes into an argument, which autocast leaves alone. What moves or makes values and
-computes none (views, copies, zeros) is left out. It is asked on the CPU, in float32; another device may take another way
-below a composite operator.
+computes none (views, copies, zeros) is left out. It is asked on the CPU, in float32; another device may take another
+way below a composite operator.
 """
 
 import functools
@@ -35,9 +35,10 @@ F = torch.nn.functional
 
 # Values are moved or made, none is computed.
 MOVES = frozenset("""
-    to _to_copy clone contiguous copy_ detach detach_ lift_fresh alias fill_ zero_ zeros zeros_like ones ones_like empty
-    empty_like full full_like new_zeros new_ones new_empty new_full scalar_tensor resize_ set_ item _local_scalar_dense is_nonzero
-    resolve_conj resolve_neg squeeze_ unsqueeze_ transpose_ as_strided_ _unsafe_view _has_compatible_shallow_copy_type
+    to _to_copy clone contiguous copy_ detach detach_ lift_fresh alias fill_ zero_ zeros zeros_like ones ones_like
+    empty empty_like full full_like new_zeros new_ones new_empty new_full scalar_tensor resize_ set_ item
+    _local_scalar_dense is_nonzero resolve_conj resolve_neg squeeze_ unsqueeze_ transpose_ as_strided_ _unsafe_view
+    _has_compatible_shallow_copy_type
     """.split())
 
 

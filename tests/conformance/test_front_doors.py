@@ -1,5 +1,5 @@
-"""Every function that apex's lists name, called from Python as a function, a method, in place and with out=, under every
-shipped policy: what the operators that it ends in are given is what `castscope policy explain` says of the function.
+"""Every function that apex's lists name, called from Python as a function, a method, in place and with out=, under
+every shipped policy: what the operators that it ends in are given is what `castscope policy explain` says of it.
 
 The policies are enforced for the CPU, whatever device they are for, so that the functions run.
 """

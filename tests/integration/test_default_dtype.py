@@ -13,7 +13,8 @@ HALF = {"extends": "torch-cpu", "default_dtype": "float16"}
 def told(castscope, enforce):
     """What a job prints under the policy, line by line."""
     def run(code, policy=HALF):
-        (castscope.folder / "job.py").write_text("import torch\nlayer, x = torch.nn.Linear(4, 4), torch.ones(2, 4)\n" + code)
+        before = "import torch\nlayer, x = torch.nn.Linear(4, 4), torch.ones(2, 4)\n"
+        (castscope.folder / "job.py").write_text(before + code)
         return [line.removeprefix("torch.") for line in enforce(policy, "job.py")]
 
     return run

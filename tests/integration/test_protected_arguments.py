@@ -47,15 +47,16 @@ def observed(castscope, python):
 def test_a_run_confirms_that_rois_are_never_cast(observed):
     castscope, summary = observed
     seen = protected(castscope)
-    assert set(seen) == {("Pool", "x"), ("Pool", "rois"), ("Linear", "input")}
-    rois = seen["Pool", "rois"]
+    assert set(seen) == {("Pooling", "x"), ("Pooling", "rois"), ("Linear", "input")}
+    rois = seen["Pooling", "rois"]
     assert (rois["arrived"], rois["times"], rois["kept"], rois["held_off"], rois["cast_to"], rois["by"]) == (
         "float32", 3, True, 3, None, "float")
-    assert (rois["called_at"]["function"].split(".")[-1], rois["called_at"]["file"].endswith("job.py")) == ("forward", True)
-    x = seen["Pool", "x"]
+    assert rois["called_at"]["function"].endswith("forward") and rois["called_at"]["file"].endswith("job.py")
+    x = seen["Pooling", "x"]
     assert (x["arrived"], x["times"], x["kept"], x["cast_to"]) == ("bfloat16", 3, False, "float32")
     assert seen["Linear", "input"]["arrived"] == "float32"
-    assert "rois of Pool.forward arrived in float32 3 times: never cast, 3 casts held off" in " ".join(summary.split())
+    assert "rois of Pooling.forward arrived in float32 3 times: never cast, 3 casts held off" in " ".join(
+        summary.split())
 
 
 def test_every_form_of_the_report_tells_it(observed):
@@ -63,12 +64,13 @@ def test_every_form_of_the_report_tells_it(observed):
     for form in ("html", "md"):
         told = castscope("report", "-f", form, "run.castscope", text=True).stdout
         assert "rois" in told and "held off" in told
-    told = castscope("report", "--summary", "run.castscope", text=True).stdout
+    told = castscope("report", "--summary", "run.castscope", text=True).stderr
     assert "3 casts held off" in " ".join(told.split())
 
 
 def test_nothing_is_told_where_nothing_is_protected(castscope, python):
-    (castscope.folder / "job.py").write_text("import torch\nwith torch.autocast('cpu'):\n    torch.nn.Linear(2, 2)(torch.ones(1, 2))")
+    (castscope.folder / "job.py").write_text(
+        "import torch\nwith torch.autocast('cpu'):\n    torch.nn.Linear(2, 2)(torch.ones(1, 2))")
     assert castscope("run", "-o", "run", "--", python, "job.py").returncode == 0
     assert castscope.report()["protected"] == []
 

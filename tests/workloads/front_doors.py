@@ -1,8 +1,8 @@
 """Functions of PyTorch, called from Python in every way, in a region and under whatever policy this runs by.
 
-front_doors.py LOWER NAME… prints for each call a line of JSON: the function, whether it was given float32, low precision
-or both (mixed), and of each operator that arrived below autocast the dtypes of its floating-point tensors and its dtype
-argument; or the error. Calls that ask for a dtype themselves are left out.
+front_doors.py LOWER NAME… prints for each call a line of JSON: the function, whether it was given float32, low
+precision or both (mixed), and of each operator that arrived below autocast the dtypes of its floating-point tensors and
+its dtype argument; or the error. Calls that ask for a dtype themselves are left out.
 """
 
 import json

@@ -1,5 +1,6 @@
 """Tells castscope, where the job runs under it, in which dtypes arguments arrive where an annotation protects them: of
-functions that run in float32 or name arguments that are never cast. A report shows by that whether `rois` stayed as it was.
+functions that run in float32 or name arguments that are never cast. A report shows by that whether `rois` stayed as
+it was.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from castscope import find
 from castscope.arguments import all_tensors
 from castscope.signatures import Rule
 
-# The text and the bits of `detail` are those of kArgumentArrived in agent/lanes/definition_records.h; the numbers of the
-# dtypes are PyTorch's (c10/core/ScalarType.h).
+# The text and the bits of `detail` are those of kArgumentArrived in agent/lanes/definition_records.h; the numbers of
+# the dtypes are PyTorch's (c10/core/ScalarType.h).
 _arrived = find("castscope_arrived", None, ctypes.c_char_p, ctypes.c_int)
 _NUMBERS = {torch.float16: 5, torch.float32: 6, torch.float64: 7, torch.bfloat16: 15}
 _KEPT, _HELD_OFF, _CAST_TO, _NOT_CAST = 256, 512, 10, 63
