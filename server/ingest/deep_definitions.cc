@@ -1,4 +1,6 @@
 // The half of Definitions that parses what deep steps see.
+#include <algorithm>
+
 #include "server/ingest/definitions.h"
 #include "server/ingest/record.h"
 

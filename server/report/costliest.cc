@@ -50,8 +50,7 @@ Costs costliest(const Model& model) {
 }
 
 std::string what_shares_are_of(const Costs& costs) {
-  return std::string("the CPU time of all casts") +
-         (costs.without_first ? ", without the first of each place, which sets things up" : "");
+  return std::string("the CPU time of all casts") + (costs.without_first ? " but each place's first" : "");
 }
 
 std::string description(const Model& model, const Cost& cost) {

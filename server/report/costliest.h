@@ -33,7 +33,7 @@ Costs costliest(const Model&);
 
 // "linear weight of encoder.0 and 11 more, float32 to bfloat16: 1,200 casts, 3.1 ms, not kept: a view"
 std::string description(const Model&, const Cost&);
-// "the CPU time of all casts, without the first of each place, which sets things up"
+// "the CPU time of all casts but each place's first"
 std::string what_shares_are_of(const Costs&);
 
 }  // namespace castscope::report

@@ -34,7 +34,7 @@ TEST_F(CostliestTest, TheFirstCastOfAPlaceIsLeftOut) {
     for (int i = 0; i < 3; ++i) run.cast(cold, kWeight).cast(warm, kWeight, false, 1000, 9'000);
   });
   const std::string page = text(data);
-  EXPECT_THAT(page, HasSubstr("of the CPU time of all casts, without the first of each place, which sets things up"));
+  EXPECT_THAT(page, HasSubstr("by share of the CPU time of all casts but each place's first\n"));
   EXPECT_THAT(page, HasSubstr("3 casts, 18 µs, not kept: no grad required"));
   EXPECT_THAT(page, HasSubstr("4 casts, 2 µs (and 900 µs the first)"));
   EXPECT_LT(page.find("train.py:9"), page.find("train.py:8"));

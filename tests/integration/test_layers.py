@@ -199,7 +199,7 @@ def test_the_first_call_of_each_place_is_left_out(hooked, report):
         sum(site["first_cpu_ns"] for site in report["sites"] if site["cause"] == "autocast")
     later = [site["cpu_ns"] - site["first_cpu_ns"] for site in report["sites"]]
     assert later == sorted(later, reverse=True)
-    assert "without the first of each place" in flat(hooked.done.stderr)
+    assert "but each place's first" in flat(hooked.done.stderr)
 
 
 def test_where_each_place_cast_once_those_are_told(tmp_path):
