@@ -5,7 +5,7 @@
 #include <set>
 #include <tuple>
 
-#include "server/rules/places.h"
+#include "server/rules/code_places.h"
 #include "server/rules/use_graph.h"
 #include "server/rules/uses.h"
 #include "server/store/names.h"
@@ -74,6 +74,10 @@ class Sites {
       if (!by_autocast || !site.has_dtypes() || site.from == site.to || seen.casts + seen.hits == 0) continue;
       sites_[{site.stack, site.module, base_of(site.op)}].push_back({&site, seen.casts, seen.hits});
     }
+    // As the operator has them, whichever was evaluated first.
+    for (auto& [key, all] : sites_)
+      std::stable_sort(all.begin(), all.end(),
+                       [&](const SiteCasts& a, const SiteCasts& b) { return position(*a.site) < position(*b.site); });
   }
   const std::vector<SiteCasts>* of(const OperatorUse& use) const {
     const auto found = sites_.find({use.stack, use.module, base_of(use.op)});
@@ -92,16 +96,21 @@ class Sites {
   }
 
  private:
+  std::uint32_t position(const store::Site& site) const {
+    const store::CallSite* at = call_site(site);
+    return at == nullptr ? lanes::kUnknownArgument : at->argument;
+  }
+
   const RunData& data_;
   std::map<SiteKey, std::vector<SiteCasts>> sites_;
 };
 
-// file, line, module, operator, backward node, computed, result
-using NodeKey = std::tuple<std::string, std::int64_t, std::uint32_t, std::string, std::string, int, int>;
+// The code of the call within its module, however that was reached; module, operator, backward node, computed, result.
+using NodeKey = std::tuple<std::string, std::uint32_t, std::string, std::string, int, int>;
 
 NodeKey key_of(const RunData& data, const OperatorUse& use) {
-  const auto at = use.stack == 0 ? std::nullopt : data.user_location(use.stack);
-  return {at ? at->file : "", at ? at->line : 0, use.module, short_op(use.op), use.node, use.computed, use.result};
+  const std::string code = std::get<2>(rules::spot_of(data, use));
+  return {code, use.module, short_op(use.op), use.node, use.computed, use.result};
 }
 
 std::string given_text(const OperatorUse& use, const lanes::Operand& operand, const Sites& sites) {

@@ -113,7 +113,10 @@ TEST_F(ComputationTest, ANodeForEachModule) {
     run.deep().enter(1);
     for (const char* module : {"layers.0", "layers.1"}) run.called(run.use(linear(module, 10)));
     TestUse again = linear("layers.0", 10);
-    again.stack = run.stack({TestRun::own_frame("forward", 10), TestRun::own_frame("evaluate", 77)});
+    const std::string torch = "/venv/lib/python3.11/site-packages/torch/nn/modules/";
+    again.stack = run.stack({{torch + "linear.py", "Linear.forward", 134},
+                             {torch + "module.py", "Module._call_impl", 1790},
+                             TestRun::own_frame("evaluate", 77)});
     run.called(run.use(again)).exit().shallow();
   });
   ASSERT_EQ(all.size(), 1u);
@@ -163,6 +166,23 @@ TEST_F(ComputationTest, OutsideARegionWhatIsConnected) {
   ASSERT_EQ(all.size(), 1u);
   ASSERT_EQ(all[0].nodes.size(), 2u);
   EXPECT_EQ(all[0].nodes[1].op, "mse_loss");
+}
+
+// A module of PyTorch's own calls an operator twice: the user's line is the same, the code is not.
+TEST_F(ComputationTest, ANodeForEachCallInAModule) {
+  const auto& all = parts([](TestRun& run) {
+    const std::string torch = "/venv/lib/python3.11/site-packages/torch/nn/modules/";
+    run.deep().enter(1);
+    for (const int line : {700, 710}) {
+      TestUse projection = linear("self_attn", 10);
+      projection.stack = run.stack({{torch + "activation.py", "MultiheadAttention.forward", line},
+                                    {torch + "module.py", "Module._call_impl", 1790},
+                                    TestRun::own_frame("train", 10)});
+      run.called(run.use(projection));
+    }
+    run.exit().shallow();
+  });
+  EXPECT_EQ(all.at(0).nodes.size(), 2u);
 }
 
 // A loop over time: the value comes back to the operator that made it.

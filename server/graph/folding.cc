@@ -198,6 +198,8 @@ class Folding {
     std::map<std::pair<std::size_t, std::size_t>, std::size_t> known;
     for (const Edge& edge : part_.edges) {
       const std::size_t from = item_with(edge.from), to = item_with(edge.to);
+      if (from == kNoView && to != kNoView && edge.is_cast() && !view.items[to].folded())
+        view.items[to].from_outside.push_back(&edge);
       if (from == kNoView || to == kNoView || from == to) continue;
       const auto [at, fresh] = known.try_emplace({from, to}, view.bundles.size());
       if (fresh) view.bundles.push_back({.from = from, .to = to, .edges = {}});
@@ -216,11 +218,18 @@ class Folding {
       text += "\n" + one.op + " " + one.node + (one.module == nullptr ? "" : " " + one.module->type);
       if (one.at) text += " " + one.at->file + ":" + std::to_string(one.at->line);
       text += " " + std::to_string(one.computed) + " " + std::to_string(one.result);
-      for (const EntryCast& entry : one.entries)
-        text += " " + entry.argument + " " + std::to_string(entry.from) + ">" + std::to_string(entry.to);
-      for (const Edge* edge : edges_into_[node])
+      std::set<std::string> casts;  // of what comes from outside, whether an operator made it or not
+      const auto cast = [&](const std::string& argument, int from, int to) {
+        casts.insert(" " + argument + " " + std::to_string(from) + ">" + std::to_string(to));
+      };
+      for (const EntryCast& entry : one.entries) cast(entry.argument, entry.from, entry.to);
+      for (const Edge* edge : edges_into_[node]) {
         if (const auto from = place.find(edge->from); from != place.end())
           text += " " + std::to_string(from->second) + ":" + std::to_string(edge->cast_to);
+        else if (edge->is_cast())
+          cast(edge->argument, edge->dtype, edge->cast_to);
+      }
+      for (const std::string& one_cast : casts) text += one_cast;
     }
     return text;
   }

@@ -19,7 +19,9 @@ struct Item {
   std::string module;    // "encoder.layers.0", when it stands for all that is called in it; "" = one operator
   std::string module_type;
   std::size_t operators = 1;
-  std::size_t casts = 0;            // arguments that are cast, in it
+  std::size_t casts = 0;  // arguments that are cast, in it
+  // Of one operator: casts of values that come from outside of the view.
+  std::vector<const Edge*> from_outside;
   std::set<std::uint8_t> computed;  // dtypes
   std::size_t view = kNoView;       // its drawing; kNoView: of one operator, or too many are drawn already
   bool folded() const { return !module.empty(); }

@@ -76,6 +76,29 @@ TEST_F(FoldingTest, LayersAreFoldedAndAlikeOnesShareADrawing) {
   EXPECT_EQ(views[1].bundles.size(), 19u);
 }
 
+// The first takes the model's input, the others what the one before gave: cast alike, they look alike.
+TEST_F(FoldingTest, ACastFromOutsideIsToldInside) {
+  add_layers(6, 20);
+  for (int layer = 0; layer < 6; ++layer) {
+    if (layer == 0) {
+      part_.nodes[0].entries.push_back({.argument = "input", .role = lanes::Role::kInput, .from = kF32, .to = kBf16});
+    } else {
+      Edge& edge = part_.edges[static_cast<std::size_t>(20 * layer - 1)];
+      edge.dtype = kF32;
+      edge.cast_to = kBf16;
+      edge.argument = "input";
+    }
+  }
+  const auto views = fold(part_);
+  ASSERT_EQ(views.size(), 2u);
+  EXPECT_TRUE(views[1].items[0].from_outside.empty());  // of the first layer it is no line
+  part_.nodes[0].computed = kF32;
+  const auto others = fold(part_);
+  ASSERT_EQ(others.size(), 3u);
+  EXPECT_EQ(others[2].module, "Net.layers.1");
+  EXPECT_EQ(others[2].items[0].from_outside.size(), 1u);
+}
+
 // A layer that computes in another dtype is not alike.
 TEST_F(FoldingTest, AnIslandHasADrawingOfItsOwn) {
   add_layers(6, 20);

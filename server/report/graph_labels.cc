@@ -30,9 +30,13 @@ std::string entry_text(const graph::EntryCast& entry) {
 
 }  // namespace
 
-std::vector<std::string> entry_marks(const graph::Node& node) {
+std::vector<std::string> entry_marks(const graph::Node& node, const std::vector<const graph::Edge*>& from_outside) {
+  std::vector<graph::EntryCast> entries;
+  for (const graph::Edge* edge : from_outside)
+    entries.push_back({.argument = edge->argument, .role = {}, .from = edge->dtype, .to = edge->cast_to});
+  entries.insert(entries.end(), node.entries.begin(), node.entries.end());
   std::vector<std::pair<std::string, std::string>> marks;  // cast, names
-  for (const graph::EntryCast& entry : node.entries) {
+  for (const graph::EntryCast& entry : entries) {
     const std::string cast = cast_text(entry.from, entry.to);
     const auto known = std::find_if(marks.begin(), marks.end(), [&](const auto& mark) { return mark.first == cast; });
     if (known == marks.end())

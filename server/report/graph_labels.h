@@ -10,7 +10,8 @@
 namespace castscope::report {
 
 // "weight, bias f32→bf16": arguments that are cast alike, in one line. "input" for what has no name.
-std::vector<std::string> entry_marks(const graph::Node&);
+// `from_outside`: casts of values whose lines are not drawn.
+std::vector<std::string> entry_marks(const graph::Node&, const std::vector<const graph::Edge*>& from_outside = {});
 // "f32→bf16"; "" for an edge without a cast.
 std::string edge_mark(const graph::Edge&);
 // "bfloat16", "float32 → bfloat16" where the result has another dtype than was computed in.

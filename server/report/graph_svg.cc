@@ -12,7 +12,7 @@ namespace castscope::report {
 namespace {
 
 // In pixels, as the page's text is: the drawing is never scaled, it scrolls.
-constexpr double kBoxWidth = 208, kBoxHeight = 50, kMark = 17, kMargin = 8, kBadge = 38;
+constexpr double kBoxWidth = 232, kBoxHeight = 50, kMark = 17, kMargin = 8, kBadge = 44;
 constexpr double kLetter = 7.4, kSmallLetter = 6.4, kBoldLetter = 7;  // of the widest common fonts, at 12, 11 and 11 px
 
 std::string at(double value) {
@@ -80,7 +80,7 @@ class Drawing {
 
  private:
   std::vector<std::string> marks_of(const graph::Item& item) const {
-    if (!item.folded()) return entry_marks(part_.nodes[item.node]);
+    if (!item.folded()) return entry_marks(part_.nodes[item.node], item.from_outside);
     if (item.casts == 0) return {};
     return {counted(item.casts, "argument is cast inside", "arguments are cast inside")};
   }
@@ -208,7 +208,9 @@ class Drawing {
     if (item.folded()) {
       std::string last = item.module.substr(item.module.rfind('.') + 1);
       text("name", head(item.module_type.empty() ? last : item.module_type, width, kLetter), 16);
-      text("soft", tail(item.module, width, kSmallLetter), 31);
+      // Without the model: all have it in common, as a rule.
+      const std::size_t dot = item.module.find('.');
+      text("soft", tail(dot == std::string::npos ? item.module : item.module.substr(dot + 1), width, kSmallLetter), 31);
       text("soft", counted(item.operators, "operator", "operators") + (item.view == graph::kNoView ? "" : ": open it"),
            45);
       return;

@@ -105,8 +105,10 @@ void write_part(Html& html, const Model& model, const graph::Part& part, const s
   const std::vector<graph::View> views = graph::fold(part);
   write_view(html, model, part, views.front(), id);
   for (std::size_t i = 1; i < views.size(); ++i) {
-    const auto details = html.element("details", {{"id", id + "-view" + std::to_string(i)}});
+    const auto details = html.element("details");
     html.leaf("summary", "Inside " + views[i].module);
+    // The place of a link is within: that opens it.
+    const auto place = html.element("div", {{"id", id + "-view" + std::to_string(i)}});
     write_view(html, model, part, views[i], id);
   }
   write_rows(html, model, part, id);

@@ -4,7 +4,7 @@
 
 namespace castscope::report {
 
-inline constexpr const char* kStyleDigest = "sha256-geuhtOAJlMmWDLaTrPSc1vfbPMRn9ndLP5EtUz8+LZk=";
+inline constexpr const char* kStyleDigest = "sha256-iXybQD9icc9DgOpMd7I/KJ6FakBaPh606P+Hl2XIlVA=";
 
 inline constexpr const char* kStyle = R"css(
 :root{color-scheme:light dark;--back:#fff;--card:#f6f7f9;--ink:#1b1f24;--soft:#57606a;--line:#d8dee4;--mark:#fff3c4;--cast:#b85c00;
@@ -82,7 +82,8 @@ svg .rest{fill:var(--line)}
 .legend{display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;font-size:.9rem}
 .swatch i{display:inline-block;width:.85em;height:.85em;border-radius:3px;margin-right:.4em;background:var(--dtype)}
 .swatch.cast i{background:var(--cast)}
-tr:target td,details:target>summary{background:var(--mark)}
+tr:target td{background:var(--mark)}
+details>div:target{box-shadow:inset 3px 0 var(--warning)}
 table{border-collapse:collapse;width:100%;font-size:.9rem}
 th{text-align:left;color:var(--soft);font-weight:500;border-bottom:1px solid var(--line);padding:.3rem .5rem .3rem 0}
 td{border-bottom:1px solid var(--line);padding:.3rem .5rem .3rem 0;vertical-align:top}
