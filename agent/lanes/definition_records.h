@@ -69,7 +69,8 @@ enum class FactKind : std::uint16_t {
   kUpdate = 5,         // GradScaler updated its scale
   kOptimizerStep = 6,  // subject = 0; text = name of the optimizer's class; detail = 1: within GradScaler.step
   // Tensor.backward or autograd.backward or grad was called; subject = region in force, or 0.
-  // detail = 1: gradients were asked for (autograd.grad), none were accumulated
+  // detail = 1: gradients were asked for (autograd.grad), none were accumulated; text = a sign that the loss is scaled
+  // by hand, as the first call there shows it: "the loss is a product", "gradients of the loss are given"; "" = none
   kBackward = 7,
   // Operators ran in a region whose opener, a coroutine or a generator, was suspended: it was left open across an await
   // or a yield. subject = region; stack = of the first of them, text = its name; counted when the region is left
