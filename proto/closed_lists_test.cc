@@ -107,7 +107,8 @@ TEST(ClosedListsTest, FactKinds) {
   expect_same(kScriptDropsDecorator, v1::FACT_KIND_SCRIPT_DROPS_DECORATOR);
   expect_same(kScriptStopsAtPython, v1::FACT_KIND_SCRIPT_STOPS_AT_PYTHON);
   expect_same(kArgumentArrived, v1::FACT_KIND_ARGUMENT_ARRIVED);
-  expect_same(kArgumentArrived, v1::FactKind_MAX);
+  expect_same(kScriptLeavesArgument, v1::FACT_KIND_SCRIPT_LEAVES_ARGUMENT);
+  expect_same(kScriptLeavesArgument, v1::FactKind_MAX);
 }
 
 TEST(ClosedListsTest, Stalenesses) {

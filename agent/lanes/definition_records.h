@@ -106,6 +106,9 @@ enum class FactKind : std::uint16_t {
   // An argument arrived at a function that castscope annotates, or at an operator some of whose arguments are never
   // cast. text = "function<TAB>argument<TAB>annotation", detail = c10::ScalarType that arrived | kArrived…
   kArgumentArrived = 26,
+  // An operator of a script raised whose other arguments TorchScript's pass casts; text = "aten::conv2d bias:
+  // Optional[Tensor]", with those that it leaves as they come
+  kScriptLeavesArgument = 27,
 };
 inline constexpr std::uint16_t kArrivedKept = 256;     // never_cast names it
 inline constexpr std::uint16_t kArrivedHeldOff = 512;  // … and else it would have been cast there, or within
@@ -231,6 +234,9 @@ inline constexpr std::uint8_t kSiteTraced = 2;       // counts calls on FakeTens
 inline constexpr std::uint8_t kSiteNoCast = kSitePassThrough | kSiteTraced;
 inline constexpr std::uint8_t kSiteBaked = 8;      // eager autocast's, repeated by a graph that was traced in a region
 inline constexpr std::uint8_t kSiteCompiled = 16;  // of a graph of torch.compile: counted when that is run
+// Made while torch.jit.trace recorded code, or ran it again to check the trace: it says nothing of what the job does
+// again and again.
+inline constexpr std::uint8_t kSiteTracing = 32;
 inline constexpr std::uint8_t kSiteParameter = 4;  // the source is a torch.nn.Parameter, or a view of one
 // An operator as a line of code, or a backward node, called it in a deep step.
 struct OperatorUseDefinition {
@@ -273,6 +279,7 @@ inline constexpr std::uint16_t kUseOthersOpen = 128;     // no region here, but 
 inline constexpr std::uint16_t kUseScript = 512;         // TorchScript's interpreter called it
 inline constexpr std::uint16_t kUseCompiled = 1024;      // a graph of torch.compile has it
 inline constexpr std::uint16_t kUseTraced = 2048;        // beside kUseScript: the code was traced, not scripted
+inline constexpr std::uint16_t kUseTracing = 4096;       // while torch.jit.trace recorded code, or checked the trace
 inline constexpr std::uint16_t kUseElsewhere = 256;  // it has no Autocast kernel for its device, for another one it has
 // Of a thread's deep step: what `from` gave back was an argument of `to`.
 struct FlowDefinition {

@@ -110,13 +110,17 @@ void each_node(Block& graph, const Visit& visit) {
 
 std::vector<Frame> refused_place(Block& graph) {
   static const auto kBanned = c10::Symbol::fromQualString("aten::binary_cross_entropy");
-  const Node* refused = nullptr;
+  bool refused = false;
+  std::vector<Frame> place;
   each_node(graph, [&](Node& node, const RegionPointer&) {
-    if (refused != nullptr) return;
-    if (node.kind() == prim::Enter && is_autocast(node.input()) && is_refused(node)) refused = node.input()->node();
-    if (node.kind() == kBanned) refused = &node;
+    if (!place.empty()) return;
+    const bool enters = node.kind() == prim::Enter && is_autocast(node.input()) && is_refused(node);
+    // A region that is handed in was made nowhere in the graph: it is told at what it is entered for.
+    if (refused || node.kind() == kBanned) place = frames_of(chain_of(node));
+    if (enters && !refused) place = frames_of(chain_of(*node.input()->node()));
+    refused |= enters;
   });
-  return refused == nullptr ? std::vector<Frame>() : frames_of(chain_of(*refused));
+  return place;
 }
 
 namespace {

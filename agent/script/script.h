@@ -62,6 +62,9 @@ struct NodeNote {
   // Of an operator, and of a cast before it: autocast is off for it by the code, not by what runs.
   RegionPointer disabled;
   bool traced = false;  // … in code that was traced: the graph knows nothing of that region
+  // … its arguments that may hold tensors and that the pass leaves as they come, since it casts what has the type
+  // Tensor alone: "bias: Optional[Tensor]", several with ", " in between. Empty where it casts none of the operator's.
+  std::string left;
   bool loaded = false;  // of a cast: it serves code that was traced in another process
 };
 

@@ -72,7 +72,7 @@ absl::Status Definitions::apply_fact(const std::string& key, const Record& recor
   lanes::FactDefinition fact{};
   if (absl::Status status = read(record.payload, "fact", &fact); !status.ok()) return status;
   using enum lanes::FactKind;
-  const bool listed = is_listed(fact.kind, kArgumentArrived) &&
+  const bool listed = is_listed(fact.kind, kScriptLeavesArgument) &&
                       (fact.kind != kStaleHit || fact.detail <= static_cast<int>(lanes::Staleness::kUnversioned)) &&
                       (fact.kind != kError || fact.detail <= static_cast<int>(lanes::ErrorKind::kPython));
   if (!listed) return nonsense(absl::StrCat("fact ", record.id, " with a kind or detail that is on no list"));
@@ -122,6 +122,7 @@ std::uint32_t Definitions::known_subject(const lanes::FactDefinition& fact) cons
     case kCompileSkipsRounding:
     case kScriptDropsDecorator:
     case kArgumentArrived:
+    case kScriptLeavesArgument:
       break;
   }
   return 0;

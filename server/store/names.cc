@@ -68,7 +68,7 @@ constexpr std::array<std::string_view, 11> kWhys = {"none",       "inference_mod
                                                     "not_fp32",   "no_requires_grad", "not_leaf",       "view",
                                                     "cuda_graph", "not_autocast",     "script"};
 constexpr std::array<std::string_view, 5> kRegionKinds = {"none", "context", "raw", "inherited", "script"};
-constexpr std::array<std::string_view, 27> kFactKinds = {"unknown",
+constexpr std::array<std::string_view, 28> kFactKinds = {"unknown",
                                                          "stale_hit",
                                                          "lost_grad",
                                                          "error",
@@ -94,7 +94,8 @@ constexpr std::array<std::string_view, 27> kFactKinds = {"unknown",
                                                          "export_drops_region",
                                                          "script_drops_decorator",
                                                          "script_stops_at_python",
-                                                         "argument_arrived"};
+                                                         "argument_arrived",
+                                                         "script_leaves_argument"};
 constexpr std::array<std::string_view, 5> kStalenesses = {"none", "same_values", "version", "moved", "unversioned"};
 constexpr std::array<std::string_view, 5> kGpuWorks = {"unknown", "kernel", "copy", "set", "cast by events"};
 constexpr std::array<std::string_view, 9> kMatmulComputes = {"unknown",   "fp16",   "fp32", "tf32", "fast_fp16",

@@ -50,7 +50,8 @@ TEST(NamesTest, EveryValueOfAClosedListHasItsWord) {
   EXPECT_EQ(name(lanes::FactKind::kRegionNeverLeft), "region_never_left");
   EXPECT_EQ(name(lanes::FactKind::kClip), "clip");
   EXPECT_EQ(name(lanes::FactKind::kTraceDropsRegion), "trace_drops_region");
-  EXPECT_EQ(fact_kind_names().size(), static_cast<std::size_t>(lanes::FactKind::kArgumentArrived) + 1);
+  EXPECT_EQ(name(lanes::FactKind::kScriptLeavesArgument), "script_leaves_argument");
+  EXPECT_EQ(fact_kind_names().size(), static_cast<std::size_t>(lanes::FactKind::kScriptLeavesArgument) + 1);
   EXPECT_EQ(name(lanes::Staleness::kUnversioned), "unversioned");
   EXPECT_EQ(staleness_names().size(), static_cast<std::size_t>(lanes::Staleness::kUnversioned) + 1);
   EXPECT_EQ(name(lanes::GpuWork::kCastByEvents), "cast by events");
