@@ -10,6 +10,7 @@
 #include "agent/observe/module_names.h"
 #include "agent/observe/region_in_source.h"
 #include "agent/observe/script_regions.h"
+#include "agent/observe/torch_python.h"
 #include "agent/script/misplaced.h"
 
 namespace castscope::observe {
@@ -36,7 +37,7 @@ std::uint32_t stack_of(ThreadState& t, Definitions& definitions, const std::vect
 void cut_to_tracer(Definitions& definitions, RawStack& raw) {
   std::uint32_t first = raw.depth;
   for (std::uint32_t i = 0; i < raw.depth; ++i)
-    if (definitions.place(raw.frames[i].code).file.ends_with("torch/jit/_trace.py")) first = i + 1;
+    if (traces_code(definitions.place(raw.frames[i].code).file)) first = i + 1;
   raw.hash = mix(raw.hash, first, raw.depth);
   std::copy(raw.frames + first, raw.frames + raw.depth, raw.frames);
   raw.depth -= first;
@@ -105,6 +106,11 @@ void tell_lost_region(ThreadState& t, const script::Region& region) {
   cut_to_tracer(definitions, raw);
   const std::string place = place_text(region);
   note_fact(t, {.kind = lanes::FactKind::kTraceDropsRegion, .text = place, .stack = definitions.stack(raw)});
+}
+
+bool is_rehearsed_by_tracer(Definitions& definitions, const RawStack& stack) {
+  return script::is_tracing() ||
+         definitions.passes_through(stack, [](const Definitions::Place& at) { return traces_code(at.file); });
 }
 
 void tell_disabled(ThreadState& t, const script::NodeNote& node, const std::vector<script::Frame>& lines,

@@ -33,6 +33,9 @@ void tell_disabled(ThreadState& t, const script::NodeNote& node, const std::vect
 void tell_dropped_decorator(std::string_view decorator, const script::Frame& place);
 void tell_refused_function(std::string_view error, const script::Frame& place);
 
+// torch.jit.trace runs this code, to record it or to check the trace; `stack` is pinned.
+bool is_rehearsed_by_tracer(Definitions& definitions, const RawStack& stack);
+
 // Code in this region is being traced, and called scripted code: told at the call that traces.
 void tell_lost_region(ThreadState& t, const script::Region& region);
 

@@ -120,6 +120,7 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
     if (node != nullptr && node->is_cast && by_graph) named = name_by_node(t, *node, in_graph.get(), d);
     if (d.cause == lanes::Cause::kScript) d.why = lanes::WhyNotCached::kScript;
   }
+  if (is_rehearsed_by_tracer(r.definitions, raw)) d.flags |= lanes::kSiteTracing;
   CallFacts known = facts;
   known.parameter = facts.parameter || is_marked_parameter(tensor);
   if (known.parameter) d.flags |= lanes::kSiteParameter;

@@ -68,6 +68,8 @@ bool follows_code(std::string_view file) {
   return file.ends_with("/torch/_dynamo/symbolic_convert.py") || file.ends_with("/torch/export/_trace.py");
 }
 
+bool traces_code(std::string_view file) { return file.ends_with("/torch/jit/_trace.py"); }
+
 bool is_torch_imported(const PythonApi& api) {
   KeepError keep(api);
   PyObject* torch = api.dict_item(api.import_modules(), "torch");

@@ -36,6 +36,9 @@ bool runs_without_values(std::string_view file);
 // A file from which Dynamo follows the job's code, instruction by instruction, or torch.export runs it.
 bool follows_code(std::string_view file);
 
+// A file whose functions run the job's code to record it for torch.jit.trace, and once more to check the trace.
+bool traces_code(std::string_view file);
+
 // Whether `import torch` has come to its end. GIL held.
 bool is_torch_imported(const PythonApi& api);
 

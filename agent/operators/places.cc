@@ -65,6 +65,7 @@ Place make(const ThreadState& t, const PlaceKey& key, const GivenTensor* given, 
     const observe::ModuleNames::Module module = r.modules.find(raw);
     p.use.module = observe::module_of_place(raw, module.id, observe::script_place(t).get());
     if (raw.in_trace) p.use.flags |= lanes::kUseTraced;
+    if (observe::is_rehearsed_by_tracer(r.definitions, raw)) p.use.flags |= lanes::kUseTracing;
     if (module.weakref != nullptr)
       p.module = std::allocate_shared<const ModuleReference>(memory::Own<ModuleReference>(), module.weakref);
     const bool writes = (key.info->flags & lanes::kUseWrites) != 0;

@@ -19,7 +19,8 @@ bool watch_repeats(const SiteInfo& site) {
   const bool is_weight = site.role == lanes::Role::kWeight || site.role == lanes::Role::kBuffer;
   const bool by_autocast = site.cause == lanes::Cause::kAutocast || site.cause == lanes::Cause::kCustomCast ||
                            site.cause == lanes::Cause::kScript;
-  return is_weight && by_autocast && site.why != lanes::WhyNotCached::kNone && (site.flags & lanes::kSiteNoCast) == 0;
+  return is_weight && by_autocast && site.why != lanes::WhyNotCached::kNone &&
+         (site.flags & (lanes::kSiteNoCast | lanes::kSiteTracing)) == 0;
 }
 
 }  // namespace
