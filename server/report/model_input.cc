@@ -101,8 +101,7 @@ class Search {
     for (const store::SiteUse& use : data_.site_uses)
       if (use.counts.casts > 0) casting.insert(use.site);
     for (const store::Site& site : data_.sites) {
-      if (site.role != lanes::Role::kInput || !store::is_autocasts(site.cause) || !casting.contains(site.id))
-        continue;
+      if (site.role != lanes::Role::kInput || !store::is_autocasts(site.cause) || !casting.contains(site.id)) continue;
       return ModelInput{.dtype = site.from,
                         .first = {.at = data_.user_location(site.stack),
                                   .op = site.op,
