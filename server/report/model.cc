@@ -100,7 +100,9 @@ bool was_always_deep(const store::RunData& run) {
 
 std::string totals_line(const Model& model) {
   const store::Counts& all = model.totals.autocast;
-  std::string text = counted(all.casts, "cast", "casts") + " by autocast, " +
+  const std::uint64_t script = model.totals.by_cause[static_cast<std::size_t>(lanes::Cause::kScript)];
+  const std::string by_script = script == 0 ? "" : " (" + grouped(script) + " by TorchScript)";
+  std::string text = counted(all.casts, "cast", "casts") + " by autocast" + by_script + ", " +
                      counted(all.hits, "cache hit", "cache hits") + ", " +
                      counted(all.passes, "pass-through", "pass-throughs");
   const std::uint64_t custom = model.totals.by_cause[static_cast<std::size_t>(lanes::Cause::kCustomCast)];
@@ -110,8 +112,6 @@ std::string totals_line(const Model& model) {
     if (all_was_seen && model.run.operator_uses.empty() && !was_always_deep(model.run))
       text += " (--deep always looks at such a job, too)";
   }
-  if (const std::uint64_t script = model.totals.by_cause[static_cast<std::size_t>(lanes::Cause::kScript)]; script > 0)
-    text += " (" + grouped(script) + " by TorchScript)";
   const std::uint64_t compiled = model.totals.by_cause[static_cast<std::size_t>(lanes::Cause::kCompiled)];
   if (compiled > 0) text += ", " + counted(compiled, "cast", "casts") + " in compiled graphs";
   if (all.traced > 0) text += ", " + grouped(all.traced) + " while tracing";
