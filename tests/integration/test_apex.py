@@ -109,7 +109,7 @@ def norm(value):
 
 @never_cast("rois")
 def pool(features, rois):
-    return features.sum() + rois.sum()
+    return features.sum(), rois.sum()
 
 handle = amp.init()
 weight, bias = torch.nn.Parameter(torch.eye(4)), torch.zeros(4)
