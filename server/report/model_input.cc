@@ -1,6 +1,6 @@
 #include "server/report/model_input.h"
 
-#include <algorithm>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -21,15 +21,13 @@ using store::OperatorUse;
 
 constexpr std::size_t kNone = ~std::size_t{0};
 
-bool is_input(const Operand& operand) {
-  return operand.role == lanes::Role::kInput && (operand.flags & lanes::kOperandNumber) == 0;
-}
-
 bool is_cast(const Operand& operand) { return operand.entered != rules::kNoDtype && operand.entered != operand.dtype; }
 
 class Search {
  public:
-  explicit Search(const store::RunData& data) : data_(data), reasons_(data) {}
+  explicit Search(const store::RunData& data) : data_(data), reasons_(data) {
+    for (const store::Flow& flow : data.flows) into_[flow.to].push_back(&flow);
+  }
 
   std::optional<ModelInput> found() {
     const std::vector<std::uint64_t> times = rules::times_of_uses(data_);
@@ -48,11 +46,25 @@ class Search {
   }
 
  private:
+  // A batch that operators made before the region, too, which deep steps call an activation: they follow values.
+  bool is_input(const OperatorUse& use, const Operand& operand) const {
+    if (operand.flags & (lanes::kOperandNumber | lanes::kOperandRequiresGrad)) return false;
+    if (operand.role != lanes::Role::kActivation) return operand.role == lanes::Role::kInput;
+    bool made = false;
+    const auto flows = into_.find(use.id);
+    for (const store::Flow* flow : flows == into_.end() ? std::vector<const store::Flow*>() : flows->second) {
+      if (flow->argument != operand.argument) continue;
+      made = true;
+      if (rules::in_autocast(data_, data_.operator_use(flow->from))) return false;
+    }
+    return made;
+  }
+
   // The first one; one that was cast stands before one that was not.
   std::size_t input_of(const OperatorUse& use) const {
     std::size_t found = kNone;
     for (std::size_t i = 0; i < use.operands.size(); ++i) {
-      if (!is_input(use.operands[i])) continue;
+      if (!is_input(use, use.operands[i])) continue;
       if (is_cast(use.operands[i])) return i;
       if (found == kNone) found = i;
     }
@@ -74,7 +86,7 @@ class Search {
       if (later.id == use.id || !rules::is_forward(later)) continue;
       for (std::size_t k = 0; k < later.operands.size(); ++k) {
         const Operand& operand = later.operands[k];
-        const bool itself = is_input(operand) && operand.dtype == input.dtype;
+        const bool itself = is_input(later, operand) && operand.dtype == input.dtype;
         const bool comes_of_it = derived.contains(later.id) && operand.role == lanes::Role::kActivation;
         if (!is_cast(operand) || !rules::is_low(operand.entered) || (!itself && !comes_of_it)) continue;
         input.first_cast = place(later, k);
@@ -114,6 +126,7 @@ class Search {
 
   const store::RunData& data_;
   const rules::CastReasons reasons_;
+  std::map<std::uint32_t, std::vector<const store::Flow*>> into_;  // by the use that takes it
 };
 
 std::string dtype(std::uint8_t number) { return std::string(store::dtype_name(number)); }

@@ -63,6 +63,16 @@ TEST_F(ModelInputTest, OfIntegersIsNeverCast) {
             "bfloat16 for linear input, train.py:12");
 }
 
+// A batch that is stacked in the same step comes out of an operator, and is the model's input all the same.
+TEST_F(ModelInputTest, MayBeMadeByOperatorsBeforeTheRegion) {
+  TestUse stack{.op = "aten::stack", .line = 3, .operands = {operand(kFloat32)}, .computed = kFloat32};
+  stack.outside = true;
+  TestUse norm = kept("aten::layer_norm", kFloat32);
+  norm.operands = {operand(kFloat32)};
+  EXPECT_EQ(line({stack, norm, linear(Role::kActivation)}).substr(0, 61),
+            "float32, which layer_norm, train.py:9, takes as it is (the op");
+}
+
 TEST_F(ModelInputTest, MayBeConvertedByTheCodeFirst) {
   TestUse to{.op = "aten::to.dtype", .line = 9, .operands = {operand(kInt64, Role::kInput)}, .computed = kFloat32};
   to.flags = lanes::kUseConverts;
