@@ -41,8 +41,8 @@ class KeptRegion(nn.Module):
         self.linear, self.region = nn.Linear(16, 16), torch.autocast("cpu", dtype=torch.bfloat16)
 
     def forward(self, x):
-        with self.region:  # finds: script-unsupported-autocast
-            return self.linear(x)
+        with self.region:
+            return self.linear(x)  # finds: script-unsupported-autocast
 
 
 @torch.jit.script
@@ -156,7 +156,7 @@ def s28en_cast_in_the_code():
 
 def s28fn_an_error_of_shapes():
     with contextlib.suppress(RuntimeError):
-        of_another_shape(square(), square(), torch.randn(7))
+        of_another_shape(square(), square(), torch.randn(7).bfloat16())
 
 
 if __name__ == "__main__":
