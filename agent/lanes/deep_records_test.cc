@@ -120,8 +120,8 @@ TEST_F(DeepRecordsTest, DefinitionsComeOutAsTheyWentIn) {
       EXPECT_EQ(std::memcmp(payload, &kTheFact, sizeof kTheFact), 0);
     }
   }
-  EXPECT_EQ(kinds, (std::vector{DefinitionKind::kString, DefinitionKind::kString, DefinitionKind::kOperatorUse,
-                                DefinitionKind::kFlow, DefinitionKind::kFact}));
+  EXPECT_EQ(kinds, (std::vector{DefinitionKind::kString, DefinitionKind::kString, DefinitionKind::kString,
+                                DefinitionKind::kOperatorUse, DefinitionKind::kFlow, DefinitionKind::kFact}));
 }
 
 TEST_F(DeepRecordsTest, CountersAndHeaderWordsAreRead) {

@@ -245,8 +245,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Nonsense{"ShortUse", Batch().raw(DefinitionKind::kOperatorUse, 1, "abc"), "operator use definition of 3 bytes"},
         Nonsense{"TooManyOperands", use_claiming(9, 9), "an operator use of 9 operands"},
-        Nonsense{"OperandsThatAreNotThere", use_claiming(3, 2), "an operator use of 3 operands in 36 bytes"},
-        Nonsense{"OperandsUnannounced", use_claiming(0, 1), "an operator use of 0 operands in 32 bytes"},
+        Nonsense{"OperandsThatAreNotThere", use_claiming(3, 2), "an operator use of 3 operands in 42 bytes"},
+        Nonsense{"OperandsUnannounced", use_claiming(0, 1), "an operator use of 0 operands in 37 bytes"},
         Nonsense{"UnlistedPhase", Batch().operator_use(1, use_in_phase(4)), "phase that is on no list"},
         Nonsense{"UnlistedRole", Batch().operator_use(1, {}, {{0, 6, static_cast<Role>(6), 0}}),
                  "role that is on no list"},

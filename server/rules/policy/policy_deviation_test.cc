@@ -57,7 +57,7 @@ void by_default(TestRun& run, std::uint8_t dtype) {
 }
 
 TEST_F(PolicyDeviationTest, ARegionThatNamesNoDtypeHasThePolicys) {
-  hold_against(R"({"device": "cpu", "default_dtype": "float16", "operators": {}})");
+  hold_against(R"({"device": "cpu", "default_dtype": "float16", "operators": {"lower_precision_fp": ["linear"]}})");
   const auto found = deviations([](TestRun& run) { by_default(run, kBFloat16); });
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].location->line, 5);
