@@ -136,7 +136,8 @@ TEST(ModeOf, IsToldByTheInterpreterOrTheGraph) {
 
 TEST(ModeOf, LeavesOutWhatIsRunToBeTraced) {
   store::RunData data;
-  const std::uint32_t id = use(data, "/venv/torch/jit/_trace.py", lanes::kUseTracing);
+  data.torch_folders = {"/venv/torch"};
+  const std::uint32_t id = use(data, "/venv/torch/jit/_trace.py");
   EXPECT_EQ(rules::mode_of(data, data.operator_uses[id - 1]), std::nullopt);
 }
 
