@@ -27,7 +27,9 @@ TEST(ClosedListsTest, Causes) {
   expect_same(kFsdp, v1::CAUSE_FSDP);
   expect_same(kCompiled, v1::CAUSE_COMPILED);
   expect_same(kReflatten, v1::CAUSE_REFLATTEN);
-  expect_same(kReflatten, v1::Cause_MAX);
+  expect_same(kAnnotation, v1::CAUSE_ANNOTATION);
+  expect_same(kPytorch, v1::CAUSE_PYTORCH);
+  expect_same(kPytorch, v1::Cause_MAX);
 }
 
 TEST(ClosedListsTest, Roles) {
@@ -62,7 +64,8 @@ TEST(ClosedListsTest, ReasonsNotToCache) {
   expect_same(kView, v1::WHY_NOT_CACHED_VIEW);
   expect_same(kCudaGraph, v1::WHY_NOT_CACHED_CUDA_GRAPH);
   expect_same(kNotAutocast, v1::WHY_NOT_CACHED_NOT_AUTOCAST);
-  expect_same(kNotAutocast, v1::WhyNotCached_MAX);
+  expect_same(kScript, v1::WHY_NOT_CACHED_SCRIPT);
+  expect_same(kScript, v1::WhyNotCached_MAX);
 }
 
 TEST(ClosedListsTest, RegionKinds) {
@@ -102,7 +105,10 @@ TEST(ClosedListsTest, FactKinds) {
   expect_same(kCompileSkipsRounding, v1::FACT_KIND_COMPILE_SKIPS_ROUNDING);
   expect_same(kExportDropsRegion, v1::FACT_KIND_EXPORT_DROPS_REGION);
   expect_same(kScriptDropsDecorator, v1::FACT_KIND_SCRIPT_DROPS_DECORATOR);
-  expect_same(kScriptDropsDecorator, v1::FactKind_MAX);
+  expect_same(kScriptStopsAtPython, v1::FACT_KIND_SCRIPT_STOPS_AT_PYTHON);
+  expect_same(kArgumentArrived, v1::FACT_KIND_ARGUMENT_ARRIVED);
+  expect_same(kScriptLeavesArgument, v1::FACT_KIND_SCRIPT_LEAVES_ARGUMENT);
+  expect_same(kScriptLeavesArgument, v1::FactKind_MAX);
 }
 
 TEST(ClosedListsTest, Stalenesses) {

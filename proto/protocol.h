@@ -7,7 +7,7 @@ namespace castscope::wire {
 
 // Of the stream in castscope.proto. A change that an older or newer peer would misread raises it: of the messages, of
 // the definition records (lanes/format.h), of the packing of events (kEventBlockFormat).
-inline constexpr std::uint32_t kProtocol = 5;
+inline constexpr std::uint32_t kProtocol = 6;
 
 // A batch is cut before it gets this large; the collector refuses a larger message.
 inline constexpr int kLargestMessageBytes = 16 << 20;

@@ -5,7 +5,9 @@
 #include <sstream>
 #include <utility>
 
+#include "agent/enforce/default_dtype.h"
 #include "agent/enforce/enforced.h"
+#include "agent/enforce/kernel.h"
 #include "agent/enforce/kernels.h"
 #include "agent/enforce/met_rules.h"
 #include "agent/observe/process.h"
@@ -36,6 +38,17 @@ std::optional<PolicyTable> read(const char* path, std::string* error) {
   return read_policy_table(text.str(), error);
 }
 
+bool g_defaults_in_all_threads = true;
+
+void set_defaults(const PolicyTable& policy) {
+  if (!policy.default_dtype) return;
+  const auto dtype = *policy.default_dtype == LowerDtype::kFloat16 ? c10::ScalarType::Half : c10::ScalarType::BFloat16;
+  for (std::size_t i = 0; i < kDeviceWords.size(); ++i) {
+    if (policy.device == "any" || policy.device == kDeviceWords[i])
+      g_defaults_in_all_threads &= set_default_dtype(device_type(static_cast<Device>(i)), dtype);
+  }
+}
+
 }  // namespace
 
 bool start(const castscope_preload* preload) {
@@ -52,6 +65,7 @@ bool start(const castscope_preload* preload) {
   g_enforced->modules = new ModuleRules(observe::g_process.python, g_enforced->policy);
   const char* all = std::getenv("CASTSCOPE_ALL_KERNELS");
   start_kernels(g_enforced->policy, all != nullptr && all[0] == '1');
+  set_defaults(g_enforced->policy);
   return true;
 }
 
@@ -59,7 +73,14 @@ bool is_on() { return g_enforced != nullptr; }
 std::string policy_name() { return g_enforced->policy.name; }
 std::string policy_hash() { return g_enforced->policy.hash; }
 
-std::vector<std::string> notices() { return kernel_notices(); }
+std::vector<std::string> notices() {
+  std::vector<std::string> all = kernel_notices();
+  if (!g_defaults_in_all_threads)
+    all.push_back(
+        "where autocast of this PyTorch keeps its dtypes was not found: the policy's default_dtype holds in the "
+        "thread that imports torch, and PyTorch's own in others");
+  return all;
+}
 
 void region_begins(bool modules_changed) {
   look_for_operators();

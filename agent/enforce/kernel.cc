@@ -6,7 +6,9 @@
 #include <optional>
 
 #include "agent/enforce/present_call.h"
+#include "agent/observe/arrivals.h"
 #include "agent/observe/cast_argument.h"
+#include "agent/observe/odd_tensors.h"
 #include "agent/observe/tensor_facts.h"
 
 namespace castscope::enforce {
@@ -102,8 +104,22 @@ void Kernel::cast(const c10::OperatorHandle& op, Stack* stack, const Decision& d
   const std::size_t n = op.schema().arguments().size();
   for (std::size_t position = n; position-- > 0;) {
     IValue& value = torch::jit::peek(*stack, position, n);
-    if (!is_kept(op, decision, position)) cast_value(value, to, position);
+    if (is_kept(op, decision, position))
+      tell_kept(value, op.schema().arguments()[position].name(), to);
+    else
+      cast_value(value, to, position);
   }
+}
+
+// For the report: the argument came in this dtype, and a cast was held off, or there was none to be made.
+void Kernel::tell_kept(const IValue& value, const std::string& argument, ScalarType to) const {
+  each_tensor(value, [&](const at::Tensor& tensor) {
+    if (!is_eligible(tensor) || observe::is_traced_wrapper(tensor.unsafeGetTensorImpl())) return;
+    const unsigned held_off = tensor.scalar_type() != to ? lanes::kArrivedHeldOff : 0;
+    const unsigned detail = static_cast<std::uint8_t>(tensor.scalar_type()) | lanes::kArrivedKept | held_off |
+                            unsigned{lanes::kArrivedNotCast} << lanes::kArrivedCastTo;
+    observe::argument_arrived(op_ + "\t" + argument + "\tpolicy", static_cast<std::uint16_t>(detail));
+  });
 }
 
 void Kernel::cast_value(IValue& value, ScalarType to, std::size_t position) const {

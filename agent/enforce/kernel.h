@@ -39,6 +39,7 @@ class alignas(64) Kernel final : public c10::OperatorKernel {
   using Stack = torch::jit::Stack;
   void cast(const c10::OperatorHandle& op, Stack* stack, const Decision& decision, c10::ScalarType to) const;
   void cast_value(c10::IValue& value, c10::ScalarType to, std::size_t position) const;
+  void tell_kept(const c10::IValue& value, const std::string& argument, c10::ScalarType to) const;
   c10::ScalarType widest(const c10::OperatorHandle& op, const Stack& stack, const Decision& decision) const;
   bool is_eligible(const at::Tensor& tensor) const;
   void set_dtype(const c10::OperatorHandle& op, Stack* stack) const;

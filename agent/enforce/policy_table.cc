@@ -53,6 +53,7 @@ class Reader {
     const std::size_t n = words.size();
     if (what == "name" && n == 2) return table_.name = words[1], true;
     if (what == "device" && n == 2) return table_.device = words[1], true;
+    if (what == "default_dtype" && n == 2) return default_dtype(words[1]);
     if (what == "cache" && n == 3) return cache(words[1], words[2]);
     if (what == "function" && n == 3) return table_.functions.emplace_back(words[1], words[2]), true;
     if (what == "module" && n >= 3) return module(words);
@@ -80,6 +81,9 @@ class Reader {
   }
 
  private:
+  bool default_dtype(const std::string& word) {
+    return one_of(kDtypes, word, table_.default_dtype.emplace()) && *table_.default_dtype != LowerDtype::kAmbient;
+  }
   bool table(const std::string& word) {
     std::size_t n = 0;
     if (!number(word, n) || n != table_.tables.size()) return false;
@@ -157,7 +161,8 @@ std::optional<PolicyTable> read_policy_table(std::string_view text, std::string*
     return std::nullopt;
   };
   const std::string_view format = next_line(text);
-  if (format != kPolicyFormat && format != kOlderPolicyFormat) return wrong("it is of another version");
+  if (format != kPolicyFormat && format != kSecondPolicyFormat && format != kFirstPolicyFormat)
+    return wrong("it is of another version");
   const std::vector<std::string> hash = words_of(next_line(text));
   if (hash.size() != 2 || hash[0] != "hash" || hash[1] != hash_of(text)) return wrong("it is damaged");
   Reader reader;

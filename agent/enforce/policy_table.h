@@ -1,10 +1,11 @@
 // A policy as the agent reads it: plain lines, made by castscope from a policy file that it has understood
 // (server/policy/compiled.cc). Nothing here knows JSON, paths or what extends what.
 //
-//   castscope-policy 2                                the format
+//   castscope-policy 3                                the format
 //   hash <16 hex digits>                              of all lines after this one
 //   name <text>                                       for sentences
 //   device cpu|cuda|xpu|mps|any
+//   default_dtype bfloat16|float16                    of regions that name none; only where something is said
 //   cache <enabled|frozen|views|nonleaf> 0|1          only where something is said
 //   cache max_bytes <n> | cache keep region|step|until_written
 //   function <module:name> half|float|promote
@@ -30,8 +31,10 @@
 
 namespace castscope::enforce {
 
-inline constexpr std::string_view kPolicyFormat = "castscope-policy 2";
-inline constexpr std::string_view kOlderPolicyFormat = "castscope-policy 1";  // without `pytorch`: in older run files
+inline constexpr std::string_view kPolicyFormat = "castscope-policy 3";
+// In older run files: without `default_dtype` and what a function never casts; and without `pytorch`.
+inline constexpr std::string_view kSecondPolicyFormat = "castscope-policy 2";
+inline constexpr std::string_view kFirstPolicyFormat = "castscope-policy 1";
 
 enum class CastPolicy : std::uint8_t {
   kLowerPrecision,
@@ -73,6 +76,7 @@ struct ModuleRule {
 
 struct PolicyTable {
   std::string name, hash, device;
+  std::optional<LowerDtype> default_dtype;
   std::vector<OperatorTable> tables;  // the first is the policy's own
   std::vector<ModuleRule> modules;
   std::vector<Overloaded> known;

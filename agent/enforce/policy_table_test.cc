@@ -48,6 +48,22 @@ TEST(PolicyTableTest, EveryLineIsRead) {
   EXPECT_EQ(table->tables[1].dtype, LowerDtype::kFloat16);
 }
 
+TEST(PolicyTableTest, OlderFormatsAreRead) {
+  std::string error;
+  for (const std::string_view format : {kFirstPolicyFormat, kSecondPolicyFormat}) {
+    const std::string text = std::string(format) + "\nhash\t" + hash_of(kLines) + "\n" + kLines;
+    EXPECT_TRUE(read_policy_table(text, &error).has_value()) << error;
+  }
+}
+
+TEST(PolicyTableTest, TheDtypeOfRegionsThatNameNone) {
+  std::string error;
+  const auto table = read_policy_table(with_hash("device\tcpu\ndefault_dtype\tfloat16\ntable\t0\n"), &error);
+  ASSERT_TRUE(table.has_value()) << error;
+  EXPECT_EQ(table->default_dtype, LowerDtype::kFloat16);
+  EXPECT_THAT(trouble(with_hash("device\tcpu\ndefault_dtype\tambient\ntable\t0\n")), HasSubstr("line 4"));
+}
+
 TEST(PolicyTableTest, WhatIsNotUnderstoodIsNoPolicy) {
   EXPECT_THAT(trouble(""), HasSubstr("another version"));
   EXPECT_THAT(trouble(with_hash(kLines) + "table\t2\n"), HasSubstr("damaged"));

@@ -28,8 +28,9 @@ constexpr OperatorUseDefinition kUse{.stack = 1,
                                      .computed = 6,
                                      .result = 15,
                                      .flags = kUseEligible | kUseGradMode,
-                                     .operands = 2};
-constexpr Operand kOperands[2] = {{0, 15, Role::kActivation, 0}, {1, 6, Role::kWeight, kOperandRequiresGrad}};
+                                     .operands = 2,
+                                     .arguments = 3};
+constexpr Operand kOperands[2] = {{0, 15, Role::kActivation, 0}, {1, 6, Role::kWeight, kOperandRequiresGrad, 15}};
 constexpr FlowDefinition kTheFlow{.from = 7, .to = 8, .argument = 1, .cast_to = 15, .reserved = {}};
 constexpr FactDefinition kTheFact{.kind = FactKind::kError, .detail = 1, .subject = 7, .stack = 1, .text = 2};
 
@@ -50,6 +51,7 @@ class DeepRecordsTest : public testing::Test {
   void fill() {
     writer_->define(DefinitionKind::kString, 1, "MmBackward0", 11);
     writer_->define(DefinitionKind::kString, 2, "expected BFloat16", 17);
+    writer_->define(DefinitionKind::kString, 3, "self,mat2", 9);
     writer_->define(DefinitionKind::kOperatorUse, 7, &kUse, sizeof kUse, kOperands, sizeof kOperands);
     writer_->define(DefinitionKind::kFlow, 9, &kTheFlow, sizeof kTheFlow);
     writer_->define(DefinitionKind::kFact, 10, &kTheFact, sizeof kTheFact);
@@ -118,8 +120,8 @@ TEST_F(DeepRecordsTest, DefinitionsComeOutAsTheyWentIn) {
       EXPECT_EQ(std::memcmp(payload, &kTheFact, sizeof kTheFact), 0);
     }
   }
-  EXPECT_EQ(kinds, (std::vector{DefinitionKind::kString, DefinitionKind::kString, DefinitionKind::kOperatorUse,
-                                DefinitionKind::kFlow, DefinitionKind::kFact}));
+  EXPECT_EQ(kinds, (std::vector{DefinitionKind::kString, DefinitionKind::kString, DefinitionKind::kString,
+                                DefinitionKind::kOperatorUse, DefinitionKind::kFlow, DefinitionKind::kFact}));
 }
 
 TEST_F(DeepRecordsTest, CountersAndHeaderWordsAreRead) {
@@ -135,8 +137,8 @@ TEST_F(DeepRecordsTest, TheDumpHasThemAll) {
   const std::string text = dump();
   for (const char* line :
        {"deep steps 3 operators 120 ns 5000\n",
-        "use 7 stack 1 module 2 operator 3 region 4 node 'MmBackward0' phase 2 device 0 0:15/4/0 1:6/2/2 in 6 gives 15 "
-        "flags 65\n",
+        "use 7 stack 1 module 2 operator 3 region 4 node 'MmBackward0' phase 2 device 0 0:15/4/0/255 1:6/2/2/15 in 6 "
+        "gives 15 flags 65 of 'self,mat2'\n",
         "flow 9 from 7 to 8 argument 1 cast 15\n", "fact 10 kind 3 detail 1 subject 7 stack 1 expected BFloat16\n",
         "counter site 7 casts 3 hits 0 passes 0 traced 0 bytes 4096 ns 250 kept 0\n",
         "bytes 1000 entries 5 flags 0 most 65536.5 sampled 256 not_finite 1 zeros 2 integers 200\n",

@@ -22,6 +22,8 @@ enum class Cause : std::uint8_t {
   kFsdp = 9,           // FSDP's mixed-precision policy
   kCompiled = 10,      // autocast's, in a graph of torch.compile
   kReflatten = 11,     // autocast's kernel for cuDNN's RNN, which copies all weights into one buffer at every call
+  kAnnotation = 12,    // an annotation of the package castscope: half_function, float_function, force_fp32, …
+  kPytorch = 13,       // Python code of PyTorch's own: GradScaler, torch.testing, the check of a trace
 };
 
 enum class Role : std::uint8_t {
@@ -46,6 +48,7 @@ enum class WhyNotCached : std::uint8_t {
   kView = 7,
   kCudaGraph = 8,    // at::caching::is_cached_tensor
   kNotAutocast = 9,  // another cause than cached_cast: there is no cache
+  kScript = 10,      // … a graph of TorchScript, which casts at each use
 };
 
 enum class RegionKind : std::uint8_t {
@@ -53,7 +56,7 @@ enum class RegionKind : std::uint8_t {
   kContext = 1,    // autocast.__enter__ (with, decorator, _enter_autocast)
   kRaw = 2,        // set_autocast_enabled without nesting
   kInherited = 3,  // a thread that got its state from elsewhere (autograd engine)
-  kScript = 4,     // of scripted code: it is no state of a thread, and enters nothing at run time
+  kScript = 4,     // of scripted code: it is no state of a thread; the interpreter enters it
 };
 
 // What a fact says, and what its subject and detail mean.
@@ -66,7 +69,8 @@ enum class FactKind : std::uint16_t {
   kUpdate = 5,         // GradScaler updated its scale
   kOptimizerStep = 6,  // subject = 0; text = name of the optimizer's class; detail = 1: within GradScaler.step
   // Tensor.backward or autograd.backward or grad was called; subject = region in force, or 0.
-  // detail = 1: gradients were asked for (autograd.grad), none were accumulated
+  // detail = 1: gradients were asked for (autograd.grad), none were accumulated; text = a sign that the loss is scaled
+  // by hand, as the first call there shows it: "the loss is a product", "gradients of the loss are given"; "" = none
   kBackward = 7,
   // Operators ran in a region whose opener, a coroutine or a generator, was suspended: it was left open across an await
   // or a yield. subject = region; stack = of the first of them, text = its name; counted when the region is left
@@ -96,7 +100,21 @@ enum class FactKind : std::uint16_t {
   // A decorated method was scripted: PyTorch drops the decorator. stack = the method; text = the decorator, as far as
   // it is known
   kScriptDropsDecorator = 24,
+  // Python code that a script calls in a region of its own runs outside of it; subject = an operator that it calls,
+  // stack = the region in the script
+  kScriptStopsAtPython = 25,
+  // An argument arrived at a function that castscope annotates, or at an operator some of whose arguments are never
+  // cast. text = "function<TAB>argument<TAB>annotation", detail = c10::ScalarType that arrived | kArrived…
+  kArgumentArrived = 26,
+  // An operator of a script raised whose other arguments TorchScript's pass casts; text = "aten::conv2d bias:
+  // Optional[Tensor]", with those that it leaves as they come
+  kScriptLeavesArgument = 27,
 };
+inline constexpr std::uint16_t kArrivedKept = 256;     // never_cast names it
+inline constexpr std::uint16_t kArrivedHeldOff = 512;  // … and else it would have been cast there, or within
+// c10::ScalarType that it was cast to, in the six bits from this one on; all set: it was not.
+inline constexpr unsigned kArrivedCastTo = 10;
+inline constexpr std::uint16_t kArrivedNotCast = 63;
 enum class Staleness : std::uint16_t {
   kNone = 0,
   kSameValues = 1,  // it was written to, with the values that it had
@@ -194,10 +212,12 @@ inline constexpr std::uint8_t kRegionDefaultDtype = 8;  // no dtype was given
 inline constexpr std::uint8_t kRegionRunsLater = 16;
 // Outermost in its thread and with the cache on, while another thread is in a region that has it off.
 inline constexpr std::uint8_t kRegionCacheOffElsewhere = 32;
+// Of a script whose autocast pass is off, or was not run: beside kRegionAskedEnabled.
+inline constexpr std::uint8_t kRegionScriptOff = 64;
 struct SiteDefinition {
   std::uint32_t stack;  // 0 for pass-throughs and traced calls, which are not counted by stack
   std::uint32_t module;
-  std::uint32_t call_site;  // cause autocast, and script where the node is known; else 0
+  std::uint32_t call_site;  // cause autocast; script, and its backward, where the node is known; else 0
   std::uint32_t op;         // other causes: the operator that converted, when known; else 0
   std::uint32_t region;
   Role role;
@@ -214,6 +234,9 @@ inline constexpr std::uint8_t kSiteTraced = 2;       // counts calls on FakeTens
 inline constexpr std::uint8_t kSiteNoCast = kSitePassThrough | kSiteTraced;
 inline constexpr std::uint8_t kSiteBaked = 8;      // eager autocast's, repeated by a graph that was traced in a region
 inline constexpr std::uint8_t kSiteCompiled = 16;  // of a graph of torch.compile: counted when that is run
+// Made while torch.jit.trace recorded code, or ran it again to check the trace: it says nothing of what the job does
+// again and again.
+inline constexpr std::uint8_t kSiteTracing = 32;
 inline constexpr std::uint8_t kSiteParameter = 4;  // the source is a torch.nn.Parameter, or a view of one
 // An operator as a line of code, or a backward node, called it in a deep step.
 struct OperatorUseDefinition {
@@ -223,11 +246,12 @@ struct OperatorUseDefinition {
   std::uint32_t region;
   std::uint32_t node;  // string: backward node that called it ("MmBackward0"); 0 = none
   Phase phase;
-  std::uint8_t device;     // c10::DeviceType of the first tensor
-  std::uint8_t computed;   // c10::ScalarType that it computed in: what autocast made of its arguments; 0xff = no float
-  std::uint8_t result;     // c10::ScalarType of the first tensor that it gave back; 0xff = none
-  std::uint16_t flags;     // kUse…
-  std::uint16_t operands;  // how many Operand follow
+  std::uint8_t device;      // c10::DeviceType of the first tensor
+  std::uint8_t computed;    // c10::ScalarType that it computed in: what autocast made of its arguments; 0xff = no float
+  std::uint8_t result;      // c10::ScalarType of the first tensor that it gave back; 0xff = none
+  std::uint16_t flags;      // kUse…
+  std::uint16_t operands;   // how many Operand follow
+  std::uint32_t arguments;  // string: names of its schema's arguments, a comma between them; 0 = not known
   // Operand operands[operands], tensors only, in the order of the schema; at most kMostOperands
 };
 struct Operand {
@@ -235,12 +259,15 @@ struct Operand {
   std::uint8_t dtype;     // c10::ScalarType as given, before any cast
   Role role;
   std::uint8_t flags;  // kOperand…
+  // c10::ScalarType in which the operator's autocast kernel handed it on; 0xff = no such kernel ran
+  std::uint8_t entered = 0xff;
 };
 inline constexpr std::uint32_t kMostOperands = 8;
 inline constexpr std::uint8_t kOperandScalar = 1;  // 0-dim: takes no part in promotion among tensors with dimensions
 inline constexpr std::uint8_t kOperandRequiresGrad = 2;
 inline constexpr std::uint8_t kOperandNumber = 4;        // a Python number
 inline constexpr std::uint8_t kOperandBoxes = 8;         // by its name in the schema: places in an image
+inline constexpr std::uint8_t kOperandElsewhere = 16;    // on another kind of device than the first tensor
 inline constexpr std::uint16_t kUseEligible = 1;         // has a kernel on the Autocast key of its device
 inline constexpr std::uint16_t kUseSiblingEligible = 2;  // it has none, its functional out-of-place form has
 inline constexpr std::uint16_t kUseView = 4;             // its result looks at the data of an argument
@@ -252,6 +279,7 @@ inline constexpr std::uint16_t kUseOthersOpen = 128;     // no region here, but 
 inline constexpr std::uint16_t kUseScript = 512;         // TorchScript's interpreter called it
 inline constexpr std::uint16_t kUseCompiled = 1024;      // a graph of torch.compile has it
 inline constexpr std::uint16_t kUseTraced = 2048;        // beside kUseScript: the code was traced, not scripted
+inline constexpr std::uint16_t kUseTracing = 4096;       // while torch.jit.trace recorded code, or checked the trace
 inline constexpr std::uint16_t kUseElsewhere = 256;  // it has no Autocast kernel for its device, for another one it has
 // Of a thread's deep step: what `from` gave back was an argument of `to`.
 struct FlowDefinition {
@@ -342,7 +370,7 @@ struct AttributeDefinition {
 
 static_assert(sizeof(DefinitionHeader) == 16);
 static_assert(sizeof(SiteDefinition) == 28 && sizeof(RegionDefinition) == 20);
-static_assert(sizeof(OperatorUseDefinition) == 28 && sizeof(Operand) == 4);
+static_assert(sizeof(OperatorUseDefinition) == 32 && sizeof(Operand) == 5);
 static_assert(sizeof(FlowDefinition) == 12 && sizeof(FactDefinition) == 16);
 static_assert(sizeof(KernelDefinition) == 24 && sizeof(MatmulDefinition) == 48);
 

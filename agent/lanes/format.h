@@ -25,7 +25,7 @@
 namespace castscope::lanes {
 
 inline constexpr std::uint64_t kMagic = 0x454e414c54534143;  // "CASTLANE" in little-endian order
-inline constexpr std::uint32_t kVersion = 7;
+inline constexpr std::uint32_t kVersion = 8;
 inline constexpr std::uint64_t kPage = 4096;
 inline constexpr std::uint64_t kAlignment = 64;
 
@@ -116,6 +116,8 @@ inline constexpr std::uint8_t kFlagInherited = 4;
 
 // kValues: the finite ones that are not 0 are of different size.
 inline constexpr std::uint8_t kFlagDiffer = 8;
+// kCast: the first that this thread's counter of the site counts. It may pay for page faults and the start of threads.
+inline constexpr std::uint8_t kFlagFirst = 16;
 
 struct alignas(64) Event {
   std::uint64_t time;      // segment clock at the begin of the call; kPass: at its end

@@ -34,9 +34,9 @@ void print_deep_definition(Texts& texts, const DefinitionHeader& h, const char* 
                 d.op, d.region, texts[d.node], static_cast<unsigned>(d.phase), d.device);
     for (std::uint32_t i = 0; i < d.operands && sizeof d + (i + 1) * sizeof(Operand) <= h.payload; ++i) {
       const auto o = read<Operand>(p + sizeof d + i * sizeof(Operand));
-      std::printf(" %u:%u/%u/%u", o.argument, o.dtype, static_cast<unsigned>(o.role), o.flags);
+      std::printf(" %u:%u/%u/%u/%u", o.argument, o.dtype, static_cast<unsigned>(o.role), o.flags, o.entered);
     }
-    std::printf(" in %u gives %u flags %u\n", d.computed, d.result, d.flags);
+    std::printf(" in %u gives %u flags %u of '%s'\n", d.computed, d.result, d.flags, texts[d.arguments]);
   } else if (h.kind == DefinitionKind::kFlow) {
     const auto d = read<FlowDefinition>(p);
     std::printf("flow %u from %u to %u argument %u cast %u\n", h.id, d.from, d.to, d.argument, d.cast_to);

@@ -16,6 +16,8 @@
 #include "agent/enforce/enforcing.h"
 #include "agent/gpu/gpu.h"
 #include "agent/memory/own_memory.h"
+#include "agent/observe/annotations.h"
+#include "agent/observe/arrivals.h"
 #include "agent/observe/autocast_state.h"
 #include "agent/observe/errors.h"
 #include "agent/observe/hooks.h"
@@ -354,6 +356,21 @@ extern "C" {
   castscope::observe::Recording* r = castscope::observe::g_process.recording.load();
   if (r != nullptr) r->definitions.attribute("comparison", comparison);
 } catch (const std::exception&) {  // no memory: the report has one comparison less
+}
+
+[[gnu::visibility("default")]] void castscope_agent_annotated(const char* function, const char* argument,
+                                                              std::uint32_t position, const void* tensor, int to,
+                                                              int flags) try {
+  castscope::observe::annotated_cast_begins({function, argument, position, tensor, static_cast<std::uint8_t>(to),
+                                             (flags & CASTSCOPE_ANNOTATED_SERVED) != 0,
+                                             (flags & CASTSCOPE_ANNOTATED_KEEPS) != 0});
+} catch (const std::exception&) {  // no memory: it is counted as a `.to()`
+}
+
+[[gnu::visibility("default")]] void castscope_agent_annotated_end() { castscope::observe::annotated_cast_ends(); }
+
+[[gnu::visibility("default")]] void castscope_agent_arrived(const char* text, int detail) {
+  castscope::observe::argument_arrived(text, static_cast<std::uint16_t>(detail));
 }
 
 }  // extern "C"

@@ -205,6 +205,7 @@ template <int PythonMinor, bool kEnforced>
     const std::uint64_t ticks = t.lane.now() - begin;
     const std::uint64_t bytes = bytes_of(result);
     const bool kept = why == lanes::WhyNotCached::kNone && (!kEnforced || outcome.kept);
+    const std::uint8_t first = flag_of_first(*counted.counter);
     lanes::LaneWriter::add(counted.counter->casts, 1);
     lanes::LaneWriter::add(counted.counter->bytes, bytes);
     lanes::LaneWriter::add(counted.counter->ticks, ticks);
@@ -215,9 +216,9 @@ template <int PythonMinor, bool kEnforced>
     }
     const bool by_data = standing.view || !standing.requires_grad;
     publish(t, r, lanes::EventKind::kCast, source, counted.site, begin, ticks, bytes,
-            kept      ? lanes::kFlagKept
-            : by_data ? lanes::kFlagData
-                      : std::uint8_t{0},
+            static_cast<std::uint8_t>(first | (kept      ? lanes::kFlagKept
+                                               : by_data ? lanes::kFlagData
+                                                         : 0)),
             !kept && counted.counter->version != 0 ? content_of(source) : 0);
     if (operators::deep()) [[unlikely]]
       operators::cast_made(t, source, static_cast<std::uint8_t>(to), counted.site);

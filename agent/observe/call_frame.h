@@ -89,6 +89,11 @@ inline lanes::Phase phase_of(lanes::Phase elsewhere) {
   t.lane.publish();
 }
 
+// Of a cast that is not counted yet.
+inline std::uint8_t flag_of_first(const lanes::Counter& counter) {
+  return counter.casts.load(std::memory_order_relaxed) == 0 ? lanes::kFlagFirst : std::uint8_t{0};
+}
+
 inline std::uint64_t bytes_of(const at::Tensor& tensor) {
   const TensorImpl* impl = tensor.unsafeGetTensorImpl();
   if (impl->key_set().has_any(kOddKeys) || !has_plain_sizes(impl)) [[unlikely]]

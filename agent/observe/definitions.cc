@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "agent/memory/own_memory.h"
+#include "agent/observe/torch_python.h"
 #include "agent/script/misplaced.h"
 
 namespace castscope::observe {
@@ -232,6 +233,15 @@ Definitions::Place Definitions::innermost(const RawStack& raw) {
   return raw.depth == 0 ? Place{} : place(raw.frames[0].code);
 }
 
+Definitions::Place Definitions::asker(const RawStack& raw) {
+  if (raw.script_at == 0 && !raw.script.empty()) return innermost(raw);
+  for (std::uint32_t i = 0; i < raw.depth; ++i) {
+    Place at = place(raw.frames[i].code);
+    if (!passes_calls_on(at.file)) return at;
+  }
+  return {};
+}
+
 Definitions::Place Definitions::place(const void* code) {
   std::lock_guard lock(mutex_);
   auto found = codes_.find(code);
@@ -270,7 +280,19 @@ std::uint32_t Definitions::module(std::string_view path, std::string_view type, 
   std::lock_guard lock(mutex_);
   const lanes::ModuleDefinition definition{string_locked(path), string_locked(type), string_locked(root_type),
                                            root_number};
-  return intern(modules_, DefinitionKind::kModule, definition, kMaxSites);
+  const std::uint32_t id = intern(modules_, DefinitionKind::kModule, definition, kMaxSites);
+  if (id > named_modules_.size())
+    named_modules_.push_back({memory::OwnString(path), memory::OwnString(root_type), root_number});
+  return id;
+}
+
+std::uint32_t Definitions::module_below(std::uint32_t outer, std::string_view path, std::string_view type) {
+  std::unique_lock lock(mutex_);
+  if (outer == 0 || outer > named_modules_.size()) return 0;
+  NamedModule in = named_modules_[outer - 1];
+  lock.unlock();
+  if (!in.path.empty() && !path.empty()) in.path += '.';
+  return module(in.path += path, type, in.root_type, in.root_number);
 }
 
 std::uint32_t Definitions::op(std::string_view name) {

@@ -42,10 +42,14 @@ class Definitions {
   std::uint32_t stack(const RawStack& raw);
   // Of lines that no interpreter of Python runs at the moment; innermost first.
   std::uint32_t stack(const std::vector<script::Frame>& lines);
+  // Pins the code objects of the stack, as stack() does.
+  void pin(const RawStack& raw);
   // Whether all code objects of the stack are pinned.
   bool pinned(const RawStack& raw);
   std::uint32_t module(std::string_view path, std::string_view type, std::string_view root_type,
                        std::uint32_t root_number);
+  // … of a module of TorchScript at this path below one that has a number.
+  std::uint32_t module_below(std::uint32_t outer, std::string_view path, std::string_view type);
   std::uint32_t op(std::string_view name);
   std::uint32_t new_call_site(const lanes::CallSiteDefinition& definition);
   void update_call_site(std::uint32_t id, const lanes::CallSiteDefinition& definition);
@@ -69,6 +73,8 @@ class Definitions {
     std::string file, function;
   };
   Place innermost(const RawStack& raw);
+  // The same of the innermost frame that does more than to pass calls on.
+  Place asker(const RawStack& raw);
   // The innermost line that is neither PyTorch's nor contextlib's; no file where there is none. Of frames whose code is
   // pinned.
   script::Frame user_line(const RawFrame* frames, std::size_t n);
@@ -85,7 +91,6 @@ class Definitions {
     bool generated = false;  // is_generated_code
   };
   std::uint32_t string_locked(std::string_view text);
-  void pin(const RawStack& raw);
   // The frames that run generated code, by their place in the stack: what they stand for.
   using Generated = std::map<std::uint32_t, GeneratedLine>;
   Generated generated(const RawStack& raw);
@@ -105,6 +110,11 @@ class Definitions {
   memory::OwnMap<std::uint64_t, std::uint32_t> script_codes_;  // by the strings of file and function
   memory::OwnMap<std::uint64_t, std::uint32_t> stacks_;        // by RawStack::hash
   memory::OwnTextMap<std::uint32_t> modules_, operators_, regions_, sites_, seen_, planned_;
+  struct NamedModule {
+    memory::OwnString path, root_type;
+    std::uint32_t root_number = 1;
+  };
+  memory::OwnVector<NamedModule> named_modules_;  // by number - 1
   std::uint32_t codes_defined_ = 0, call_sites_ = 0, threads_ = 0, attributes_ = 0, counted_ = 0;
   std::atomic<bool> torch_folder_told_{false};
   std::string torch_folder_;  // with a slash

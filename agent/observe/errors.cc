@@ -15,6 +15,7 @@
 #include "agent/observe/hooks.h"
 #include "agent/observe/misplaced_sources.h"
 #include "agent/observe/torch_python.h"
+#include "agent/script/script.h"
 
 namespace castscope::observe {
 namespace {
@@ -65,12 +66,21 @@ bool may_name_stack(ThreadState& t) {
   return g_process.recording.load()->definitions.pinned(raw);
 }
 
+// The operator of a graph that raises has arguments that TorchScript's pass leaves as they come.
+void note_left_arguments(ThreadState& t) {
+  if (script::running() == nullptr) return;
+  const auto node = script::present_note();
+  if (node == nullptr || node->left.empty()) return;
+  note_fact(t, {.kind = lanes::FactKind::kScriptLeavesArgument, .text = node->op + " " + node->left}, is_no_rehearsal);
+}
+
 void note_error(ThreadState& t, ErrorKind kind, std::string_view text) {
   text = cut(text);
   if (PythonStack::top(g_process.python, t.python_thread) == nullptr) return;  // nobody's line
   if (!has_room(t, text, summary_of(t).hash) || !may_name_stack(t)) return;
   const std::uint32_t use = operators::open_use(t);
   note_fact(t, {lanes::FactKind::kError, static_cast<std::uint16_t>(kind), use, text}, is_no_rehearsal);
+  if (kind == ErrorKind::kNative) note_left_arguments(t);
 }
 
 // Errors of threads that have cast nothing are nobody's, unless they speak of autocast: a script may refuse it before

@@ -10,8 +10,11 @@ namespace {
 
 PyObject* object(const void* p) { return static_cast<PyObject*>(const_cast<void*>(p)); }
 
-// Subclasses of a parametrized or quantized module have dotted C names; the last part is the class.
-std::string class_of(const PyObject* o) {
+// Subclasses of a parametrized or quantized module have dotted C names; the last part is the class. A scripted or
+// traced module has the class that it was made of.
+std::string class_of(const PythonApi& api, PyObject* o) {
+  if (is_script_module(type_of(o)))
+    if (std::string original = text_attribute(api, o, "original_name"); !original.empty()) return original;
   std::string name = type_name(type_of(o));
   const auto dot = name.rfind('.');
   return dot == std::string::npos ? name : name.substr(dot + 1);
@@ -23,6 +26,12 @@ std::int64_t now_ns() {
 }
 
 }  // namespace
+
+bool is_script_module(const PyObject* type) {
+  for (; type != nullptr; type = type_base(type))
+    if (std::string_view(type_name(type)) == "ScriptModule") return true;
+  return false;
+}
 
 const ModuleNames::Known* ModuleNames::alive_locked(const void* module) const {
   const auto found = known_.find(module);
@@ -117,7 +126,7 @@ void ModuleNames::forget_the_dead() {
 }
 
 ModuleNames::Root ModuleNames::root_of(PyObject* module) {
-  Root root{module, class_of(module), 1, 0};
+  Root root{module, class_of(api_, module), 1, 0};
   root.number = number_of(module, root.type);
   std::lock_guard lock(mutex_);
   const Known* known = alive_locked(module);
@@ -171,7 +180,7 @@ void ModuleNames::add(const Root& root, PyObject* module, const std::string& pat
   }
   PyObject* weakref = api_.new_weakref(module, nullptr);
   if (weakref == nullptr) api_.clear_error();
-  const std::uint32_t id = definitions_.module(path, class_of(module), root.type, root.number);
+  const std::uint32_t id = definitions_.module(path, class_of(api_, module), root.type, root.number);
   std::lock_guard lock(mutex_);
   if (const Known* before = alive_locked(module); before != nullptr && before->id != id) renamed_locked(module);
   Known& known = known_[module];

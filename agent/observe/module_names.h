@@ -30,6 +30,9 @@ inline constexpr std::uint32_t kMostRootNumbers = 256;
 // Modules that got another name. Beyond it names stay as they are: who changes modules all the time shall not pay.
 inline constexpr std::uint32_t kMostRenames = 1u << 16;
 
+// A class of modules that TorchScript runs: torch.jit.script and trace make them.
+bool is_script_module(const PyObject* type);
+
 class ModuleNames {
  public:
   struct Module {

@@ -2,13 +2,16 @@
 // which is only called when a copy is really made; the at::_ops::to_*::call above it are hooked for their return
 // address, which tells who asked. In-kernel conversions of a GPU kernel, and copy_ between dtypes, are not seen here.
 #include <exception>
+#include <utility>
 
 #include "agent/compile/compile.h"
 #include "agent/gpu/gpu.h"
+#include "agent/observe/annotations.h"
 #include "agent/observe/backward_node.h"
 #include "agent/observe/call_frame.h"
 #include "agent/observe/conversion.h"
 #include "agent/observe/hooks.h"
+#include "agent/observe/script_regions.h"
 
 namespace castscope::observe {
 namespace {
@@ -44,8 +47,7 @@ at::Tensor counted_to_copy(ThreadState& t, castscope_hook hook, const void* call
   const TensorImpl* source = self.unsafeGetTensorImpl();
   const auto python = stack_summary<PythonMinor>(t);
   const auto dev = static_cast<std::uint8_t>(source->device_type());
-  const std::uint32_t region =
-      t.open.empty() && t.enabled_by_raw[dev % 32] != 1 ? 0 : region_in_force(t, dev, kNotAutocasts);
+  const std::uint32_t region = t.open.empty() && t.enabled_by_raw[dev % 32] != 1 ? 0 : region_of_conversion(t, dev);
   const Standing standing = standing_of(source);
   const bool folding = t.script != nullptr && t.script->node != nullptr;
   const bool script_weight =
@@ -65,7 +67,8 @@ at::Tensor counted_to_copy(ThreadState& t, castscope_hook hook, const void* call
   const auto native = reinterpret_cast<std::uint64_t>(caller);
   const std::uint64_t place = phase == lanes::Phase::kBackward ? mix(native, backward_node_kind(), 1) : native;
   const CallKey key{python.hash, place, facts.pack(), python.module, region};
-  const Counted counted = find_site(t, key, facts, caller, source);
+  Counted counted;
+  if (!take_annotated(t, source, facts.to, counted)) counted = find_site(t, key, facts, caller, source);
   const bool script_parameter = standing.requires_grad && standing.leaf && r.script_weights.calls(caller);
   if (folding || script_parameter) remember_script_weight(r, source);
 
@@ -75,14 +78,20 @@ at::Tensor counted_to_copy(ThreadState& t, castscope_hook hook, const void* call
   at::Tensor result = original<ToCopy>(hook)(self, dtype, layout, device, pin, non_blocking, format);
   const std::uint64_t ticks = t.lane.now() - begin;
   const std::uint64_t bytes = bytes_of(result);
+  const std::uint8_t first = flag_of_first(*counted.counter);
   lanes::LaneWriter::add(counted.counter->casts, 1);
   lanes::LaneWriter::add(counted.counter->bytes, bytes);
   lanes::LaneWriter::add(counted.counter->ticks, ticks);
-  // A script's own regions end with its run, and have no number.
+  if (!t.script_open.empty()) script_casts(t, counted.site);
+  // An operator may have been moved behind the end of its region, whose stay it belongs to. Without a region a run is
+  // one.
   const bool weight = script_weight || script_parameter;
+  const bool moved = t.region_serial == 0 && t.script_stay != 0 && t.script_sites.contains(counted.site);
+  const std::uint32_t serial = std::exchange(t.region_serial, moved ? t.script_stay : t.region_serial);
   const std::uint32_t run = weight && t.region_serial == 0 ? t.script_runs * 0x9e3779b1u : 0;
   publish(t, r, lanes::EventKind::kCast, source, counted.site, begin, ticks, bytes,
-          weight ? lanes::kFlagData : std::uint8_t{0}, run);
+          static_cast<std::uint8_t>(first | (weight ? lanes::kFlagData : 0)), run);
+  t.region_serial = serial;
   if (operators::deep()) [[unlikely]]
     operators::cast_made(t, source, static_cast<std::uint8_t>(to), counted.site);
   return result;

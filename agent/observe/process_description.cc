@@ -51,6 +51,7 @@ void describe_process(Recording& r) {
   if (getcwd(cwd, sizeof cwd) != nullptr) d.attribute("cwd", cwd);
   d.attribute("torch", torch_version());
   d.attribute("python", python_version());
+  if (const char* deep = std::getenv("CASTSCOPE_DEEP"); deep != nullptr && deep[0] != 0) d.attribute("deep", deep);
   if (enforce::is_on()) {
     d.attribute("enforced_policy", enforce::policy_name());
     d.attribute("enforced_policy_hash", enforce::policy_hash());

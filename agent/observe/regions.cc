@@ -11,6 +11,8 @@
 #include "agent/observe/call_stack.h"
 #include "agent/observe/facts.h"
 #include "agent/observe/hooks.h"
+#include "agent/observe/own_python.h"
+#include "agent/observe/region_steps.h"
 #include "agent/observe/scaling.h"
 #include "agent/observe/script_facts.h"
 #include "agent/observe/sites.h"
@@ -67,9 +69,12 @@ const RegionStack& name_stack(ThreadState& t, const RawStack& raw, const RegionO
   auto found = t.region_stacks.find(raw.hash);
   if (found != t.region_stacks.end()) return found->second;
   Definitions& definitions = g_process.recording.load()->definitions;
-  RegionStack place{definitions.stack(raw), raw.truncated, {}, {}, false};
+  RegionStack place;
+  place.definition = definitions.stack(raw);
+  place.truncated = raw.truncated;
   const bool pinned = definitions.pinned(raw);
   place.in_trace = definitions.passes_through(raw, [](const Definitions::Place& at) { return follows_code(at.file); });
+  place.stands = is_amp_handle(definitions.user_line(raw.frames, raw.depth).file);
   if (opener != nullptr)
     place.opener = *opener;
   else if (pinned)
@@ -166,9 +171,11 @@ void mark(ThreadState& t, lanes::EventKind kind, std::uint32_t site, std::uint8_
 
 namespace {
 
-std::uint32_t name_region(ThreadState& t, std::uint8_t device) {
+std::uint32_t name_region(ThreadState& t, std::uint8_t device, bool autocast_asks) {
+  if (autocast_asks && !t.open.empty() && t.open.front().stands) asked_in_standing_region(t);
   t.region_device = device;
   t.region_known = true;
+  t.region_asked = autocast_asks;
   t.region_dtype = autocast_dtype(device);
   for (std::size_t i = t.open.size(); i-- > 0;) {
     if (t.open[i].device != device) continue;
@@ -186,6 +193,7 @@ void look_at_entry(ThreadState& t, OpenRegion& region) {
   const RegionStack& place = present_stack(t, region.stack_hash);
   region.stack = place.definition;
   region.in_trace = place.in_trace;
+  region.stands = place.stands;
   if (place.in_trace) {
     const std::uint32_t followed = compile::followed_stack();
     if (followed != 0) region.stack = followed;
@@ -207,9 +215,9 @@ void look_at_entry(ThreadState& t, OpenRegion& region) {
 
 }  // namespace
 
-std::uint32_t find_region(ThreadState& t, std::uint8_t device) {
+std::uint32_t find_region(ThreadState& t, std::uint8_t device, bool autocast_asks) {
   try {
-    return name_region(t, device);
+    return name_region(t, device, autocast_asks);
   } catch (const std::exception&) {  // out of memory: the call is counted, its region is not known
     return 0;
   }
@@ -220,44 +228,36 @@ void region_device_switched(ThreadState& t, std::uint8_t device, bool enabled) {
   t.entering_device = device;
   t.enabled_by_raw[device % 32] = enabled ? 1 : 0;
   t.switched |= 1u << device % 32;
-  t.region_known = false;
+  forget_region(t);
   if (enabled) g_process.recording.load()->call_sites.expect_calls();
   if (!in_autocast_code() && enabled) t.raw_stack = present_stack(t, t.raw_stack_hash).definition;
 }
 
 void region_cache_switched(ThreadState& t, bool enabled) {
   t.cache_enabled = enabled;
-  t.region_known = false;
+  forget_region(t);
   if (!t.open.empty() && !t.open.back().announced) announce(t, t.open.back());
+}
+
+std::uint32_t innermost_serial(const ThreadState& t) {
+  std::uint32_t serial = t.open.empty() ? 0 : t.open.back().serial;
+  for (const OpenScriptRegion& open : t.script_open)
+    if (open.definition != 0 || t.open.empty()) serial = std::max(serial, open.serial);
+  return serial;
 }
 
 void region_entered(ThreadState& t) {
   Recording& r = *g_process.recording.load();
-  if (t.open.empty()) {
-    r.segment.update_clock_pair();
-    if (g_process.has_python) r.modules.look_again();
-    const bool renamed = t.renames_seen != r.modules.renames();
-    drop_renamed_modules(t);
-    if (enforce::is_on()) enforce::region_begins(renamed);
-    const Steps::Entry entry{grad_mode(), in_backward(), in_optimizer_step(), r.weights.changed()};
-    const Steps::Entered entered = r.steps.outermost_enter(g_process.python, entry);
-    t.entered_in = entered.era;
-    if (entered.step_begins) {
-      r.segment.header().steps.store(r.steps.current(), std::memory_order_relaxed);
-      mark(t, lanes::EventKind::kStep, 0, static_cast<std::uint8_t>(entered.reason));
-      if (enforce::is_on()) enforce::step_begins();
-    }
-    operators::region_begins(t, entered.step_begins);
-  }
   OpenRegion region;
   look_at_entry(t, region);
+  if (t.open.empty() && t.script_open.empty()) outermost_entered(t, region.stands);
   region.serial = r.region_serial.fetch_add(1, std::memory_order_relaxed) + 1;
   region.device = t.entering_device;
   region.enabled = t.enabled_by_raw[region.device % 32] == 1;
   if (region.enabled) r.enabled_regions.fetch_add(1, std::memory_order_relaxed);
   t.open.push_back(region);
   t.region_serial = region.serial;
-  t.region_known = false;
+  forget_region(t);
   if (script::is_tracing()) script::region_entered_in_trace(region.serial);
 }
 
@@ -282,7 +282,8 @@ void regions_inherited(ThreadState& t, const ThreadState& parent) {
     region.definition = define(region.as_told);
     mark(t, lanes::EventKind::kRegionEnter, region.definition, region.flags);
   }
-  const Steps::Entry entry{grad_mode(), in_backward(), in_optimizer_step(), false};
+  const Steps::Entry entry{grad_mode(), in_backward(), in_optimizer_step(), false,
+                           !t.open.empty() && t.open.front().stands};
   if (!t.open.empty()) t.entered_in = r.steps.outermost_enter(g_process.python, entry).era;
 }
 
@@ -342,9 +343,9 @@ void region_left(ThreadState& t) {
   if (region.enabled) r.enabled_regions.fetch_sub(1, std::memory_order_relaxed);
   forget_cache_setting(region);
   t.open.erase(t.open.begin() + static_cast<std::ptrdiff_t>(index));
-  t.region_serial = t.open.empty() ? 0 : t.open.back().serial;
-  t.region_known = false;
-  if (t.open.empty()) r.steps.outermost_exit(t.entered_in);
+  t.region_serial = innermost_serial(t);
+  forget_region(t);
+  if (t.open.empty() && t.script_open.empty()) r.steps.outermost_exit(t.entered_in);
 }
 
 // Its frames are gone while the region is open, or would be: a `with` is left before its function is.

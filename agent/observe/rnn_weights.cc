@@ -91,10 +91,12 @@ void count(ThreadState& t, const Weights& weights, ScalarType to, std::uint64_t 
   for (std::uint64_t i = 0; i < n; ++i) {
     const Weight& w = weights[i];
     const std::uint64_t before = ticks * i / n, share = ticks * (i + 1) / n - before;
+    const std::uint8_t first = flag_of_first(*w.counted.counter);
     lanes::LaneWriter::add(w.counted.counter->casts, 1);
     lanes::LaneWriter::add(w.counted.counter->bytes, w.bytes);
     lanes::LaneWriter::add(w.counted.counter->ticks, share);
-    publish(t, r, lanes::EventKind::kCast, w.source, w.counted.site, begin + before, share, w.bytes, w.flags);
+    publish(t, r, lanes::EventKind::kCast, w.source, w.counted.site, begin + before, share, w.bytes,
+            static_cast<std::uint8_t>(w.flags | first));
     if (operators::deep()) [[unlikely]]
       operators::cast_made(t, w.source, static_cast<std::uint8_t>(to), w.counted.site);
   }

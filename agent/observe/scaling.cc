@@ -11,6 +11,7 @@
 #include "agent/observe/call_frame.h"
 #include "agent/observe/facts.h"
 #include "agent/observe/hooks.h"
+#include "agent/observe/region_steps.h"
 #include "agent/observe/stale_copies.h"
 #include "agent/observe/torch_python.h"
 
@@ -55,9 +56,13 @@ thread_local bool t_waits_for_step = false;
 void scaler_acted(FactKind kind, std::uint16_t detail, double before = 0, double after = 0) {
   Recording* r = g_process.recording.load(std::memory_order_acquire);
   if (r == nullptr) return;
-  r->steps.optimizer_stepped();
-  if (ThreadState* t = thread_slot())
-    tell(*t, lanes::EventKind::kScaler, note_fact(*t, {.kind = kind, .detail = detail}), before, after);
+  // A step that is left out shows by these two alone. castscope.amp unscales after each backward pass.
+  const bool steps = kind == FactKind::kUpdate || !r->steps.any_standing();
+  if (steps) r->steps.optimizer_stepped();
+  ThreadState* t = thread_slot();
+  if (t == nullptr) return;
+  tell(*t, lanes::EventKind::kScaler, note_fact(*t, {.kind = kind, .detail = detail}), before, after);
+  if (steps && !in_optimizer_step()) step_ended(*t);
 }
 
 at::Tensor& amp_update_scale(at::Tensor& scale, at::Tensor& growth_tracker, const at::Tensor& found_inf, double growth,
@@ -89,9 +94,11 @@ bool is_optimizer_step(const char* name) {
   return name != nullptr && std::strncmp(name, kOptimizerStep.data(), kOptimizerStep.size()) == 0;
 }
 
+// castscope.amp's handle has unscaled the gradients before: each optimizer that steps is one of its scaler's.
 bool look_for_scaler(Definitions& definitions, const RawStack& stack, lanes::FactDefinition& fact) {
-  fact.detail =
-      definitions.passes_through(stack, [](const Definitions::Place& at) { return is_grad_scaler(at.file); }) ? 1 : 0;
+  const bool within =
+      definitions.passes_through(stack, [](const Definitions::Place& at) { return is_grad_scaler(at.file); });
+  fact.detail = within || g_process.recording.load()->steps.any_standing() ? 1 : 0;
   return true;
 }
 
@@ -120,6 +127,7 @@ void user_scope_ended(const char* name) {
   tell(*t, lanes::EventKind::kOptimizer,
        note_fact(*t, {.kind = FactKind::kOptimizerStep, .text = optimizer}, look_for_scaler));
   if (t->open.empty()) operators::optimizer_stepped(*t);
+  step_ended(*t);
 }
 
 FactKind scaling_at(const Definitions::Place& innermost, std::string_view op, bool writes) {

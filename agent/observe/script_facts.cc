@@ -7,7 +7,10 @@
 #include <string>
 
 #include "agent/observe/call_stack.h"
+#include "agent/observe/module_names.h"
 #include "agent/observe/region_in_source.h"
+#include "agent/observe/script_regions.h"
+#include "agent/observe/torch_python.h"
 #include "agent/script/misplaced.h"
 
 namespace castscope::observe {
@@ -34,7 +37,7 @@ std::uint32_t stack_of(ThreadState& t, Definitions& definitions, const std::vect
 void cut_to_tracer(Definitions& definitions, RawStack& raw) {
   std::uint32_t first = raw.depth;
   for (std::uint32_t i = 0; i < raw.depth; ++i)
-    if (definitions.place(raw.frames[i].code).file.ends_with("torch/jit/_trace.py")) first = i + 1;
+    if (traces_code(definitions.place(raw.frames[i].code).file)) first = i + 1;
   raw.hash = mix(raw.hash, first, raw.depth);
   std::copy(raw.frames + first, raw.frames + raw.depth, raw.frames);
   raw.depth -= first;
@@ -51,21 +54,29 @@ void note_script_fact(FactSeen seen, const std::vector<script::Frame>& place) no
 } catch (const std::exception&) {  // out of memory: it is not told
 }
 
-NamedByNode name_by_node(Recording& r, const script::NodeNote& node, lanes::SiteDefinition& site) {
-  site.call_site = r.definitions.planned_call_site(node.op, node.argument, node.argument_name);
-  if (node.region != nullptr) {
-    lanes::RegionDefinition region{};
-    region.stack = r.definitions.stack(node.region->place);
-    region.parent = site.region;
-    region.nesting = site.region == 0 ? 1 : 2;
-    region.device = node.region->device;
-    region.dtype = node.region->dtype;
-    region.enabled = node.region->enabled;
-    region.kind = lanes::RegionKind::kScript;
-    site.region = r.definitions.region(region);
+NamedByNode name_by_node(ThreadState& t, const script::NodeNote& node, const script::NodePlace* place,
+                         lanes::SiteDefinition& site) {
+  site.call_site =
+      g_process.recording.load()->definitions.planned_call_site(node.op, node.argument, node.argument_name);
+  if (site.cause != lanes::Cause::kScript) return {node.op, node.argument_name, lanes::Role::kUnknown};
+  const bool placed = place != nullptr && place->region != nullptr && place->region->enabled;
+  const script::Region* region = placed ? place->region.get() : node.region.get();
+  if (region != nullptr) {
+    site.region = script_region(t, *region);
     if (site.phase == lanes::Phase::kOther) site.phase = lanes::Phase::kForward;
   }
   return {node.op, node.argument_name, site.phase == lanes::Phase::kBackward ? lanes::Role::kUnknown : node.role};
+}
+
+std::uint32_t module_of_place(const RawStack& raw, std::uint32_t python, const script::NodePlace* place) {
+  if (place == nullptr || place->module == nullptr) return python;
+  Definitions& definitions = g_process.recording.load()->definitions;
+  const script::Module& module = *place->module;
+  const bool below =
+      raw.module_frame != nullptr &&
+      is_script_module(type_of(static_cast<const PyObject*>(PythonStack::self_of(g_process.python, raw.module_frame))));
+  if (below) return module.path.empty() ? python : definitions.module_below(python, module.path, module.type);
+  return definitions.module(module.path, module.type, module.root_type, 1);
 }
 
 namespace {
@@ -95,6 +106,11 @@ void tell_lost_region(ThreadState& t, const script::Region& region) {
   cut_to_tracer(definitions, raw);
   const std::string place = place_text(region);
   note_fact(t, {.kind = lanes::FactKind::kTraceDropsRegion, .text = place, .stack = definitions.stack(raw)});
+}
+
+bool is_rehearsed_by_tracer(Definitions& definitions, const RawStack& stack) {
+  return script::is_tracing() ||
+         definitions.passes_through(stack, [](const Definitions::Place& at) { return traces_code(at.file); });
 }
 
 void tell_disabled(ThreadState& t, const script::NodeNote& node, const std::vector<script::Frame>& lines,

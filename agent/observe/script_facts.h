@@ -14,13 +14,16 @@ namespace castscope::observe {
 // where their code is known.
 void note_script_fact(FactSeen seen, const std::vector<script::Frame>& place) noexcept;
 
-// The cast that is to be a site is made for a node of a graph: whose argument it serves, in which region of the graph.
-// `op` and `argument` as the node has them.
+// The cast that is to be a site is made for a node of a graph, at this place: whose argument it serves, in which region
+// of the graph. `op` and `argument` as the node has them.
 struct NamedByNode {
   std::string op, argument;
   lanes::Role role{};  // kUnknown: not told
 };
-NamedByNode name_by_node(Recording& r, const script::NodeNote& node, lanes::SiteDefinition& site);
+NamedByNode name_by_node(ThreadState& t, const script::NodeNote& node, const script::NodePlace* place,
+                         lanes::SiteDefinition& site);
+// The module of a node at this place, below what Python calls: `python` is the number of the innermost module there.
+std::uint32_t module_of_place(const RawStack& raw, std::uint32_t python, const script::NodePlace* place);
 
 // A cast to lower precision where the code has autocast off. `lines` are the graph's. Takes the GIL.
 void tell_disabled(ThreadState& t, const script::NodeNote& node, const std::vector<script::Frame>& lines,
@@ -29,6 +32,9 @@ void tell_disabled(ThreadState& t, const script::NodeNote& node, const std::vect
 // A scripted method has lost this decorator, or a function was refused for its own, which stands there. Take the GIL.
 void tell_dropped_decorator(std::string_view decorator, const script::Frame& place);
 void tell_refused_function(std::string_view error, const script::Frame& place);
+
+// torch.jit.trace runs this code, to record it or to check the trace; `stack` is pinned.
+bool is_rehearsed_by_tracer(Definitions& definitions, const RawStack& stack);
 
 // Code in this region is being traced, and called scripted code: told at the call that traces.
 void tell_lost_region(ThreadState& t, const script::Region& region);

@@ -9,6 +9,7 @@
 #include "agent/observe/native_place.h"
 #include "agent/observe/role.h"
 #include "agent/observe/script_facts.h"
+#include "agent/observe/script_regions.h"
 #include "agent/observe/torch_python.h"
 #include "agent/script/script.h"
 
@@ -49,6 +50,12 @@ void drop_renamed(ThreadState& t, ModuleNames& modules) {
   });
 }
 
+// PyTorch's own Python code asked for it, and not to do what the job told it to.
+bool is_pytorchs_own(Definitions& definitions, const RawStack& raw) {
+  const Definitions::Place asker = definitions.asker(raw);
+  return definitions.is_in_torch(asker.file) && !converts_as_told(asker.file);
+}
+
 // Of a cast that is not cached_cast's.
 void find_cause(ThreadState& t, const CallFacts& facts, const RawStack& raw, const void* native_caller,
                 lanes::SiteDefinition& d) {
@@ -60,6 +67,8 @@ void find_cause(ThreadState& t, const CallFacts& facts, const RawStack& raw, con
   if (d.cause == lanes::Cause::kUserTo && may_cast_for_fsdp(innermost.file) &&
       r.definitions.passes_through(raw, [](const Definitions::Place& at) { return is_fsdp(at.file); }))
     d.cause = lanes::Cause::kFsdp;
+  else if (d.cause == lanes::Cause::kUserTo && is_pytorchs_own(r.definitions, raw))
+    d.cause = lanes::Cause::kPytorch;
   d.op = r.definitions.op(place.cause == lanes::Cause::kBackward ? backward_node_name() : place.op);
   if (d.cause == lanes::Cause::kScript) r.script_weights.called_from(native_caller);
 }
@@ -83,10 +92,12 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
     drop_renamed_modules(t);
   }
   if (facts.parameter && facts.requires_grad && facts.leaf) r.weights.watch(tensor);
-  d.module = module.id;
+  const auto in_graph = script_place(t);
+  d.module = module_of_place(raw, module.id, in_graph.get());
   d.region = key.region;
   d.cause = facts.cause;
   d.phase = facts.phase;
+  d.why = facts.why;
   const auto node = raw.in_script ? script::present_note() : nullptr;
   NamedByNode named;
   if (facts.cause == lanes::Cause::kAutocast) {
@@ -96,26 +107,34 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
   } else if (facts.cause == lanes::Cause::kReflatten) {
     d.op = r.definitions.op("aten::_cudnn_rnn");
     named.role = lanes::Role::kWeight;
+  } else if (facts.cause == lanes::Cause::kAnnotation) {
+    d.call_site = static_cast<std::uint32_t>(key.call_site);
+    named = {t.annotated.function, t.annotated.argument};
   } else {
     find_cause(t, facts, raw, native_caller, d);
     if (node != nullptr && node->is_cast && node->baked) {
       d.cause = lanes::Cause::kScript;
       if (!node->in_own_region) d.flags = lanes::kSiteBaked;
     }
-    if (node != nullptr && node->is_cast && d.cause == lanes::Cause::kScript) named = name_by_node(r, *node, d);
+    const bool by_graph = d.cause == lanes::Cause::kScript || d.cause == lanes::Cause::kBackward;
+    if (node != nullptr && node->is_cast && by_graph) named = name_by_node(t, *node, in_graph.get(), d);
+    if (d.cause == lanes::Cause::kScript) d.why = lanes::WhyNotCached::kScript;
   }
+  if (is_rehearsed_by_tracer(r.definitions, raw)) d.flags |= lanes::kSiteTracing;
   CallFacts known = facts;
   known.parameter = facts.parameter || is_marked_parameter(tensor);
   if (known.parameter) d.flags |= lanes::kSiteParameter;
   d.role =
       named.role != lanes::Role::kUnknown ? named.role : role_of(known, d.cause, named.op, named.argument, raw, tensor);
-  d.why = facts.why;
   d.from = facts.from;
   d.to = facts.to;
   d.device = facts.device;
   const std::uint32_t site = r.definitions.site(d);
   const Counted counted = counter_of(r, t, site, facts.cause);
-  if (node != nullptr && counted.site != 0) tell_disabled(t, *node, raw.script, site, d);
+  if (node != nullptr && counted.site != 0 && d.cause != lanes::Cause::kBackward)
+    tell_disabled(t, *node, raw.script, site, d);
+  if (d.cause == lanes::Cause::kScript && in_graph != nullptr && in_graph->region != nullptr && counted.site != 0)
+    t.script_sites.insert_or_assign(counted.site, in_graph->region);
   const bool is_weight = d.role == lanes::Role::kWeight || d.role == lanes::Role::kBuffer;
   if (is_weight && d.why != lanes::WhyNotCached::kNone && counted.site != 0) counted.counter->version = 1;
   // FSDP casts what its modules are given, whatever it means; a job that leaves casting to it has no region, and so no

@@ -38,8 +38,8 @@ struct CallKey {
 };
 
 struct Counted {
-  lanes::Counter* counter;
-  std::uint32_t site;
+  lanes::Counter* counter = nullptr;
+  std::uint32_t site = 0;
 };
 
 // First sight of a key in this thread: names everything, defines the site, gives it a counter. Takes the GIL when code

@@ -66,6 +66,21 @@ Steps::Entered Steps::outermost_enter(const PythonApi& api, const Entry& entry) 
   return entered;
 }
 
+Steps::Entered Steps::asked_in_standing_region(Era era) {
+  if (!stepped_.load(std::memory_order_relaxed)) return {era, false, {}};
+  outermost_exit(era);
+  const std::uint64_t before = open_.fetch_add(1, std::memory_order_relaxed);
+  Entered entered{static_cast<Era>(before >> 32), false, lanes::StepReason::kOptimizer};
+  const bool alone = static_cast<std::uint32_t>(before) == 0;
+  if (!alone || are_explicit() || !stepped_.exchange(false, std::memory_order_relaxed)) return entered;
+  graph_pending_.store(true, std::memory_order_relaxed);
+  lone_pass_.store(false, std::memory_order_relaxed);
+  weights_changed_.store(false, std::memory_order_relaxed);
+  current_.fetch_add(1, std::memory_order_relaxed);
+  entered.step_begins = true;
+  return entered;
+}
+
 void Steps::outermost_exit(Era era) {
   std::uint64_t open = open_.load(std::memory_order_relaxed);
   while (open >> 32 == era && !open_.compare_exchange_weak(open, open - 1, std::memory_order_relaxed)) {
@@ -81,6 +96,12 @@ void Steps::optimizer_stepped() {
 }
 
 bool Steps::begins(const PythonApi& api, const Entry& entry, bool alone, lanes::StepReason& reason) {
+  if (entry.stands) {
+    standing_.store(true, std::memory_order_relaxed);
+    region_seen_.store(true, std::memory_order_relaxed);
+    graph_pending_.store(true, std::memory_order_relaxed);
+    return false;
+  }
   if (!alone || entry.in_backward || explicit_.load(std::memory_order_relaxed)) {
     if (entry.weights_changed) weights_changed_.store(true, std::memory_order_relaxed);
     return false;

@@ -12,6 +12,10 @@
 // that has an optimizer (a teacher's pass), belongs to the training region after it. Regions that are entered while
 // backward runs (reentrant checkpointing) end nothing.
 //
+// The region that castscope.amp's handle keeps open is left for each backward pass alone, which may come several times
+// before the optimizers step, and in between. So to enter it ends no step. One begins in it where autocast is first
+// asked for something after an optimizer stepped.
+//
 // Nor do regions that a thread enters while another is in one (the replicas of a model). One that was entered before
 // the last optimizer step is not in the way: a thread may evaluate in one and the same region for ever.
 #pragma once
@@ -33,6 +37,7 @@ class Steps {
     bool grad_mode, in_backward;
     bool in_optimizer;     // within the range of an optimizer step of this thread
     bool weights_changed;  // since the last entry of all threads
+    bool stands = false;   // castscope.amp keeps the region open over steps
   };
   // How many optimizer steps there had been when the outermost region was entered.
   using Era = std::uint32_t;
@@ -44,6 +49,13 @@ class Steps {
   // A thread enters its outermost region.
   Entered outermost_enter(const PythonApi& api, const Entry& entry);
   void outermost_exit(Era era);  // … leaves it, or ends within
+  // Autocast is asked for something in a standing region that was entered in `era`: as if it were entered now.
+  Entered asked_in_standing_region(Era era);
+  // A standing region was entered in this process. GradScaler unscales at the end of each backward pass there, and not
+  // in an optimizer's step.
+  bool any_standing() const { return standing_.load(std::memory_order_relaxed); }
+  // castscope.step() was called: nothing else begins a step any more.
+  bool are_explicit() const { return explicit_.load(std::memory_order_relaxed); }
   // A thread is in a region that it entered since the last optimizer step.
   bool any_open() const { return static_cast<std::uint32_t>(open_.load(std::memory_order_relaxed)) > 0; }
   void optimizer_stepped();
@@ -54,6 +66,8 @@ class Steps {
     optimizer_stepped();
   }
   void explicit_step();
+  // That there is an optimizer needs not to be asked any more.
+  bool knows_optimizer() const { return has_optimizer_.load(std::memory_order_relaxed); }
 
  private:
   // So many regions that weights were written before, without a range: whatever steps has none any more. Eager code
@@ -82,6 +96,7 @@ class Steps {
   std::atomic<bool> ranges_seen_{false};
   std::atomic<std::uint32_t> silent_{0};  // regions entered after weights were written to, since the last range
   std::atomic<bool> explicit_{false};
+  std::atomic<bool> standing_{false};
   std::vector<OptimizerClass> unused_;  // as they were when they had no instance yet; under the GIL
 };
 

@@ -46,6 +46,79 @@ class Loop {
   bool written_ = false;
 };
 
+// The loop of castscope.amp: its region is left for each backward pass alone, and entered anew.
+class StandingLoop {
+ public:
+  StandingLoop() { enter(); }
+  // A forward pass: autocast is asked for something. The step that it belongs to.
+  std::uint32_t forward() {
+    const Steps::Entered asked = steps_.asked_in_standing_region(era_);
+    era_ = asked.era;
+    began_ += asked.step_begins ? 1 : 0;
+    return steps_.current();
+  }
+  void backward() {
+    steps_.outermost_exit(era_);
+    enter();
+  }
+  void optimizer() { steps_.optimizer_ran(); }
+  Steps& steps() { return steps_; }
+  int began() const { return began_; }
+
+ private:
+  void enter() {
+    const Steps::Entered entered = steps_.outermost_enter(api_, {true, false, false, false, true});
+    EXPECT_FALSE(entered.step_begins);
+    era_ = entered.era;
+  }
+
+  PythonApi api_{};
+  Steps steps_;
+  Steps::Era era_ = 0;
+  int began_ = 0;
+};
+
+TEST(StepsTest, AStepBeginsInAStandingRegionWhenAutocastIsAskedAfterAnOptimizerStepped) {
+  StandingLoop loop;
+  for (std::uint32_t step = 0; step < 4; ++step) {
+    EXPECT_EQ(loop.forward(), step);
+    loop.backward();
+    loop.optimizer();
+  }
+  EXPECT_EQ(loop.began(), 3);
+  EXPECT_EQ(loop.steps().current(), 3u);  // and none after the last
+}
+
+TEST(StepsTest, SeveralLossesAndOptimizersInAStandingRegionAreOneStep) {
+  StandingLoop loop;
+  for (std::uint32_t step = 0; step < 4; ++step) {
+    EXPECT_EQ(loop.forward(), step);
+    loop.backward();
+    EXPECT_EQ(loop.forward(), step);
+    loop.backward();
+    loop.optimizer();
+    loop.backward();
+    loop.optimizer();
+  }
+}
+
+TEST(StepsTest, AStandingRegionIsOpenAsOneThatIsEnteredWhereItsStepBegins) {
+  StandingLoop loop;
+  loop.forward();
+  EXPECT_TRUE(loop.steps().any_open());
+  loop.optimizer();
+  EXPECT_FALSE(loop.steps().any_open());
+  loop.forward();
+  EXPECT_TRUE(loop.steps().any_open());
+}
+
+TEST(StepsTest, ExplicitStepsCountAloneInAStandingRegion) {
+  StandingLoop loop;
+  loop.steps().explicit_step();
+  loop.optimizer();
+  EXPECT_EQ(loop.forward(), 1u);
+}
+
 TEST(StepsTest, AnOptimizerStepEndsTheStep) {
   Loop loop;
   for (std::uint32_t step = 0; step < 4; ++step) {

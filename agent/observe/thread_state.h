@@ -20,8 +20,9 @@ namespace castscope::enforce {
 class OperatorPlan;
 }
 namespace castscope::script {
+struct Region;
 struct Running;
-}
+}  // namespace castscope::script
 
 namespace castscope::observe {
 
@@ -60,6 +61,7 @@ struct RegionStack {
   RegionOpener opener;
   memory::OwnVector<RawFrame> frames;
   bool in_trace = false;  // Dynamo follows the code that enters it
+  bool stands = false;    // castscope.amp enters it, and keeps it open over steps
 };
 // So many frames are kept in one thread. A region entered elsewhere has no place in a forked child.
 inline constexpr std::size_t kMostRegionFrames = 1u << 14;
@@ -75,6 +77,7 @@ struct OpenRegion {
   std::uint64_t stack_hash = 0;       // in region_stacks
   lanes::RegionDefinition as_told{};  // when it has a definition
   bool in_trace = false;              // Dynamo follows the code that entered it
+  bool stands = false;                // castscope.amp keeps it open over steps
   std::uint8_t asked = 0;             // lanes::kRegion… that its definition gets
   bool cache_off = false;             // it is one of Recording::cache_off_regions
   // Frames, only good for comparing with those that run.
@@ -86,6 +89,14 @@ struct OpenRegion {
     std::uint32_t stack = 0;  // of the first
     std::string_view op;      // its name, which lasts
   } others;
+};
+
+// A region of a script that the interpreter is in: script_regions.h.
+struct OpenScriptRegion {
+  const void* object = nullptr;                    // the interpreter's own, by which it is known again
+  std::uint32_t serial = 0;                        // as of OpenRegion
+  std::uint32_t definition = 0;                    // 0: its place is not known yet, its enter event not written
+  std::shared_ptr<const script::Region> expected;  // where an exception leaves those within it
 };
 
 // Open addressing, power of two. Small ones are laid out anew, four times as large, when a quarter full: a thread that
@@ -145,6 +156,16 @@ struct Conversion {
   bool plain = false;
 };
 
+// The cast that the package castscope has announced, for annotations.h: its texts last as long as the announcement.
+struct Annotated {
+  const char* function = "";
+  const char* argument = "";
+  const void* source = nullptr;  // TensorImpl; nullptr = nothing
+  lanes::Counter* counter = nullptr;
+  std::uint32_t site = 0;
+  std::uint8_t to = 0;
+};
+
 // A fact as it was met: facts.h.
 struct FactEntry {
   std::uint32_t id = 0;  // definition; 0 = it is left out
@@ -159,19 +180,25 @@ struct ThreadState : memory::InOwnMemory {
   const void* autograd = nullptr;           // this thread's c10::AutogradState: grad mode, inference mode
   const script::Running* script = nullptr;  // TorchScript's interpreter, where it runs in this thread
   std::uint32_t script_runs = 0;            // of its outermost one in this thread, so far
-  std::uint32_t gpu_origin = 0;             // string: the compiled region that it runs
-  std::uint64_t gpu_work = 0;               // ticket of the innermost work that is timed: gpu/gpu.h
-  std::uint64_t gpu_cast = 0;               // of the cast whose launches are timed by events: gpu/launch_calls.h
-  std::uint32_t compiled_regions = 0;       // that run in this thread, whose graphs tell what they cast
+  memory::OwnVector<OpenScriptRegion> script_open;
+  std::uint32_t script_stay = 0;  // serial of the script's last outermost region in this run
+  memory::OwnMap<std::uint64_t, std::uint32_t> script_regions;  // by the code's and what is around: definitions
+  memory::OwnMap<std::uint32_t, std::shared_ptr<const script::Region>> script_sites;  // sites of casts in them
+  std::uint32_t gpu_origin = 0;        // string: the compiled region that it runs
+  std::uint64_t gpu_work = 0;          // ticket of the innermost work that is timed: gpu/gpu.h
+  std::uint64_t gpu_cast = 0;          // of the cast whose launches are timed by events: gpu/launch_calls.h
+  std::uint32_t compiled_regions = 0;  // that run in this thread, whose graphs tell what they cast
   // the present call
   bool in_cached_cast = false;
   bool converted = false;  // _to_copy ran inside it
   Conversion conversion;
+  Annotated annotated;
   bool ignoring = false;            // our own calls into PyTorch or Python
   const void* to_caller = nullptr;  // return address of the outermost at::_ops::to_*::call
   bool in_copy_kernel = false;      // _to_copy was called boxed: by torch.ops, or a graph
   // regions
-  bool region_known = false;
+  bool region_known = false;  // `region` is in force for region_device
+  bool region_asked = false;  // … and autocast has asked for it, not only a conversion that is none of its own
   bool cache_enabled = true;
   std::uint8_t region_device = 0;
   std::uint8_t region_dtype = 0;     // what autocast casts to there

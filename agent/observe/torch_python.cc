@@ -1,5 +1,7 @@
 #include "agent/observe/torch_python.h"
 
+#include <algorithm>
+
 namespace castscope::observe {
 namespace {
 
@@ -16,6 +18,10 @@ constexpr Function kCasts[] = {
 };
 constexpr std::string_view kOperators[] = {"/torch/_prims_common/", "/torch/_prims/", "/torch/_refs/",
                                            "/torch/_decomp/"};
+constexpr std::string_view kPassOn[] = {"/torch/_ops.py",           "/torch/overrides.py",
+                                        "/torch/_tensor.py",        "/torch/utils/_device.py",
+                                        "/torch/fx/interpreter.py", "/torch/nn/parameter.py"};
+constexpr std::string_view kAsTold[] = {"/torch/nn/modules/module.py", "/torch/nn/utils/rnn.py"};
 constexpr std::string_view kWithoutValues[] = {"/torch/_subclasses/", "/torch/fx/experimental/",
                                                "/torch/_dynamo/convert_frame.py", "/torch/_dynamo/symbolic_convert.py"};
 
@@ -25,6 +31,14 @@ bool casts_for_autocast(std::string_view file, std::string_view function) {
   for (const Function& cast : kCasts)
     if (function == cast.name && file.ends_with(cast.file)) return true;
   return false;
+}
+
+bool passes_calls_on(std::string_view file) {
+  return std::ranges::any_of(kPassOn, [&](std::string_view one) { return file.ends_with(one); });
+}
+
+bool converts_as_told(std::string_view file) {
+  return follows_code(file) || std::ranges::any_of(kAsTold, [&](std::string_view one) { return file.ends_with(one); });
 }
 
 bool has_operators(std::string_view file) {
@@ -53,6 +67,8 @@ bool runs_without_values(std::string_view file) {
 bool follows_code(std::string_view file) {
   return file.ends_with("/torch/_dynamo/symbolic_convert.py") || file.ends_with("/torch/export/_trace.py");
 }
+
+bool traces_code(std::string_view file) { return file.ends_with("/torch/jit/_trace.py"); }
 
 bool is_torch_imported(const PythonApi& api) {
   KeepError keep(api);

@@ -11,6 +11,13 @@ namespace castscope::observe {
 // A function of PyTorch that converts on behalf of autocast: the innermost frame of the conversion.
 bool casts_for_autocast(std::string_view file, std::string_view function);
 
+// A file of PyTorch's whose code calls operators that other code asked for: torch.ops, __torch_function__, interpreters
+// of graphs.
+bool passes_calls_on(std::string_view file);
+
+// A file of PyTorch's that converts what it was told to convert: Module.half().
+bool converts_as_told(std::string_view file);
+
 // A file of operators that PyTorch wrote in Python: forward-mode AD runs such decompositions in the midst of the user's
 // call.
 bool has_operators(std::string_view file);
@@ -28,6 +35,9 @@ bool runs_without_values(std::string_view file);
 
 // A file from which Dynamo follows the job's code, instruction by instruction, or torch.export runs it.
 bool follows_code(std::string_view file);
+
+// A file whose functions run the job's code to record it for torch.jit.trace, and once more to check the trace.
+bool traces_code(std::string_view file);
 
 // Whether `import torch` has come to its end. GIL held.
 bool is_torch_imported(const PythonApi& api);

@@ -30,6 +30,7 @@ struct Watch {
   bool in_tail = false;                            // what is looked at follows an optimizer's step, and is no deep step
   std::uint64_t in_tails = 0;                      // operators looked at so, in those before
   bool in_capture = false;                         // a CUDA graph is being captured
+  std::uint32_t next = 0;                          // the step that step_is_next has looked at
   std::size_t places = 0;                          // sites and regions known when the step before began
   std::atomic<std::uint64_t> operators_before{0};  // looked at when the present deep step began
 };
@@ -70,8 +71,9 @@ bool leave_tail(Watch& watch) {
   return true;
 }
 
+void count_deep_step() { recording()->segment.header().deep_steps.fetch_add(1, std::memory_order_relaxed); }
+
 void switch_on(observe::ThreadState& t, Watch& watch) {
-  recording()->segment.header().deep_steps.fetch_add(1, std::memory_order_relaxed);
   const bool was_told = deep() && !leave_tail(watch);
   look(t, watch, Looking::kStep);
   if (!was_told) observe::mark(t, lanes::EventKind::kDeep, 0, 1);
@@ -84,6 +86,23 @@ void switch_off(observe::ThreadState* t, Watch& watch) {
   observe::doubt_all_hits(false);
   switch_callbacks(false);
   if (t != nullptr && was_told) observe::mark(*t, lanes::EventKind::kDeep, 0, 0);
+}
+
+// Whether the step is deep.
+bool begin_step(observe::ThreadState& t, Watch& watch, std::uint32_t step) {
+  observe::Recording& r = *recording();
+  const lanes::SegmentHeader& h = r.segment.header();
+  const std::size_t places = r.definitions.places();
+  const bool changed = places != watch.places;
+  watch.places = places;
+  const bool is_deep =
+      watch.schedule.step_begins(step, changed, h.deep_operators.load(std::memory_order_relaxed),
+                                 h.deep_ticks.load(std::memory_order_relaxed), r.segment.now() - h.clock0);
+  if (is_deep)
+    switch_on(t, watch);
+  else if (!watch.in_capture)
+    switch_off(&t, watch);
+  return is_deep;
 }
 
 }  // namespace
@@ -141,20 +160,24 @@ void child_begins() {
 }
 
 void region_begins(observe::ThreadState& t, bool new_step) {
-  observe::Recording& r = *recording();
   std::lock_guard lock(g_watch->mutex);
   if (g_mode.kind == Mode::kNever || (!new_step && g_watch->begun)) return;
   g_watch->begun = true;
   g_waits = false;
-  const lanes::SegmentHeader& h = r.segment.header();
-  const std::size_t places = r.definitions.places();
-  const bool changed = places != g_watch->places;
-  g_watch->places = places;
-  if (g_watch->schedule.step_begins(r.steps.current(), changed, h.deep_operators.load(std::memory_order_relaxed),
-                                    h.deep_ticks.load(std::memory_order_relaxed), r.segment.now() - h.clock0))
-    switch_on(t, *g_watch);
-  else if (!g_watch->in_capture)
-    switch_off(&t, *g_watch);
+  if (begin_step(t, *g_watch, recording()->steps.current())) count_deep_step();
+}
+
+void step_is_next(observe::ThreadState& t) {
+  const observe::Steps& steps = recording()->steps;
+  std::lock_guard lock(g_watch->mutex);
+  if (g_mode.kind == Mode::kNever || steps.are_explicit() || g_watch->next == steps.current() + 1) return;
+  g_watch->next = steps.current() + 1;
+  begin_step(t, *g_watch, g_watch->next);
+}
+
+void step_has_begun() {
+  std::lock_guard lock(g_watch->mutex);
+  if (deep() && !g_watch->in_tail && g_watch->next == recording()->steps.current()) count_deep_step();
 }
 
 void optimizer_stepped(observe::ThreadState& t) {

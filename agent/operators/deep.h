@@ -27,6 +27,10 @@ void start();
 void child_begins();
 // A thread enters its outermost region, or castscope.step() was called; `new_step`: a step begins here.
 void region_begins(observe::ThreadState& t, bool new_step);
+// A step that is yet to come begins with what runs from here on: an optimizer stepped in this thread, which is in a
+// region that stays open and in no operator now. It may be called again before the step has begun.
+void step_is_next(observe::ThreadState& t);
+void step_has_begun();
 // An optimizer made its step in this thread, which is in no operator now. What runs from here to the next region may be
 // an evaluation without autocast, of which nothing else tells.
 void optimizer_stepped(observe::ThreadState& t);

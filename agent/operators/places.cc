@@ -6,6 +6,8 @@
 #include "agent/observe/call_stack.h"
 #include "agent/observe/role.h"
 #include "agent/observe/scaling.h"
+#include "agent/observe/script_facts.h"
+#include "agent/observe/script_regions.h"
 
 namespace castscope::operators {
 
@@ -45,6 +47,12 @@ Role role_of(const GivenTensor& g, const PlaceKey& key, const observe::RawStack&
   return role;
 }
 
+std::string joined(const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) list.append(list.empty() ? "" : ",").append(name);
+  return list;
+}
+
 Place make(const ThreadState& t, const PlaceKey& key, const GivenTensor* given, std::size_t n) {
   observe::Recording& r = *observe::g_process.recording.load();
   Place p;
@@ -55,8 +63,9 @@ Place make(const ThreadState& t, const PlaceKey& key, const GivenTensor* given, 
     p.use.stack = r.definitions.stack(raw);
     if (!knew_modules) observe::capture_stack(t, raw);
     const observe::ModuleNames::Module module = r.modules.find(raw);
-    p.use.module = module.id;
+    p.use.module = observe::module_of_place(raw, module.id, observe::script_place(t).get());
     if (raw.in_trace) p.use.flags |= lanes::kUseTraced;
+    if (observe::is_rehearsed_by_tracer(r.definitions, raw)) p.use.flags |= lanes::kUseTracing;
     if (module.weakref != nullptr)
       p.module = std::allocate_shared<const ModuleReference>(memory::Own<ModuleReference>(), module.weakref);
     const bool writes = (key.info->flags & lanes::kUseWrites) != 0;
@@ -64,6 +73,7 @@ Place make(const ThreadState& t, const PlaceKey& key, const GivenTensor* given, 
   }
   const More more = More::of(key.more);
   p.use.op = r.definitions.op(key.info->name);
+  p.use.arguments = r.definitions.string(joined(key.info->arguments));
   p.use.region = key.region;
   p.use.node = key.node;
   p.use.phase = more.phase;
@@ -72,7 +82,8 @@ Place make(const ThreadState& t, const PlaceKey& key, const GivenTensor* given, 
   for (std::size_t i = 0; i < n; ++i) {
     const GivenTensor& g = given[i];
     const bool boxes = g.argument < 64 && (key.info->boxes >> g.argument & 1) != 0;
-    const auto flags = static_cast<std::uint8_t>(g.flags | (boxes ? lanes::kOperandBoxes : 0));
+    const auto flags = static_cast<std::uint8_t>(g.flags | (boxes ? lanes::kOperandBoxes : 0) |
+                                                 (g.elsewhere ? lanes::kOperandElsewhere : 0));
     p.operands[i] = {g.argument, g.dtype, role_of(g, key, raw), flags};
   }
   return p;
@@ -146,7 +157,10 @@ Place::Use& Places::use(ThreadState& t, Place& place, const Outcome& outcome) {
   d.result = outcome.result;
   d.flags = static_cast<std::uint16_t>(outcome.flags | place.use.flags);
   if (d.operands == 0) d.device = outcome.device;
-  const std::uint32_t id = observe::g_process.recording.load()->definitions.operator_use(d, place.operands.data());
+  std::array<lanes::Operand, lanes::kMostOperands> operands = place.operands;
+  for (std::size_t i = 0; i < d.operands; ++i)
+    operands[i].entered = static_cast<std::uint8_t>(outcome.entered >> 8 * i);
+  const std::uint32_t id = observe::g_process.recording.load()->definitions.operator_use(d, operands.data());
   return place.uses.emplace_back(Place::Use{outcome, id, counter_of(t, id)});
 }
 

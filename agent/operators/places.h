@@ -23,12 +23,14 @@ struct GivenTensor {
   std::uint8_t argument = 0, dtype = 0;
   std::uint8_t flags = 0;  // lanes::kOperand…
   bool leaf = true, view = false, parameter = false;
+  bool elsewhere = false;          // on another kind of device than the first
   std::uint8_t inside = kNoDtype;  // dtype that it has in the operator's second call, from its autocast kernel
 
   std::uint64_t pack() const {
     const auto from = producer.use == 0 ? 0u : producer.phase == lanes::Phase::kBackward ? 1u : 2u;
     return std::uint64_t{dtype} | std::uint64_t{flags} << 6 |
-           (std::uint64_t{leaf} | std::uint64_t{view} << 1 | std::uint64_t{parameter} << 2) << 9 | from << 12;
+           (std::uint64_t{leaf} | std::uint64_t{view} << 1 | std::uint64_t{parameter} << 2) << 9 | from << 12 |
+           std::uint64_t{elsewhere} << 14;
   }
 };
 
@@ -50,6 +52,7 @@ struct PlaceHash {
 struct Outcome {
   std::uint8_t computed = kNoDtype, result = kNoDtype, device = 0;
   std::uint16_t flags = 0;
+  std::uint64_t entered = ~std::uint64_t{0};  // lanes::Operand::entered, 8 bits each
   bool operator==(const Outcome&) const = default;
 };
 

@@ -6,7 +6,9 @@
 #include "agent/observe/autocast_state.h"
 #include "agent/observe/backward_node.h"
 #include "agent/observe/call_frame.h"
+#include "agent/observe/facts.h"
 #include "agent/observe/scaling.h"
+#include "agent/observe/script_regions.h"
 #include "agent/operators/picture.h"
 #include "agent/operators/values.h"
 
@@ -77,14 +79,23 @@ std::uint32_t node_of(ThreadOperators& o) {
   return at->second;
 }
 
-PlaceKey key_of(ThreadState& t, ThreadOperators& o, const OpenUse& use, bool autocast) {
+// The innermost region around it: a script's own, or eager code's. Eager autocast, where it is on, casts in a script's
+// region with autocast off.
+std::uint32_t region_of(ThreadState& t, const OpenUse& use, bool autocast) {
+  const auto place = observe::script_place(t);
+  if (place != nullptr && place->region != nullptr && (place->region->enabled || !autocast)) [[unlikely]]
+    if (const std::uint32_t region = observe::region_of_place(t, *place); region != 0) return region;
   const bool open = !t.open.empty() || autocast;
+  return open ? observe::region_of_conversion(t, use.device) : 0;
+}
+
+PlaceKey key_of(ThreadState& t, ThreadOperators& o, const OpenUse& use, bool autocast) {
   const auto python = summary_of(t);
   PlaceKey key;
   key.stack = python.hash;
   key.module = python.module;
   key.info = use.info;
-  key.region = open ? observe::region_in_force(t, use.device, observe::kNotAutocasts) : 0;
+  key.region = region_of(t, use, autocast);
   key.node = node_of(o);
   const lanes::Phase phase = observe::phase_of(key.region == 0 ? lanes::Phase::kOther : lanes::Phase::kForward);
   key.more = More{phase, use.device, use.grad_mode, use.n}.pack();
@@ -138,6 +149,14 @@ std::uint16_t flags_of(const OpenUse& use, const TensorImpl* result, c10::Dispat
   if (use.script) flags |= lanes::kUseScript;
   if (use.others_open) flags |= lanes::kUseOthersOpen;
   return flags;
+}
+
+// In which dtypes the autocast kernel handed on what it was given.
+std::uint64_t entered_by(const OpenUse& use) {
+  std::uint64_t entered = ~std::uint64_t{0};
+  for (std::size_t i = 0; use.second_call && i < use.n; ++i)
+    entered ^= std::uint64_t{static_cast<std::uint8_t>(~use.given[i].inside)} << 8 * i;
+  return entered;
 }
 
 struct Results {
@@ -204,6 +223,16 @@ void note_foreign_region(ThreadState& t, const OpenUse& use) {
   }
 }
 
+// A region of a script casts in the graph: Python code that is called in it runs as if it were not there.
+void note_stopped_region(ThreadState& t, const OpenUse& use, std::uint32_t id) {
+  if (!use.script || !use.keys.has_any(use.info->autocast) || observe::autocast_enabled(use.device)) return;
+  const auto region = observe::region_left_by_python(t);
+  if (region == nullptr || !region->enabled || !region->planned || region->device != use.device) return;
+  observe::note_fact(t, {.kind = lanes::FactKind::kScriptStopsAtPython,
+                         .subject = id,
+                         .stack = observe::g_process.recording.load()->definitions.stack(region->place)});
+}
+
 // clip_grad_norm_ multiplies the gradients by max_norm / norm, which is 1 at most. With a bound of infinity, as people
 // measure the norm, they stay as they are. The bound is a number, which is in plain memory whatever device the norm is
 // on: the last one that was beside a tensor (max_norm * norm.reciprocal()).
@@ -242,7 +271,10 @@ void begin_use(ThreadState& t, ThreadOperators& o, OpenUse& use, const OperatorI
       use.keys = tensor->key_set();
     }
     use.most_elements = std::max(use.most_elements, elements_of(tensor));
-    if (use.n < most) use.given[use.n++] = look_at(o, tensor, position);
+    if (use.n < most) {
+      use.given[use.n] = look_at(o, tensor, position);
+      use.given[use.n++].elsewhere = static_cast<std::uint8_t>(tensor->device_type()) != use.device;
+    }
     return !traced;
   });
   use.python_frame = info.own || !observe::g_process.has_python
@@ -294,7 +326,8 @@ std::uint32_t end_use(ThreadState& t, ThreadOperators& o, OpenUse& use, c10::Arr
 
   const c10::DispatchKeySet keys = use.n == 0 && r.first != nullptr ? r.first->key_set() : use.keys;
   const auto device = r.first == nullptr ? std::uint8_t{0} : static_cast<std::uint8_t>(r.first->device_type());
-  const Place::Use& counted = o.places.use(t, *use.place, {computed, result, device, flags_of(use, r.first, keys)});
+  const Place::Use& counted =
+      o.places.use(t, *use.place, {computed, result, device, flags_of(use, r.first, keys), entered_by(use)});
   if (counted.counter == nullptr) return made_by(o, results, 0, {}), 0;
   // The first call sets things up (kernels, threads, fresh memory), which would outweigh the few others that deep steps
   // see: it counts as long as the second.
@@ -305,6 +338,7 @@ std::uint32_t end_use(ThreadState& t, ThreadOperators& o, OpenUse& use, c10::Arr
   tell_operator(t, o, use, counted.id, r.bytes, ticks);
   count_flows(t, o, use, counted.id);
   note_foreign_region(t, use);
+  note_stopped_region(t, use, counted.id);
   made_by(o, results, counted.id, use.place->use.phase);
   if (result == static_cast<std::uint8_t>(ScalarType::Half)) note_values(t, r.first, counted.id, std::nullopt);
   return counted.id;

@@ -21,6 +21,9 @@ static castscope_agent_exit_fn on_exit_function;
 static castscope_agent_step_fn on_step_function;
 static castscope_agent_rule_met_fn on_rule_met_function;
 static castscope_agent_compared_fn on_compared_function;
+static castscope_agent_annotated_fn on_annotated_function;
+static castscope_agent_annotated_end_fn on_annotated_end_function;
+static castscope_agent_arrived_fn on_arrived_function;
 static struct rule {
   struct rule* next;
   char text[];
@@ -92,6 +95,19 @@ CASTSCOPE_API void castscope_step(void) {
 
 CASTSCOPE_API void castscope_compared(const char* comparison) {
   if (on_compared_function != NULL) on_compared_function(comparison);
+}
+
+CASTSCOPE_API void castscope_annotated(const char* function, const char* argument, uint32_t position,
+                                       const void* tensor, int to, int flags) {
+  if (on_annotated_function != NULL) on_annotated_function(function, argument, position, tensor, to, flags);
+}
+
+CASTSCOPE_API void castscope_annotated_end(void) {
+  if (on_annotated_end_function != NULL) on_annotated_end_function();
+}
+
+CASTSCOPE_API void castscope_arrived(const char* text, int detail) {
+  if (on_arrived_function != NULL) on_arrived_function(text, detail);
 }
 
 CASTSCOPE_API void castscope_rule_met(const char* rule) {
@@ -171,6 +187,9 @@ static bool start(const char* agent_path) {
   if (start_function(&table) != 0) return false; /* it has said why */
   on_step_function = (castscope_agent_step_fn)dlsym(agent, CASTSCOPE_AGENT_STEP);
   on_compared_function = (castscope_agent_compared_fn)dlsym(agent, CASTSCOPE_AGENT_COMPARED);
+  on_annotated_end_function = (castscope_agent_annotated_end_fn)dlsym(agent, CASTSCOPE_AGENT_ANNOTATED_END);
+  on_annotated_function = (castscope_agent_annotated_fn)dlsym(agent, CASTSCOPE_AGENT_ANNOTATED);
+  on_arrived_function = (castscope_agent_arrived_fn)dlsym(agent, CASTSCOPE_AGENT_ARRIVED);
   pass_rules_on((castscope_agent_rule_met_fn)dlsym(agent, CASTSCOPE_AGENT_RULE_MET));
   on_exit_function = exit_function;
   return true;

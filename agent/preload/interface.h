@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define CASTSCOPE_PRELOAD_ABI 8
+#define CASTSCOPE_PRELOAD_ABI 9
 
 /* X(enumerator, mangled name, may it load the agent in a process that never calls initModule?)
  * Every name is exported by libtorch_cpu, or by libc10 below it, and reached through the PLT, from inside too (checked
@@ -41,6 +41,7 @@
   X(JIT_AUTOCAST, _ZN5torch3jit8AutocastERKSt10shared_ptrINS0_5GraphEE, 1)                                                                            \
   X(JIT_INSERT_GRAPH, _ZN5torch3jit11insertGraphERNS0_5GraphES2_N3c108ArrayRefIPNS0_5ValueEEE, 0)                                                     \
   X(JIT_RUN, _ZN5torch3jit16InterpreterState3runERSt6vectorIN3c106IValueESaIS4_EE, 0)                                                                 \
+  X(JIT_PLAN, _ZN5torch3jit13GraphExecutor10getPlanForERSt6vectorIN3c106IValueESaIS4_EESt8optionalImE, 0)                                             \
   X(RECORD_FUNCTION, _ZN2at14RecordFunctionC1ENS_11RecordScopeE, 0)                                                                                   \
   X(STEP_CALLBACKS, _ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE, 0)                                                                         \
   X(ERROR_COMPLETE, _ZN3c105ErrorC1ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE, 0)                                      \
@@ -90,5 +91,19 @@ typedef void (*castscope_agent_rule_met_fn)(const char* rule);
  * server/report/comparisons.h reads it. */
 #define CASTSCOPE_AGENT_COMPARED "castscope_agent_compared"
 typedef void (*castscope_agent_compared_fn)(const char* comparison);
+/* annotated: the package castscope is about to cast an argument of an annotated function, or serves a copy again,
+ * through preload's exported `castscope_annotated`; annotated_end: it has cast, through `castscope_annotated_end`.
+ * `tensor` is the TensorImpl, `to` a c10::ScalarType. */
+#define CASTSCOPE_ANNOTATED_SERVED 1 /* a copy is served again: nothing is cast */
+#define CASTSCOPE_ANNOTATED_KEEPS 2  /* copies of weights are kept */
+#define CASTSCOPE_AGENT_ANNOTATED "castscope_agent_annotated"
+typedef void (*castscope_agent_annotated_fn)(const char* function, const char* argument, uint32_t position,
+                                             const void* tensor, int to, int flags);
+#define CASTSCOPE_AGENT_ANNOTATED_END "castscope_agent_annotated_end"
+typedef void (*castscope_agent_annotated_end_fn)(void);
+/* arrived: an argument arrived at something that the package castscope annotates, through preload's exported
+ * `castscope_arrived`. `text` and `detail` are those of lanes::FactKind::kArgumentArrived. */
+#define CASTSCOPE_AGENT_ARRIVED "castscope_agent_arrived"
+typedef void (*castscope_agent_arrived_fn)(const char* text, int detail);
 
 #endif

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from casting_verbs import amp_started
+from casting_verbs import HALF, amp_started
 from torch import nn
 
 start = pytest.fixture(amp_started)
@@ -22,7 +22,7 @@ def backward(scaled, retain_graph=False):
 
 
 def test_explicitly_wrapping_optimizers(start):
-    handle = start()
+    handle = start(dtype=HALF)
     a, b = weight(1), weight(1)
     first, second = handle.wrap_optimizer(sgd(a)), handle.wrap_optimizer(sgd(b))
     backward(first.scale_loss((a * float("inf")).sum()))
@@ -35,7 +35,7 @@ def test_explicitly_wrapping_optimizers(start):
 
 
 def test_handling_multiple_backward_passes_each_with_its_scale(start):
-    handle = start()
+    handle = start(dtype=HALF)
     w = weight(1)
     optimizer = handle.wrap_optimizer(sgd(w), num_loss=2)
     for factors, expected, scales in [((2, float("inf")), 1.0, [2.0**16, 2.0**15]), ((2, 3), -4.0, [2.0**16, 2.0**15]),
@@ -49,7 +49,7 @@ def test_handling_multiple_backward_passes_each_with_its_scale(start):
 
 
 def test_more_passes_than_losses_take_turns(start):
-    handle = start()
+    handle = start(dtype=HALF)
     w = weight(1)
     optimizer = handle.wrap_optimizer(sgd(w), num_loss=2)
     for factor in (1.0, float("inf"), 2.0, 3.0):
@@ -61,7 +61,7 @@ def test_more_passes_than_losses_take_turns(start):
 def test_a_wrapped_optimizer_is_an_optimizer(start):
     w = weight(1)
     inner = torch.optim.SGD([w], lr=1.0, momentum=0.9)
-    optimizer = start().wrap_optimizer(inner)
+    optimizer = start(dtype=HALF).wrap_optimizer(inner)
     assert isinstance(optimizer, torch.optim.Optimizer) and optimizer.param_groups is inner.param_groups
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.5)
     backward(optimizer.scale_loss((w * 2).sum()))
@@ -77,15 +77,15 @@ def test_a_wrapped_optimizer_is_an_optimizer(start):
     with pytest.raises(NotImplementedError, match="closure"):
         optimizer.step(lambda: 0)
     with pytest.raises(ValueError, match="num_loss is 1 or more"):
-        start().wrap_optimizer(inner, num_loss=0)
+        start(dtype=HALF).wrap_optimizer(inner, num_loss=0)
 
 
 def test_loss_scales_are_saved_and_loaded(start):
-    handle = start()
+    handle = start(dtype=HALF)
     optimizer = handle.wrap_optimizer(sgd(weight(1)), num_loss=2)
     backward(optimizer.scale_loss((optimizer.param_groups[0]["params"][0] * float("inf")).sum()))
     state = handle.state_dict()
-    again = start()
+    again = start(dtype=HALF)
     with pytest.raises(ValueError, match="other optimizers"):
         again.load_state_dict(state)
     again.wrap_optimizer(sgd(weight(1)), num_loss=2)

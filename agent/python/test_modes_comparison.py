@@ -72,6 +72,113 @@ def adds(x, y):
     return x @ y + y @ x
 
 
+@torch.jit.ignore
+def product_in_python(x: torch.Tensor) -> torch.Tensor:
+    return x @ x
+
+
+def calls_python(x):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return product_in_python(x).relu()
+
+
+def script_reasons(function, *inputs):
+    found = compare(function, inputs, ("script",))
+    assert not found.errors, found
+    return reasons(found, "script")
+
+
+REACHES_NO_PYTHON = "it is called as Python here (code that is not scripted), which the region of a script does not reach"
+
+
+def test_the_region_of_a_script_reaches_no_code_that_is_called_as_python():
+    assert script_reasons(calls_python, X) == [REACHES_NO_PYTHON]
+
+
+CONVOLUTION = torch.nn.Conv2d(3, 4, 3, bias=False)
+
+
+class CallsModuleAsPython(torch.nn.Module):
+    @torch.jit.ignore
+    def convolved(self, x: torch.Tensor) -> torch.Tensor:
+        return CONVOLUTION(x)
+
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return self.convolved(x)
+
+
+def test_nor_a_module_of_pytorchs_own():
+    assert script_reasons(CallsModuleAsPython(), torch.ones(1, 3, 8, 8)) == [REACHES_NO_PYTHON]
+
+
+class Transposed(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = torch.nn.ConvTranspose2d(3, 4, 3), torch.nn.Conv2d(4, 3, 3, bias=False)
+
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return self.down(self.up(x))
+
+
+def test_an_operator_without_casts_is_called_as_the_graph_calls_it():
+    """conv_transpose2d and conv2d both end in convolution, and the pass casts for one of them."""
+    assert script_reasons(Transposed(), torch.ones(1, 3, 8, 8)) == [
+        "eager's autocast casts its inputs; TorchScript's autocast pass adds no cast to conv_transpose2d"]
+
+
+def in_one_einsum(x):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return torch.einsum("ij,jk->ik", x, x)
+
+
+def test_what_an_operator_is_made_of_is_not_what_the_pass_knows():
+    assert script_reasons(in_one_einsum, X) == [
+        "eager's autocast casts its inputs; TorchScript's autocast pass adds no cast to einsum"]
+
+
+def alike(x):
+    y = x @ x
+    return F.cosine_similarity(y, y)
+
+
+def test_an_operator_with_casts_is_called_as_the_graph_calls_it():
+    found = compared(alike, "script", inputs=(X,))
+    assert reasons(found, "script")[0].startswith(
+        "TorchScript's autocast pass has lists of its own: it casts cosine_similarity to float32")
+
+
+class Decorated(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+
+    @torch.autocast("cpu", dtype=torch.bfloat16)
+    def forward(self, x):
+        return self.linear(x)
+
+
+def test_a_region_that_is_a_decorator_is_not_in_the_script():
+    line = Decorated.forward.__wrapped__.__code__.co_firstlineno
+    assert script_reasons(Decorated(), X) == [f"the region is a decorator, {__file__}:{line}, which torch.jit.script drops"]
+
+
+def in_one_region(x):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return x @ x
+
+
+def test_a_pass_that_is_switched_off_is_said():
+    before = torch._C._jit_set_autocast_mode(False)
+    try:
+        assert script_reasons(in_one_region, X) == [
+            "TorchScript's autocast pass is switched off (torch._C._jit_set_autocast_mode(False))"]
+        assert not torch._C._jit_set_autocast_mode(False)  # asking changes nothing
+    finally:
+        torch._C._jit_set_autocast_mode(before)
+
+
 def off_inside(x, y):
     with torch.autocast("cpu", enabled=False):
         z = x @ y

@@ -18,6 +18,11 @@ namespace {
 using lanes::CounterValues;
 using lanes::SegmentReader;
 
+// As totals count them (server/store/causes.h).
+bool is_autocasts(lanes::Cause cause) {
+  return cause == lanes::Cause::kAutocast || cause == lanes::Cause::kScript || cause == lanes::Cause::kAnnotation;
+}
+
 // Sites are numbered in one series with what deep steps count, and only some of them are casts of autocast.
 std::unordered_set<std::uint32_t> autocast_sites(SegmentReader& reader) {
   std::string records;
@@ -30,7 +35,7 @@ std::unordered_set<std::uint32_t> autocast_sites(SegmentReader& reader) {
     if (header.size < sizeof header || header.size > records.size() - at) break;
     if (header.kind != lanes::DefinitionKind::kSite || header.size < sizeof header + sizeof site) continue;
     std::memcpy(&site, records.data() + at + sizeof header, sizeof site);
-    if (site.cause == lanes::Cause::kAutocast) sites.insert(header.id);
+    if (is_autocasts(site.cause)) sites.insert(header.id);
   }
   return sites;
 }

@@ -73,11 +73,12 @@ TEST_F(LiveCountsTest, OnlyWhatAutocastDidCounts) {
   const lanes::OperatorUseDefinition use{};
   ASSERT_TRUE(writer_->define(lanes::DefinitionKind::kOperatorUse, 3, &use, sizeof use));
   lanes::Lane* const lane = writer_->acquire_lane(1);
-  for (const std::uint32_t site : {1u, 2u, 3u}) {
+  define_site(4, lanes::Cause::kScript);
+  for (const std::uint32_t site : {1u, 2u, 3u, 4u}) {
     lanes::LaneWriter::add(writer_->new_counter(lane, site)->casts, 5);
   }
   lanes::LaneWriter::add(lane->overflow.casts, 1);  // of sites beyond the limit
-  EXPECT_EQ(counts().casts, 6u);
+  EXPECT_EQ(counts().casts, 11u);
 }
 
 TEST_F(LiveCountsTest, AFileThatIsNoSegmentIsAnError) {

@@ -6,6 +6,7 @@
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "agent/observe/hooks.h"
 #include "agent/observe/script_facts.h"
 #include "agent/script/graph_hooks.h"
+#include "agent/script/graph_places.h"
 #include "agent/script/graph_regions.h"
 #include "agent/script/known_ranges.h"
 #include "agent/script/ranges.h"
@@ -98,8 +100,44 @@ void refine_role(Node& cast) {
 
 // Eager autocast knows nothing of the region: it casts what runs in it, if it is on around the call.
 void note_disabled(Node& node, const RegionPointer& region) {
-  if (!node.kind().is_aten() || note_of(node.sourceRange()) != nullptr) return;
-  node.setSourceRange(own_range(original_range(node.sourceRange()), {.disabled = region}));
+  const auto known = note_of(node.sourceRange());
+  if (!node.kind().is_aten() || (known != nullptr && known->left.empty()) || (known != nullptr && known->disabled))
+    return;
+  NodeNote what = known == nullptr ? NodeNote() : *known;
+  what.disabled = region;
+  node.setSourceRange(own_range(original_range(node.sourceRange()), std::move(what)));
+}
+
+// Optional[Tensor], List[Tensor], Tuple[Tensor, int], …: not Tensor itself, which the pass casts.
+bool holds_tensors(const c10::Type& type) {
+  for (const auto& part : type.containedTypes())
+    if (part->kind() == c10::TypeKind::TensorType || holds_tensors(*part)) return true;
+  return false;
+}
+
+// "bias: Optional[Tensor]"
+std::string arguments_left(const Node& node) {
+  const c10::FunctionSchema* schema = node.maybeSchema();
+  std::string left;
+  for (std::size_t i = 0; schema != nullptr && i < node.inputs().size() && i < schema->arguments().size(); ++i) {
+    const c10::TypePtr& type = node.input(i)->type();
+    if (!holds_tensors(*type)) continue;
+    left += (left.empty() ? "" : ", ") + schema->arguments()[i].name() + ": " + type->annotation_str();
+  }
+  return left;
+}
+
+// Where the pass casts some arguments of an operator and not others, it may raise.
+void note_left_arguments(Node& node) {
+  if (!node.kind().is_aten() || std::ranges::none_of(node.inputs(), [](auto* in) { return is_cast(*in->node()); }))
+    return;
+  std::string left = arguments_left(node);
+  const auto known = note_of(node.sourceRange());
+  if (left == (known == nullptr ? "" : known->left)) return;
+  NodeNote what = known == nullptr ? NodeNote() : *known;
+  what.op = node.kind().toQualString();
+  what.left = std::move(left);
+  node.setSourceRange(own_range(original_range(node.sourceRange()), std::move(what)));
 }
 
 // The dtype that a cast was made for; none of one to float32.
@@ -135,8 +173,9 @@ void look_at(Graph& graph, const std::unordered_set<const Node*>& casts_before) 
   each_node(*graph.block(), [&](Node& node, const RegionPointer& region) {
     if (is_cast(node)) {
       casts_before.contains(&node) ? look_at_known_cast(node, region) : give_note(node, region);
-    } else if (region != nullptr && !region->enabled) {
-      note_disabled(node, region);
+    } else {
+      if (region != nullptr && !region->enabled) note_disabled(node, region);
+      note_left_arguments(node);
     }
   });
   for (const IgnoredDtype& region : ignored_dtypes(*graph.block()))
@@ -181,6 +220,7 @@ void autocast(const std::shared_ptr<Graph>& graph) {
   observe::OwnQuestion own;
   try {
     look_at(*graph, before);
+    place_nodes(*graph);
   } catch (const std::exception&) {
   }
 }

@@ -1,11 +1,14 @@
 // Where a graph is to be differentiated, PyTorch puts a body that it wrote in TorchScript in the place of many an
 // operator, the casts of the autocast pass among them (torch/csrc/jit/runtime/symbolic_script.cpp). Its nodes say a
-// line of that text; from here on they say the line of the operator that they stand for. That is data for debugging
-// only.
+// line of that text; from here on they say the line of the operator that they stand for, or whose gradient they work
+// out. That is data for debugging only.
 #include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/ir/scope.h>
 
 #include <algorithm>
 #include <exception>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "agent/observe/hooks.h"
@@ -30,21 +33,48 @@ Node* replaced(Graph& graph, Values inputs) {
   return std::equal(given.begin(), given.end(), inputs.begin(), inputs.end()) ? before : nullptr;
 }
 
-void give_places(Node* op, const Node* end) {
-  for (Node* node = op->next(); node != end; node = node->next()) {
+// The operator that was replaced last in this thread: its gradient comes next.
+struct Replaced {
+  const Graph* graph = nullptr;
+  torch::jit::SourceRange range;
+  std::optional<torch::jit::InlinedCallStackPtr> chain;
+};
+thread_local Replaced t_replaced;
+
+void give_places(Node* first, const Node* end, const Replaced& place) {
+  for (Node* node = first; node != end; node = node->next()) {
     mark_as_pytorchs(node->sourceRange());
-    node->setSourceRange(op->sourceRange());
-    if (const auto chain = op->callstack()) node->setCallStack(*chain);
+    node->setSourceRange(place.range);
+    if (place.chain.has_value()) node->setCallStack(*place.chain);
+  }
+}
+
+// Its inputs are the gradients, and before them what the operator's body has kept for it.
+bool is_gradient_of(const Replaced& replaced, const Graph& graph, Values inputs) {
+  if (replaced.graph != &graph || inputs.empty()) return false;
+  const Node& kept = *inputs.front()->node();
+  return kept.kind() == c10::prim::TupleUnpack || kept.sourceRange().source() == replaced.range.source();
+}
+
+void look_at_inserted(Node* op, Node* before, const Node* end, Graph& graph, Values inputs) {
+  const Replaced last = std::exchange(t_replaced, {});
+  if (op != nullptr) {
+    t_replaced = {&graph, op->sourceRange(), op->callstack()};
+    give_places(op->next(), end, t_replaced);
+  } else if (is_gradient_of(last, graph, inputs)) {
+    give_places(before->next(), end, last);
   }
 }
 
 std::vector<Value*> insert_graph(Graph& graph, Graph& body, Values inputs) {
   const auto insert = observe::original<InsertGraph>(CASTSCOPE_HOOK_JIT_INSERT_GRAPH);
-  Node* op = observe::g_process.stopped.load(std::memory_order_relaxed) ? nullptr : replaced(graph, inputs);
+  if (observe::g_process.stopped.load(std::memory_order_relaxed)) return insert(graph, body, inputs);
+  Node* const op = replaced(graph, inputs);
+  Node* const before = graph.insertPoint()->prev();
   const Node* end = graph.insertPoint();
   std::vector<Value*> outputs = insert(graph, body, inputs);
   try {
-    if (op != nullptr) give_places(op, end);
+    look_at_inserted(op, before, end, graph, inputs);
   } catch (const std::exception&) {  // out of memory: its nodes keep the lines that they have
   }
   return outputs;

@@ -4,6 +4,7 @@
 namespace castscope::script {
 
 void* autocast_hook();
+void* plan_hook();
 void* insert_graph_hook();
 
 }  // namespace castscope::script

@@ -5,6 +5,7 @@
 #include <torch/csrc/jit/frontend/source_range.h>
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/passes/autocast.h>
 
 #include <map>
 #include <optional>
@@ -12,6 +13,15 @@
 #include "agent/script/ranges.h"
 
 namespace castscope::script {
+
+bool is_autocast_class(const c10::ClassType& type) {
+  if (!type.name().has_value()) return false;
+  const std::string& name = type.name()->qualifiedName();
+  return name == "__torch__.torch.cuda.amp.autocast_mode.autocast" ||
+         name == "__torch__.torch.cpu.amp.autocast_mode.autocast" ||
+         name == "__torch__.torch.amp.autocast_mode.autocast" || name == "__torch__.torch.autocast_mode.autocast";
+}
+
 namespace {
 
 using torch::jit::Block;
@@ -22,11 +32,7 @@ namespace prim = c10::prim;
 
 bool is_autocast(const Value* value) {
   const auto type = value->type()->cast<c10::ClassType>();
-  if (type == nullptr || !type->name().has_value()) return false;
-  const std::string name = type->name()->qualifiedName();
-  return name == "__torch__.torch.cuda.amp.autocast_mode.autocast" ||
-         name == "__torch__.torch.cpu.amp.autocast_mode.autocast" ||
-         name == "__torch__.torch.amp.autocast_mode.autocast" || name == "__torch__.torch.autocast_mode.autocast";
+  return type != nullptr && is_autocast_class(*type);
 }
 
 // What an attribute of the object is set to; nullptr when it is not set here.
@@ -44,7 +50,7 @@ std::string device_of(const Value* object) {
 
 bool has_constant(const Value* value) { return value != nullptr && torch::jit::toIValue(value).has_value(); }
 
-RegionPointer region_of(const Value* object) {
+RegionPointer region_of(const Value* object, const RegionPointer& around = nullptr) {
   const auto type = is_autocast(object) ? object->node()->kind() : c10::Symbol();
   if (type != prim::CreateObject) return nullptr;
   Region region;
@@ -58,6 +64,8 @@ RegionPointer region_of(const Value* object) {
   const Value* dtype = set_to(object, "fast_dtype");
   if (const auto value = dtype == nullptr ? std::nullopt : torch::jit::toIValue(dtype); value && value->isInt())
     region.dtype = static_cast<std::uint8_t>(value->toInt());
+  region.planned = torch::jit::autocastEnabled();
+  region.around = around;
   return std::make_shared<const Region>(std::move(region));
 }
 
@@ -72,7 +80,7 @@ void walk(Block& block, const RegionPointer& around, std::map<const Value*, Regi
     for (Block* inner : node->blocks()) walk(*inner, innermost, objects, visit);
     if (node->kind() == prim::Enter && node->inputs().size() == 1 && is_autocast(node->input())) {
       RegionPointer& region = objects[node->input()];
-      if (region == nullptr) region = region_of(node->input());
+      if (region == nullptr) region = region_of(node->input(), innermost);
       open.push_back(region);
     } else if (node->kind() == prim::Exit && is_autocast(node->input(0)) && !open.empty()) {
       open.pop_back();
@@ -102,13 +110,17 @@ void each_node(Block& graph, const Visit& visit) {
 
 std::vector<Frame> refused_place(Block& graph) {
   static const auto kBanned = c10::Symbol::fromQualString("aten::binary_cross_entropy");
-  const Node* refused = nullptr;
+  bool refused = false;
+  std::vector<Frame> place;
   each_node(graph, [&](Node& node, const RegionPointer&) {
-    if (refused != nullptr) return;
-    if (node.kind() == prim::Enter && is_autocast(node.input()) && is_refused(node)) refused = node.input()->node();
-    if (node.kind() == kBanned) refused = &node;
+    if (!place.empty()) return;
+    const bool enters = node.kind() == prim::Enter && is_autocast(node.input()) && is_refused(node);
+    // A region that is handed in was made nowhere in the graph: it is told at what it is entered for.
+    if (refused || node.kind() == kBanned) place = frames_of(chain_of(node));
+    if (enters && !refused) place = frames_of(chain_of(*node.input()->node()));
+    refused |= enters;
   });
-  return refused == nullptr ? std::vector<Frame>() : frames_of(chain_of(*refused));
+  return place;
 }
 
 namespace {

@@ -9,12 +9,17 @@
 
 #include "agent/script/script.h"
 
+namespace c10 {
+struct ClassType;
+}
 namespace torch::jit {
 struct Block;
 struct Node;
 }  // namespace torch::jit
 
 namespace castscope::script {
+
+bool is_autocast_class(const c10::ClassType&);
 
 // Each node of the graph in its order, with the innermost region around it; nullptr outside of all.
 void each_node(torch::jit::Block&, const std::function<void(torch::jit::Node&, const RegionPointer&)>&);

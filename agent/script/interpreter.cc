@@ -10,10 +10,12 @@
 #include "agent/observe/hooks.h"
 #include "agent/observe/misplaced_sources.h"
 #include "agent/observe/process.h"
+#include "agent/observe/script_regions.h"
 #include "agent/script/graph_hooks.h"
 #include "agent/script/known_ranges.h"
 #include "agent/script/misplaced.h"
 #include "agent/script/ranges.h"
+#include "agent/script/region_calls.h"
 #include "agent/script/script.h"
 
 namespace castscope::script {
@@ -43,6 +45,7 @@ class Entered {
     if (t == nullptr) return;
     if (t->script == nullptr) ++t->script_runs;
     t->script = running;
+    if (running == nullptr) observe::script_ended(*t);
   }
   const Running* const before_;
   const Running now_;
@@ -52,6 +55,7 @@ using Run = void (*)(void* interpreter, void* stack);
 
 void run(void* interpreter, void* stack) {
   if (any_unasked()) observe::find_misplaced_sources();
+  region_ends_by_exception(stack);
   Entered entered;
   observe::original<Run>(CASTSCOPE_HOOK_JIT_RUN)(interpreter, stack);
 }
@@ -99,6 +103,11 @@ std::shared_ptr<const NodeNote> present_note() {
   return chain.empty() ? nullptr : note_of(chain.front().range);
 }
 
+std::shared_ptr<const NodePlace> present_place() {
+  const auto chain = entries();
+  return chain.empty() ? nullptr : place_of(chain.front().range);
+}
+
 void* hook(castscope_hook hook) {
   switch (hook) {
     case CASTSCOPE_HOOK_JIT_RUN:
@@ -107,6 +116,8 @@ void* hook(castscope_hook hook) {
       return reinterpret_cast<void*>(&fold_constant);
     case CASTSCOPE_HOOK_JIT_AUTOCAST:
       return autocast_hook();
+    case CASTSCOPE_HOOK_JIT_PLAN:
+      return plan_hook();
     case CASTSCOPE_HOOK_JIT_INSERT_GRAPH:
       return insert_graph_hook();
     default:

@@ -24,4 +24,10 @@ torch::jit::SourceRange own_range(const torch::jit::SourceRange& of, NodeNote);
 void note(const torch::jit::SourceRange&, NodeNote);
 std::shared_ptr<const NodeNote> note_of(const torch::jit::SourceRange&);  // nullptr: there is none
 
+// The same for where a node stands, in these lines; its note stays.
+torch::jit::SourceRange own_place(const torch::jit::SourceRange& of, const torch::jit::SourceRange& lines, NodePlace);
+// `own_place` was given the lines that it was compiled from, of one that was saved and loaded.
+bool was_loaded(const torch::jit::SourceRange&);
+std::shared_ptr<const NodePlace> place_of(const torch::jit::SourceRange&);  // nullptr: there is none
+
 }  // namespace castscope::script

@@ -16,7 +16,9 @@ torch::jit::SourceRange original_range(const torch::jit::SourceRange& range) {
   return original.has_value() ? *original : range;
 }
 
-bool is_loaded(const torch::jit::SourceRange& range) { return range.findSourceRangeThatGenerated().has_value(); }
+bool is_loaded(const torch::jit::SourceRange& range) {
+  return range.findSourceRangeThatGenerated().has_value() || was_loaded(range);
+}
 
 namespace {
 

@@ -26,12 +26,27 @@ struct Frame {
 
 // A region that belongs to a graph: `with torch.autocast(…)` in a script, or in code that was traced.
 struct Region {
-  std::vector<Frame> place;  // innermost first; empty when it is not known
-  std::uint8_t device = 0;   // c10::DeviceType
-  std::uint8_t dtype = 0;    // c10::ScalarType
-  bool enabled = true;
+  std::vector<Frame> place;              // innermost first; empty when it is not known
+  std::uint8_t device = 0;               // c10::DeviceType
+  std::uint8_t dtype = 0;                // c10::ScalarType
+  bool enabled = true;                   // as the code has it
+  bool planned = true;                   // the autocast pass was on when it saw it
+  std::shared_ptr<const Region> around;  // in the same graph
 };
 using RegionPointer = std::shared_ptr<const Region>;
+
+// A module of a graph, by the attributes that lead to it from the outermost one of the graph.
+struct Module {
+  std::string path;             // "blocks.0"; "" = the outermost one
+  std::string type, root_type;  // classes, as Python names them
+  bool operator==(const Module&) const = default;
+};
+
+// Where a node of a graph stands, by its code.
+struct NodePlace {
+  RegionPointer region;                  // the innermost of the graph's own; nullptr: none
+  std::shared_ptr<const Module> module;  // nullptr: none
+};
 
 // What is known of a node of a graph.
 struct NodeNote {
@@ -47,6 +62,9 @@ struct NodeNote {
   // Of an operator, and of a cast before it: autocast is off for it by the code, not by what runs.
   RegionPointer disabled;
   bool traced = false;  // … in code that was traced: the graph knows nothing of that region
+  // … its arguments that may hold tensors and that the pass leaves as they come, since it casts what has the type
+  // Tensor alone: "bias: Optional[Tensor]", several with ", " in between. Empty where it casts none of the operator's.
+  std::string left;
   bool loaded = false;  // of a cast: it serves code that was traced in another process
 };
 
@@ -72,6 +90,7 @@ std::vector<Frame> call_chain();
 bool at_traced_line();
 // Of the node that it is at; nullptr: nothing is known.
 std::shared_ptr<const NodeNote> present_note();
+std::shared_ptr<const NodePlace> present_place();
 
 // torch.jit.trace records what this thread does.
 bool is_tracing();

@@ -18,7 +18,7 @@ namespace {
 
 struct EnvOptions {
   std::string output, collector, deep, gpu, enforce;
-  bool plain = false, all_kernels = false;
+  bool plain = false, all_kernels = false, apex = false;
   std::vector<std::string> command;
 };
 
@@ -61,6 +61,7 @@ int print_environment(const EnvOptions& options) {
   }
   std::vector<std::string> variables = observing_variables(options.command, *preload, say, !options.enforce.empty());
   if (!add_policy(options, variables)) return kOwnFailure;
+  if (options.apex) variables.emplace_back(kApexVariable);
   if (!options.output.empty()) {
     std::error_code error;
     const std::string place = std::filesystem::absolute(options.output, error).string();
@@ -101,6 +102,7 @@ void add_env(CommandLine& line) {
   command->add_option("--enforce", options->enforce, "Carry out this policy, as for `castscope run`")
       ->check(is_given());
   command->add_flag("--all-kernels", options->all_kernels, "As for `castscope run`")->needs("--enforce");
+  command->add_flag("--apex", options->apex, kApexHelp);
   command->add_flag("--plain", options->plain, "NAME=VALUE without export and quotes, for env(1)");
   command->prefix_command();
   command->footer(
@@ -115,6 +117,7 @@ void add_env(CommandLine& line) {
     line.run = [&line, options, command] {
       options->command = command->remaining();
       options->command.insert(options->command.end(), line.job.begin(), line.job.end());
+      if (options->apex && options->enforce.empty()) options->enforce = kApexPolicy;
       return print_environment(*options);
     };
   });

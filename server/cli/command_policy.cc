@@ -14,6 +14,7 @@
 #include "server/policy/load.h"
 #include "server/policy/shipped.h"
 #include "server/report/model.h"
+#include "server/report/policy_explanation.h"
 #include "server/report/policy_from_run.h"
 #include "server/report/policy_text.h"
 #include "server/report/words.h"
@@ -65,38 +66,24 @@ int diff(const PolicyOptions& options) {
   return options.exit_code && difference.any() ? kFound : 0;
 }
 
+// Without a policy: PyTorch's own of each device.
+std::vector<std::string> asked_of(const PolicyOptions& options) {
+  if (!options.op.empty()) return {options.before};
+  return {"torch-cpu", "torch-cuda", "torch-xpu", "torch-mps"};
+}
+
 int explain(const PolicyOptions& options) {
-  const auto policy = policy::load(options.before);
-  if (!policy.ok()) return fail(policy.status());
-  const policy::Operators& operators = policy::Operators::of_pytorch();
-  report::Question question{policy::operator_name(options.op), options.module, options.class_name};
-  if (const std::string trouble = operators.trouble(question.op); !trouble.empty()) {
-    say(absl::StrCat("\"", options.op, "\" ", trouble));
-    return kUsage;
-  }
-  // Overloads that are decided alike are told as one.
-  std::vector<std::string> overloads = {question.op.overload};
-  if (question.op.overload.empty()) overloads = operators.overloads(question.op.name);
-  if (overloads.empty()) overloads = {"default"};
-  const auto modules = policy::modules_of(options.module, options.class_name);
-  std::vector<std::pair<policy::OperatorName, policy::Decision>> decided;
-  for (const std::string& overload : overloads) {
-    const policy::OperatorName op{question.op.name, overload};
-    decided.emplace_back(op, policy::decide(*policy, op, modules));
-  }
-  const auto alike = [&](const auto& one) {
-    return one.second.policy == decided[0].second.policy && one.second.never_cast == decided[0].second.never_cast;
-  };
-  if (question.op.overload.empty() && std::all_of(decided.begin(), decided.end(), alike)) {
-    decided.resize(1);
-    decided[0].first.overload.clear();
-  }
+  const std::string& name = options.op.empty() ? options.before : options.op;
   auto list = nlohmann::ordered_json::array();
   std::string text;
-  for (const auto& [op, decision] : decided) {
-    question.op = op;
-    list.push_back(report::decision_json(*policy, question, decision));
-    text += report::decision_text(*policy, question, decision, terminal_width(STDOUT_FILENO));
+  for (const std::string& asked : asked_of(options)) {
+    const auto policy = policy::load(asked);
+    if (!policy.ok()) return fail(policy.status());
+    auto explanation =
+        report::explained(*policy, {name, options.module, options.class_name}, terminal_width(STDOUT_FILENO));
+    if (!explanation.ok()) return fail(explanation.status());
+    for (auto& one : explanation->list) list.push_back(std::move(one));
+    text += explanation->text;
   }
   return put(options.format == "json" ? list.dump(1) + "\n" : text) ? 0 : kUsage;
 }
@@ -157,14 +144,19 @@ void add_policy(CommandLine& line) {
   runs(checking, check);
 
   auto* explaining = group->add_subcommand("explain", "Tell what a policy decides for an operator, and why");
-  explaining->add_option("POLICY", options->before, "The policy")->required();
-  explaining->add_option("OPERATOR", options->op, "linear, sum.dim_IntList, torchvision::roi_align")->required();
+  explaining->add_option("POLICY", options->before, "The policy; without it, PyTorch's own of each device")->required();
+  explaining->add_option("OPERATOR", options->op,
+                         "linear, sum.dim_IntList, torchvision::roi_align; or a function: torch.norm, F.normalize");
   explaining->add_option("--module", options->module, "In the module of this path")->check(is_given());
   explaining->add_option("--class", options->class_name, "Of this class: torch.nn.LayerNorm")->check(is_given());
-  explaining->footer(
-      absl::StrCat("Examples:\n  castscope policy explain torch-cuda softmax\n"
-                   "  castscope policy explain mine.json linear --module head.fc",
-                   kNames, "\nThe order of precedence: argument (never_cast) > function > module > operator > none."));
+  explaining->footer(absl::StrCat(
+      "Examples:\n  castscope policy explain softmax\n  castscope policy explain torch-cuda norm\n"
+      "  castscope policy explain mine.json linear --module head.fc",
+      kNames,
+      "\nThe order of precedence: argument (never_cast) > function > module > operator > none.\n"
+      "It tells which operators the functions of that name end in, in the PyTorch that the shipped policies are of;\n"
+      "which of them the policy does not reach, because they write into an argument (in place, out=); and what\n"
+      "PyTorch's own autocast does with the operator on other devices."));
   runs(explaining, explain);
 
   auto* differing = group->add_subcommand("diff", "Tell how two policies differ, operator by operator");

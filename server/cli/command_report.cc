@@ -84,7 +84,8 @@ std::string format_help() {
 }  // namespace
 
 void add_report(CommandLine& line) {
-  auto* command = line.app.add_subcommand("report", "Report a run: JSON, SARIF, a page, Markdown, CSV, a trace");
+  auto* command =
+      line.app.add_subcommand("report", "Report a run: JSON, SARIF, a page, Markdown, CSV, a graph, a trace");
   auto options = std::make_shared<ReportOptions>();
   command->add_option("RUN", options->run_file, "NAME.castscope")->required();
   command->add_option("-f,--format", options->format, format_help())
@@ -99,6 +100,7 @@ void add_report(CommandLine& line) {
       "Examples:\n"
       "  castscope report train.castscope | jq .totals\n"
       "  castscope report -f html -o train.html train.castscope\n"
+      "  castscope report -f dot train.castscope | dot -Tsvg > graph.svg\n"
       "  castscope report -f sarif -o castscope.sarif train.castscope\n"
       "  castscope report -f md train.castscope >> \"$GITHUB_STEP_SUMMARY\"\n"
       "  castscope report --summary train.castscope\n\n"

@@ -33,7 +33,7 @@ struct RunOptions {
   std::string output;
   bool force = false, progress = false;
   std::string keep, deep, gpu, config, policy, enforce;
-  bool all_kernels = false;
+  bool all_kernels = false, apex = false;
   std::string live;  // port of the viewer; "" = none
   CollectorAddress collector;
   rules::Settings settings;
@@ -193,6 +193,7 @@ int run(RunOptions options) {
 
   if (!options.deep.empty()) prepared.variables.push_back(absl::StrCat("CASTSCOPE_DEEP=", options.deep));
   if (!options.gpu.empty()) prepared.variables.push_back(absl::StrCat("CASTSCOPE_GPU=", options.gpu));
+  if (options.apex) prepared.variables.emplace_back(kApexVariable);
   if (absl::Status status = enforce_in(*directory, options, prepared.variables); !status.ok()) {
     return run_unobserved(signals, options, std::string(status.message()));
   }
@@ -318,6 +319,7 @@ void add_run(CommandLine& line) {
       ->add_flag("--all-kernels", options->all_kernels,
                  "With --enforce: kernels of castscope's own for every operator, instead of PyTorch's where these do")
       ->needs("--enforce");
+  command->add_flag("--apex", options->apex, kApexHelp)->excludes("--policy");
   command->add_option("--collector", options->collector.address, "Send to a `castscope serve` at HOST:PORT instead");
   command->add_option("--token", options->collector.token, "What the collector asks for")->envname("CASTSCOPE_TOKEN");
   command->add_flag("--tls", options->collector.tls.use, "Talk TLS to the collector");
@@ -330,7 +332,8 @@ void add_run(CommandLine& line) {
       "  castscope run -o runs/baseline -- torchrun --nproc-per-node 2 train.py\n"
       "  castscope run --keep all -o deep -- python -m project.train\n"
       "  castscope run --live -- python train.py\n"
-      "  castscope run --enforce torch-cpu -- python train.py\n\n"
+      "  castscope run --enforce torch-cpu -- python train.py\n"
+      "  castscope run --apex -- python train.py   # from apex import amp\n\n"
       "The exit status, the signals and the standard streams are the command's own; castscope speaks on stderr. After "
       "it, "
       "the collector is waited for, " +
@@ -360,6 +363,7 @@ void add_run(CommandLine& line) {
             "--policy`");
         return kOwnFailure;
       }
+      if (options->apex && options->enforce.empty()) options->enforce = kApexPolicy;
       if (!read_settings_of(*options)) return kOwnFailure;
       options->collector.tls.use |= !options->collector.tls.root_certificate_file.empty();
       return run(*options);

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands.h"
+#include "server/cli/findings_log.h"
 #include "server/cli/output_name.h"
 #include "server/cli/recording.h"
 #include "server/web/file_run.h"
@@ -31,6 +32,11 @@ struct ServeOptions {
   std::string keep;
   std::string web;  // address of the viewer; "" = none
 };
+
+void log_finding(const LogLine& line) {
+  constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::err, spdlog::level::warn, spdlog::level::info};
+  spdlog::log(kLevels[static_cast<std::size_t>(line.level)], "{}", line.text);
+}
 
 class RunShelf {
  public:
@@ -53,6 +59,7 @@ class RunShelf {
     spdlog::info("run {} from {}: {} {}", run.id, run.host, known ? "goes on in" : "begins in", output.run_file());
     Open& entry = open_[run.id];
     entry = {std::shared_ptr<store::RunStore>(*std::move(store)), nullptr, output};
+    findings_.begin(run.id, entry.store);
     if (viewed_ == nullptr) return entry.store;
     entry.shown = web::LiveRun::begin(web::id_of_file(output.run_file()), entry.store, start_of(run), known, {});
     viewed_->put(entry.shown);
@@ -91,6 +98,7 @@ class RunShelf {
     auto concluded = conclude(*entry.store, end, entry.output, Sources::kElsewhere);
     if (concluded.ok()) {
       if (!concluded->moved.empty()) spdlog::warn("run {}: {}", id, concluded->moved);
+      findings_.end(id, concluded->data);
       spdlog::info("run {}: {} and .json written", id, concluded->output.run_file());
     } else {
       spdlog::error("run {}: {}", id, std::string(concluded.status().message()));
@@ -165,6 +173,7 @@ class RunShelf {
   std::deque<std::shared_ptr<web::LiveRun>> concluded_;
   std::mutex live_mutex_;  // of its own: who asks does not wait for a run that is being opened
   std::map<std::string, std::shared_ptr<web::LiveRun>> live_;
+  FindingsLog findings_{FindingsLogOptions{.log = log_finding}};
 };
 
 // The viewer of `castscope serve --web`: runs that are open, and those in the folder.
@@ -249,6 +258,9 @@ void add_serve(CommandLine& line) {
       "  castscope serve --folder runs\n"
       "  castscope serve --folder runs --web=127.0.0.1:7391\n"
       "  CASTSCOPE_TOKEN=… castscope serve --listen 0.0.0.0:7390 --cert cert.pem --key key.pem\n\n"
+      "What is found in a run is logged as it comes up: run, rule, line and process, each finding once. Of a rule "
+      "that\n"
+      "finds more than ten, the others are counted.\n\n"
       "An address that others can reach is refused until certificate, key and token are given. The address to watch\n"
       "at stays the same after a restart where --web has a port: the folder keeps its token.");
   command->callback([&line, options] { line.run = [options] { return serve(*options); }; });

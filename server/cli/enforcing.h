@@ -8,6 +8,13 @@
 
 namespace castscope::cli {
 
+// --apex: what `import apex` finds, and whose lists count unless another policy is asked for.
+inline constexpr char kApexVariable[] = "CASTSCOPE_APEX=1";
+inline constexpr char kApexPolicy[] = "apex-o1-any";
+inline constexpr char kApexHelp[] =
+    "Run code written for apex.amp: where no apex is installed, `import apex` finds castscope.amp; apex's lists decide "
+    "(--enforce apex-o1-any), in all threads that are started after amp.init()";
+
 // NAME=VALUE each. `path`: the file that holds `compiled` (policy::compiled()) as long as the job runs.
 std::vector<std::string> enforcing_variables(const std::string& compiled, const std::string& path, bool all_kernels);
 

@@ -1,8 +1,26 @@
 // The half of Definitions that parses what deep steps see.
+#include <algorithm>
+
 #include "server/ingest/definitions.h"
 #include "server/ingest/record.h"
 
 namespace castscope::ingest {
+namespace {
+
+// `names`: of all arguments of the schema, with commas between them.
+void name_arguments(std::string_view names, store::OperatorUseInfo& info) {
+  if (names.empty()) return;
+  std::vector<std::string_view> all;
+  for (std::size_t at = 0; at <= names.size();) {
+    const std::size_t end = std::min(names.find(',', at), names.size());
+    all.push_back(names.substr(at, end - at));
+    at = end + 1;
+  }
+  for (const lanes::Operand& operand : info.operands)
+    info.argument_names.emplace_back(operand.argument < all.size() ? all[operand.argument] : std::string_view());
+}
+
+}  // namespace
 
 absl::Status Definitions::apply_operator_use(const std::string& key, const Record& record, store::RunSink& sink) {
   lanes::OperatorUseDefinition use{};
@@ -32,9 +50,11 @@ absl::Status Definitions::apply_operator_use(const std::string& key, const Recor
     if (!is_listed(info.operands[i].role, lanes::Role::kGradient))
       return nonsense(absl::StrCat("operator use ", record.id, " with a role that is on no list"));
   }
+  name_arguments(text(use.arguments), info);
   bool fresh = false;
   if (absl::Status status = number(Numbered::kOperatorUse, record.id, &fresh); !status.ok() || !fresh) return status;
   bytes_ += info.op.size() + info.node.size();
+  for (const std::string& name : info.argument_names) bytes_ += name.size();
   return kept(sink.operator_use(key, info));
 }
 
@@ -52,7 +72,7 @@ absl::Status Definitions::apply_fact(const std::string& key, const Record& recor
   lanes::FactDefinition fact{};
   if (absl::Status status = read(record.payload, "fact", &fact); !status.ok()) return status;
   using enum lanes::FactKind;
-  const bool listed = is_listed(fact.kind, kScriptDropsDecorator) &&
+  const bool listed = is_listed(fact.kind, kScriptLeavesArgument) &&
                       (fact.kind != kStaleHit || fact.detail <= static_cast<int>(lanes::Staleness::kUnversioned)) &&
                       (fact.kind != kError || fact.detail <= static_cast<int>(lanes::ErrorKind::kPython));
   if (!listed) return nonsense(absl::StrCat("fact ", record.id, " with a kind or detail that is on no list"));
@@ -78,6 +98,7 @@ std::uint32_t Definitions::known_subject(const lanes::FactDefinition& fact) cons
     case kTraceDropsDisable:
       return known(Numbered::kSite, fact.subject);
     case kError:
+    case kScriptStopsAtPython:
       return known(Numbered::kOperatorUse, fact.subject);
     case kBackward:
     case kRegionLeaked:
@@ -100,6 +121,8 @@ std::uint32_t Definitions::known_subject(const lanes::FactDefinition& fact) cons
     case kCompileBypassesCache:
     case kCompileSkipsRounding:
     case kScriptDropsDecorator:
+    case kArgumentArrived:
+    case kScriptLeavesArgument:
       break;
   }
   return 0;

@@ -18,6 +18,7 @@ class DeepValidatorTest : public ValidatorTest {
                .text(1, "aten::mm")
                .text(2, "MmBackward0")
                .text(3, "expected BFloat16")
+               .text(4, "self,mat2")
                .stack(5, {})
                .define(DefinitionKind::kModule, 6, lanes::ModuleDefinition{})
                .define(DefinitionKind::kOperator, 7, lanes::OperatorDefinition{1})
@@ -34,7 +35,8 @@ class DeepValidatorTest : public ValidatorTest {
             .computed = 6,
             .result = 15,
             .flags = lanes::kUseEligible,
-            .operands = 0};
+            .operands = 0,
+            .arguments = 4};
   }
   static lanes::Event event(EventKind kind, std::uint32_t site) {
     lanes::Event event{};
@@ -46,7 +48,8 @@ class DeepValidatorTest : public ValidatorTest {
 };
 
 TEST_F(DeepValidatorTest, AnOperatorUseIsHandedOnWithItsTexts) {
-  accept(Batch().operator_use(1, mm(), {{0, 15, Role::kActivation, 0}, {1, 6, Role::kWeight, 2}}));
+  accept(Batch().operator_use(
+      1, mm(), {{0, 15, Role::kActivation, 0}, {1, 6, Role::kWeight, 2, 15}, {7, 6, Role::kUnknown, 0}}));
   const store::OperatorUseInfo& use = process().operator_uses.at(1);
   EXPECT_EQ(use.stack, 5u);
   EXPECT_EQ(use.module, 6u);
@@ -58,7 +61,10 @@ TEST_F(DeepValidatorTest, AnOperatorUseIsHandedOnWithItsTexts) {
   EXPECT_EQ(use.computed, 6);
   EXPECT_EQ(use.result, 15);
   EXPECT_EQ(use.flags, lanes::kUseEligible);
-  ASSERT_EQ(use.operands.size(), 2u);
+  EXPECT_EQ(use.argument_names, (std::vector<std::string>{"self", "mat2", ""}));
+  ASSERT_EQ(use.operands.size(), 3u);
+  EXPECT_EQ(use.operands[0].entered, 0xff);
+  EXPECT_EQ(use.operands[1].entered, 15);
   EXPECT_EQ(use.operands[1].argument, 1);
   EXPECT_EQ(use.operands[1].dtype, 6);
   EXPECT_EQ(use.operands[1].role, Role::kWeight);
@@ -239,8 +245,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Nonsense{"ShortUse", Batch().raw(DefinitionKind::kOperatorUse, 1, "abc"), "operator use definition of 3 bytes"},
         Nonsense{"TooManyOperands", use_claiming(9, 9), "an operator use of 9 operands"},
-        Nonsense{"OperandsThatAreNotThere", use_claiming(3, 2), "an operator use of 3 operands in 36 bytes"},
-        Nonsense{"OperandsUnannounced", use_claiming(0, 1), "an operator use of 0 operands in 32 bytes"},
+        Nonsense{"OperandsThatAreNotThere", use_claiming(3, 2), "an operator use of 3 operands in 42 bytes"},
+        Nonsense{"OperandsUnannounced", use_claiming(0, 1), "an operator use of 0 operands in 37 bytes"},
         Nonsense{"UnlistedPhase", Batch().operator_use(1, use_in_phase(4)), "phase that is on no list"},
         Nonsense{"UnlistedRole", Batch().operator_use(1, {}, {{0, 6, static_cast<Role>(6), 0}}),
                  "role that is on no list"},

@@ -186,8 +186,8 @@ absl::Status Definitions::apply_region(const std::string& key, const Record& rec
 absl::Status Definitions::apply_site(const std::string& key, const Record& record, store::RunSink& sink) {
   lanes::SiteDefinition site{};
   if (absl::Status status = read(record.payload, "site", &site); !status.ok()) return status;
-  if (!is_listed(site.role, lanes::Role::kGradient) || !is_listed(site.cause, lanes::Cause::kReflatten) ||
-      !is_listed(site.why, lanes::WhyNotCached::kNotAutocast) || !is_listed(site.phase, lanes::Phase::kOther))
+  if (!is_listed(site.role, lanes::Role::kGradient) || !is_listed(site.cause, lanes::Cause::kPytorch) ||
+      !is_listed(site.why, lanes::WhyNotCached::kScript) || !is_listed(site.phase, lanes::Phase::kOther))
     return nonsense(absl::StrCat("site ", record.id, " with a role, cause, phase or reason that is on no list"));
   bool fresh = false;
   if (absl::Status status = number(Numbered::kSite, record.id, &fresh); !status.ok() || !fresh) return status;

@@ -25,6 +25,8 @@ std::string_view meaning(CastPolicy policy) {
   return kMeanings[static_cast<std::size_t>(policy)];
 }
 
+Dtype default_of(std::string_view device) { return device == "cpu" ? Dtype::kBFloat16 : Dtype::kFloat16; }
+
 std::string_view name(Dtype dtype) { return kDtypeNames[static_cast<std::size_t>(dtype)]; }
 
 }  // namespace castscope::policy

@@ -31,6 +31,8 @@ std::string_view meaning(CastPolicy);
 enum class Dtype : std::uint8_t { kAmbient, kBFloat16, kFloat16 };
 inline constexpr std::array<std::string_view, 3> kDtypeNames = {"ambient", "bfloat16", "float16"};
 std::string_view name(Dtype);
+// Where PyTorch's autocast of that device is not told a dtype.
+Dtype default_of(std::string_view device);
 
 inline constexpr std::array<std::string_view, 5> kDeviceNames = {"cpu", "cuda", "xpu", "mps", "any"};
 

@@ -100,6 +100,7 @@ absl::StatusOr<Policy> restored(std::string_view compiled) {
   Policy policy;
   policy.name = table->name;
   policy.device = table->device;
+  if (table->default_dtype) policy.default_dtype = static_cast<Dtype>(*table->default_dtype);
   read_table(table->tables[0], policy);
   for (const enforce::ModuleRule& rule : table->modules) {
     ModuleRule& module = policy.modules.emplace_back();
@@ -127,6 +128,7 @@ std::string compiled(const Policy& policy) {
   Writer to;
   to.line({"name", policy.name});
   to.line({"device", policy.device});
+  if (policy.default_dtype) to.line({"default_dtype", name(*policy.default_dtype)});
   write_cache(policy.cache, to);
   for (const FunctionRule& rule : policy.functions) to.line({"function", rule.function, name(rule.cast)});
   std::vector<const Policy*> tables = {&policy};

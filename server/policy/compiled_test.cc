@@ -73,7 +73,17 @@ TEST(CompiledTest, WhatIsRestoredDecidesAlike) {
   ASSERT_TRUE(again.ok()) << again.status().message();
   EXPECT_EQ(compiled(*again), compiled(p));
   EXPECT_EQ(decide(*again, {"aten::softmax", "int"}, modules_of("t", "")).policy, CastPolicy::kFp32SetOptDtype);
-  EXPECT_FALSE(restored("castscope-policy 2\n").ok());
+  EXPECT_FALSE(restored("castscope-policy 3\n").ok());
+}
+
+TEST(CompiledTest, TheDtypeOfRegionsThatNameNone) {
+  const Policy p = policy(R"({"device": "xpu", "default_dtype": "bfloat16", "operators": {"fp32": ["sum"]}})");
+  EXPECT_EQ(read(p).default_dtype, enforce::LowerDtype::kBFloat16);
+  EXPECT_EQ(restored(compiled(p))->default_dtype, Dtype::kBFloat16);
+  Policy silent = p;
+  silent.default_dtype.reset();
+  EXPECT_EQ(read(silent).default_dtype, std::nullopt);
+  EXPECT_NE(read(silent).hash, read(p).hash);
 }
 
 TEST(CompiledTest, TheHashIsThatOfWhatItDecides) {

@@ -56,6 +56,7 @@ Decision by_operator(const Policy& policy, const OperatorName& op) {
   }
   const auto& [written, said] = *rule;
   decision.policy = said.policy;
+  decision.ruled = true;
   decision.message = said.message;
   decision.because.push_back(
       {StrCat("operators ", std::string(name(said.policy)), " \"", shown(written), "\""), said.place});
@@ -67,9 +68,11 @@ Decision in_module(const Precision& precision, const OperatorName& op, Decision 
   switch (precision.kind) {
     case Precision::Kind::kFp32:
       if (usual.policy != CastPolicy::kPassthrough || known_to_autocast(op)) usual.policy = CastPolicy::kFp32;
+      usual.ruled |= usual.policy == CastPolicy::kFp32;
       break;
     case Precision::Kind::kPassthrough:
       usual.policy = CastPolicy::kPassthrough;
+      usual.ruled = true;
       break;
     case Precision::Kind::kLower:
       usual.dtype = precision.dtype;

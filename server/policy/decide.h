@@ -23,6 +23,7 @@ struct Reason {
 
 struct Decision {
   CastPolicy policy = CastPolicy::kPassthrough;
+  bool ruled = false;  // somebody says so; else it is left alone, and what it is made of goes by rules of its own
   Dtype dtype = Dtype::kAmbient;  // which lower precision
   std::string message;            // of a banned one
   std::vector<std::string> never_cast;

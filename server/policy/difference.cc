@@ -72,6 +72,7 @@ Settings settings_of(const Policy& policy) {
   Settings settings;
   settings["device"] = policy.device;
   if (policy.dtype) settings["dtype"] = name(*policy.dtype);
+  if (policy.default_dtype) settings["default_dtype"] = name(*policy.default_dtype);
   for (const auto& [op, rule] : policy.operators) {
     if (rule.policy == CastPolicy::kBanned) settings[absl::StrCat("message of ", shown(op))] = rule.message;
   }

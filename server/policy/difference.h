@@ -24,7 +24,7 @@ struct SettingChange {
 
 struct PolicyDifference {
   std::vector<OperatorChange> operators;  // by before, after, name
-  std::vector<SettingChange> settings;    // device, dtype, never_cast, modules, functions, cache
+  std::vector<SettingChange> settings;    // device, dtype, default_dtype, never_cast, modules, functions, cache
   bool any() const { return !operators.empty() || !settings.empty(); }
 };
 

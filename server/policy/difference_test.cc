@@ -54,11 +54,13 @@ TEST(DifferenceTest, TheSameInOtherWordsIsNoDifference) {
 
 TEST(DifferenceTest, SettingsThatAreSaidOrNot) {
   const Policy before = policy(R"({"device": "cpu", "modules": {"a": "fp32"}, "cache": {"frozen": true}})");
-  const Policy after = policy(R"({"device": "cuda", "dtype": "float16", "modules": {"a": "bfloat16"},
+  const Policy after =
+      policy(R"({"device": "cuda", "dtype": "float16", "default_dtype": "bfloat16", "modules": {"a": "bfloat16"},
                                   "never_cast": {"torchvision::roi_align": ["rois"]}})");
   const auto settings = difference_of(before, after).settings;
   EXPECT_THAT(settings, Contains(SettingChange{"device", "cpu", "cuda"}));
   EXPECT_THAT(settings, Contains(SettingChange{"dtype", "not said", "float16"}));
+  EXPECT_THAT(settings, Contains(SettingChange{"default_dtype", "not said", "bfloat16"}));
   EXPECT_THAT(settings, Contains(SettingChange{"module a", "fp32", "bfloat16"}));
   EXPECT_THAT(settings, Contains(SettingChange{"cache frozen", "true", "not said"}));
   EXPECT_THAT(settings, Contains(SettingChange{"never_cast torchvision::roi_align rois", "not said", "said"}));

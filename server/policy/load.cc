@@ -148,6 +148,7 @@ class Loader {
     if (!upper.description.empty()) lower.description = std::move(upper.description);
     if (!upper.device.empty()) lower.device = std::move(upper.device);
     if (upper.dtype) lower.dtype = upper.dtype;
+    if (upper.default_dtype) lower.default_dtype = upper.default_dtype;
     put_over(lower.operators, std::move(upper.operators));
     put_over(lower.never_cast, std::move(upper.never_cast));
     std::move(upper.modules.begin(), upper.modules.end(), std::back_inserter(lower.modules));

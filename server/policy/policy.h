@@ -86,6 +86,7 @@ struct Policy {
   std::string description;
   std::string device;  // one of kDeviceNames; "any" applies to all
   std::optional<Dtype> dtype;
+  std::optional<Dtype> default_dtype;  // of regions that name none; never kAmbient
   std::map<OperatorName, OperatorRule> operators;
   std::map<OperatorName, ArgumentRule> never_cast;
   // In the order in which they are written, an extended policy's first: the last one that matches is meant.

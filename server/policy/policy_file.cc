@@ -15,8 +15,9 @@ using Json = nlohmann::json;
 using absl::Status;
 using absl::StrCat;
 
-constexpr std::array<std::string_view, 10> kKeys = {"$schema",   "description", "extends", "device",    "dtype",
-                                                    "operators", "never_cast",  "modules", "functions", "cache"};
+constexpr std::array<std::string_view, 11> kKeys = {"$schema", "description",   "extends",   "device",
+                                                    "dtype",   "default_dtype", "operators", "never_cast",
+                                                    "modules", "functions",     "cache"};
 constexpr std::array<std::string_view, 6> kCacheKeys = {"enabled", "max_bytes", "keep", "frozen", "views", "nonleaf"};
 constexpr std::array<std::string_view, 4> kPrecisions = {"fp32", "bfloat16", "float16", "passthrough"};
 
@@ -63,6 +64,7 @@ class Parser {
     if (key == "extends") return extends(at, value);
     if (key == "device") return device(at, value);
     if (key == "dtype") return choice(at, value, kDtypeNames, policy_.dtype);
+    if (key == "default_dtype") return default_dtype(at, value);
     if (key == "operators") return operators(at, value);
     if (key == "never_cast") return never_cast(at, value);
     if (key == "modules") return modules(at, value);
@@ -85,6 +87,16 @@ class Parser {
     if (into) return absl::OkStatus();
     const std::string written = value.is_string() ? value.get<std::string>() : value.dump();
     return wrong(at, StrCat(in_quotes(written), " is none of ", listed(names), config::meant(written, names)));
+  }
+
+  // "ambient" would say nothing: where no region names one, this is what is ambient.
+  Status default_dtype(const std::string& at, const Json& value) {
+    std::optional<Dtype> dtype;
+    if (Status status = choice(at, value, kDtypeNames, dtype); !status.ok()) return status;
+    if (*dtype == Dtype::kAmbient)
+      return wrong(at, "\"ambient\" is no dtype for regions that name none: this is bfloat16 or float16");
+    policy_.default_dtype = dtype;
+    return absl::OkStatus();
   }
 
   Status extends(const std::string& at, const Json& value) {

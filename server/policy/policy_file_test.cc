@@ -23,7 +23,7 @@ TEST(PolicyFileTest, EverythingThatAPolicyMaySay) {
   const auto parsed = parse(R"({
     // comments are allowed
     "$schema": "policy.schema.json", "description": "mine", "extends": ["torch-cpu", "more.json"],
-    "device": "cpu", "dtype": "float16",
+    "device": "cpu", "dtype": "float16", "default_dtype": "bfloat16",
     "operators": {"fp32": ["softmax", "sum.dim_IntList"], "promote": ["add"], "banned": {"bmm": "use matmul"}},
     "never_cast": {"torchvision::roi_align": ["rois"]},
     "modules": {"head\\..*": "fp32", "a": "apex-o1", "torch.nn.LayerNorm": "bfloat16"},
@@ -37,6 +37,7 @@ TEST(PolicyFileTest, EverythingThatAPolicyMaySay) {
   EXPECT_EQ(parsed->extends[1].place, "p.json:3:86");
   EXPECT_EQ(policy.device, "cpu");
   EXPECT_EQ(policy.dtype, Dtype::kFloat16);
+  EXPECT_EQ(policy.default_dtype, Dtype::kBFloat16);
   EXPECT_EQ(policy.operators.at({"aten::sum", "dim_IntList"}).policy, CastPolicy::kFp32);
   EXPECT_EQ(policy.operators.at({"aten::bmm", ""}).message, "use matmul");
   EXPECT_EQ(policy.operators.at({"aten::softmax", ""}).place, "p.json:5:28");
@@ -53,13 +54,16 @@ TEST(PolicyFileTest, EverythingThatAPolicyMaySay) {
 TEST(PolicyFileTest, AComplaintNamesItsPlaceAndTheNearestName) {
   EXPECT_EQ(complaint("{\"device\": \"cpu\",\n \"operatrs\": {}}"),
             "p.json:2:2: there is no \"operatrs\" in a policy; did you mean \"operators\"? (it may have $schema, "
-            "description, extends, device, dtype, operators, never_cast, modules, functions, cache)");
+            "description, extends, device, dtype, default_dtype, operators, never_cast, modules, functions, cache)");
   EXPECT_THAT(complaint(R"({"device": "cpu", "operators": {"fp23": []}})"),
               HasSubstr("p.json:1:33: \"fp23\" is no cast policy; did you mean \"fp32\"?"));
   EXPECT_THAT(complaint(R"({"device": "cpu", "operators": {"fp32": ["sofmax"]}})"),
               HasSubstr("p.json:1:42: \"sofmax\" is no operator of PyTorch 2.13.0; did you mean \"softmax\"?"));
   EXPECT_THAT(complaint(R"({"device": "gpu"})"), HasSubstr("p.json:1:2: \"gpu\" is no device that policies are for"));
   EXPECT_THAT(complaint(R"({"device": "cpu", "dtype": "bfloat"})"), HasSubstr("did you mean \"bfloat16\"?"));
+  EXPECT_THAT(complaint(R"({"device": "cpu", "default_dtype": "float32"})"), HasSubstr("\"float32\" is none of"));
+  EXPECT_THAT(complaint(R"({"device": "cpu", "default_dtype": "ambient"})"),
+              HasSubstr("p.json:1:19: \"ambient\" is no dtype for regions that name none"));
   EXPECT_THAT(complaint(R"({"device": "cpu", "cache": {"keeep": "step"}})"), HasSubstr("did you mean \"keep\"?"));
 }
 

@@ -28,6 +28,13 @@ std::string_view text_of(const castscope_shipped_policy& file) {
   return {file.begin, static_cast<std::size_t>(file.end - file.begin)};
 }
 
+std::string_view shipped_text(std::string_view path) {
+  for (const auto* file = castscope_shipped_policies; file->path != nullptr; ++file) {
+    if (file->path == path) return text_of(*file);
+  }
+  return "";
+}
+
 }  // namespace
 
 std::optional<std::string_view> shipped_policy(std::string_view name) {
@@ -46,11 +53,7 @@ std::vector<std::string_view> shipped_names() {
   return names;
 }
 
-std::string_view shipped_operators() {
-  for (const auto* file = castscope_shipped_policies; file->path != nullptr; ++file) {
-    if (std::string_view(file->path) == "policies/operators.txt") return text_of(*file);
-  }
-  return "";
-}
+std::string_view shipped_operators() { return shipped_text("policies/operators.txt"); }
+std::string_view shipped_functions() { return shipped_text("policies/functions.txt"); }
 
 }  // namespace castscope::policy

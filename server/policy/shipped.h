@@ -12,5 +12,6 @@ namespace castscope::policy {
 std::optional<std::string_view> shipped_policy(std::string_view name);
 std::vector<std::string_view> shipped_names();  // sorted
 std::string_view shipped_operators();
+std::string_view shipped_functions();
 
 }  // namespace castscope::policy

@@ -8,11 +8,12 @@
 #include "server/store/names.h"
 
 namespace castscope::report {
+namespace {
 
-std::vector<Cost> costliest(const Model& model) {
+// Of casts that share what people see of them.
+std::vector<Cost> put_together(const Model& model) {
   const store::RunData& run = model.run;
   std::map<std::tuple<std::string, std::string, std::string, int, int, int>, Cost> together;
-  std::uint64_t all_ns = 0;
   for (const SiteTotal& total : model.sites) {
     if (total.counts.casts == 0) continue;
     const store::Site& site = run.site(total.site);
@@ -22,18 +23,34 @@ std::vector<Cost> costliest(const Model& model) {
     if (cost.sites++ == 0) cost.site = total.site, cost.at = at;
     cost.counts += total.counts;
     cost.gpu_ns += model.gpu.sites[total.site - 1].ns;
-    for (const store::SiteUse* use : total.uses) cost.first_ns += use->evidence.first_ns;
-    all_ns += total.counts.cpu_ns;
+    cost.first_ns += total.first_ns;
   }
   std::vector<Cost> all;
   for (auto& [key, cost] : together) all.push_back(std::move(cost));
-  std::stable_sort(all.begin(), all.end(), [](const Cost& a, const Cost& b) {
-    return std::make_tuple(b.counts.cpu_ns, b.counts.casts) < std::make_tuple(a.counts.cpu_ns, a.counts.casts);
-  });
-  for (Cost& cost : all) {
-    if (all_ns > 0) cost.share = static_cast<double>(cost.counts.cpu_ns) / static_cast<double>(all_ns);
-  }
   return all;
+}
+
+}  // namespace
+
+Costs costliest(const Model& model) {
+  Costs costs;
+  costs.all = put_together(model);
+  for (const Cost& cost : costs.all) costs.without_first |= cost.counts.cpu_ns > cost.first_ns;
+  for (Cost& cost : costs.all) {
+    cost.told_ns = cost.counts.cpu_ns - (costs.without_first ? cost.first_ns : 0);
+    costs.told_ns += cost.told_ns;
+  }
+  if (costs.without_first) std::erase_if(costs.all, [](const Cost& cost) { return cost.told_ns == 0; });
+  std::ranges::stable_sort(costs.all, [](const Cost& a, const Cost& b) {
+    return std::make_tuple(b.told_ns, b.counts.casts) < std::make_tuple(a.told_ns, a.counts.casts);
+  });
+  for (Cost& cost : costs.all)
+    if (costs.told_ns > 0) cost.share = static_cast<double>(cost.told_ns) / static_cast<double>(costs.told_ns);
+  return costs;
+}
+
+std::string what_shares_are_of(const Costs& costs) {
+  return std::string("the CPU time of all casts") + (costs.without_first ? " but each place's first" : "");
 }
 
 std::string description(const Model& model, const Cost& cost) {
@@ -47,15 +64,14 @@ std::string description(const Model& model, const Cost& cost) {
   what += ", " + std::string(store::dtype_name(site.from)) + " to " + std::string(store::dtype_name(site.to)) + ": " +
           counted(cost.counts.casts, "cast", "casts");
   if (cost.counts.hits > 0) what += ", " + counted(cost.counts.hits, "cache hit", "cache hits");
-  what += ", " + duration(cost.counts.cpu_ns);
-  // In a short run the first call is most of it: it pays for page faults and the start of threads.
-  if (cost.counts.casts > 1 && 2 * cost.first_ns > cost.counts.cpu_ns) {
-    what += " (" + duration(cost.first_ns) + (cost.sites > 1 ? " of it the first of each)" : " of it the first)");
-  }
+  what += ", " + duration(cost.told_ns);
+  const std::uint64_t left_out = cost.counts.cpu_ns - cost.told_ns;
+  if (left_out > cost.told_ns)
+    what += " (and " + duration(left_out) + (cost.sites > 1 ? " the first of each)" : " the first)");
   if (cost.gpu_ns > 0) what += ", " + duration(cost.gpu_ns) + " on the GPU in timed steps";
   const bool could_be_kept = site.role == lanes::Role::kWeight || site.role == lanes::Role::kBuffer;
   if (could_be_kept && site.why != lanes::WhyNotCached::kNone && site.why != lanes::WhyNotCached::kNotAutocast) {
-    what += ", not kept: " + std::string(store::name(site.why));
+    what += ", not kept: " + why_not_kept(site.why, site.role);
   }
   return what;
 }

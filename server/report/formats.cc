@@ -4,6 +4,7 @@
 
 #include "server/report/chrome_trace.h"
 #include "server/report/csv.h"
+#include "server/report/graph_dot.h"
 #include "server/report/html.h"
 #include "server/report/json.h"
 #include "server/report/markdown.h"
@@ -22,6 +23,8 @@ constexpr std::array kFormats = {
     FormatName{"html", Format::kHtml, "one page for people"},
     FormatName{"md", Format::kMarkdown, "Markdown for a pull request"},
     FormatName{"csv", Format::kCsv, "the sites, for spreadsheets"},
+    FormatName{"csv-layers", Format::kLayersCsv, "dtypes of each layer's arguments, for spreadsheets"},
+    FormatName{"dot", Format::kDot, "the graph of a step with its casts, for Graphviz"},
     FormatName{"perfetto", Format::kPerfetto, "the kept events, for ui.perfetto.dev"},
     FormatName{"chrome", Format::kChrome, "the same as JSON, for chrome://tracing too"},
     FormatName{"speedscope", Format::kSpeedscope, "CPU time by stack and the kept events, for speedscope.app"},
@@ -35,8 +38,12 @@ std::string text_of(Format format, const Model& model) {
       return html_text(model);
     case Format::kMarkdown:
       return markdown_text(model);
+    case Format::kDot:
+      return dot_text(model.run);
     case Format::kCsv:
       return csv_text(model);
+    case Format::kLayersCsv:
+      return layers_csv_text(model);
     default:
       return json_text(model);
   }

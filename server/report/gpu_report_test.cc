@@ -148,7 +148,7 @@ TEST_F(GpuReportTest, EachFormTellsOfIt) {
   EXPECT_THAT(html_text(m), HasSubstr("C by its place"));
   EXPECT_THAT(markdown_text(m), HasSubstr("22 % of it casts"));
   EXPECT_THAT(csv_text(m), HasSubstr(",500,400000,"));
-  EXPECT_THAT(description(m, costliest(m).at(0)), HasSubstr("400 µs on the GPU in timed steps"));
+  EXPECT_THAT(description(m, costliest(m).all.at(0)), HasSubstr("400 µs on the GPU in timed steps"));
 }
 
 TEST_F(GpuReportTest, TheSeatIsTakenAndGivenBack) {

@@ -90,6 +90,21 @@ void write_totals(Html& html, const Model& model) {
   if (model.totals.dropped_events > 0) card("events dropped", grouped(model.totals.dropped_events));
 }
 
+// As the summary has it.
+void write_in_brief(Html& html, const Model& model) {
+  const auto told = [&](const char* name, const std::string& what) {
+    if (what.empty()) return;
+    const auto line = html.element("p");
+    html.leaf("strong", name);
+    html.text(" " + what);
+  };
+  told("Cast:", roles_line(model.roles));
+  told("Not cached:", not_kept_line(model.roles));
+  if (model.input) told("The model's input:", input_line(model.run, *model.input));
+  if (const std::string computed = computed_line(model.run, model.layers); !computed.empty())
+    told("Computed:", computed + " (" + steps_text(model.layers, model.steps) + " looked at)");
+}
+
 void write_sources(Html& html, const Model& model) {
   bool any = false;
   for (const auto& [name, file] : model.run.source.files()) {
@@ -122,10 +137,14 @@ std::string html_text(const Model& model) {
     write_alerts(html, model);
     write_findings(html, model);
     write_totals(html, model);
+    write_in_brief(html, model);
+    write_graph(html, model);
     write_charts(html, model);
     write_sites(html, model);
+    write_layers(html, model);
     write_gpu(html, model);
     write_modes(html, model);
+    write_protected(html, model);
     write_regions(html, model);
     write_processes(html, model);
     write_sources(html, model);

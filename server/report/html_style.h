@@ -4,13 +4,13 @@
 
 namespace castscope::report {
 
-inline constexpr const char* kStyleDigest = "sha256-MM1KyuUYr4pWcR9RtHMowzZ5oCKqKzj4eOUTR3cPIx4=";
+inline constexpr const char* kStyleDigest = "sha256-iXybQD9icc9DgOpMd7I/KJ6FakBaPh606P+Hl2XIlVA=";
 
 inline constexpr const char* kStyle = R"css(
-:root{color-scheme:light dark;--back:#fff;--card:#f6f7f9;--ink:#1b1f24;--soft:#57606a;--line:#d8dee4;--mark:#fff3c4;
+:root{color-scheme:light dark;--back:#fff;--card:#f6f7f9;--ink:#1b1f24;--soft:#57606a;--line:#d8dee4;--mark:#fff3c4;--cast:#b85c00;
 --link:#0b57d0;--bar:#4c78a8;--area:#4c78a833;--error:#b3261e;--warning:#8a5a00;--performance:#0b57d0;--info:#57606a}
 @media (prefers-color-scheme:dark){:root{--back:#0f1216;--card:#181c22;--ink:#e6e9ee;--soft:#9aa4b0;--line:#2c333d;
---mark:#4a3f16;--link:#8ab4f8;--bar:#7ba7d7;--area:#7ba7d733;--error:#ff8a80;--warning:#f2c14e;--performance:#8ab4f8;
+--mark:#4a3f16;--cast:#c96a10;--link:#8ab4f8;--bar:#7ba7d7;--area:#7ba7d733;--error:#ff8a80;--warning:#f2c14e;--performance:#8ab4f8;
 --info:#9aa4b0}}
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%}
@@ -59,6 +59,31 @@ svg .area{fill:var(--area)}
 svg .curve{fill:none;stroke:var(--bar);stroke-width:1.5}
 svg .bar{fill:var(--bar)}
 svg .rest{fill:var(--line)}
+.graph{overflow-x:auto;background:var(--card);border-radius:6px;margin:.5rem 0}
+.graph svg{width:auto;height:auto;max-width:none;margin:0 auto;flex:none}
+.graph a{text-decoration:none}
+.graph .body{fill:var(--back);stroke:var(--line)}
+.graph a:hover .body,.graph a:focus .body{stroke:var(--link);stroke-width:2}
+.graph .folded .body{stroke-dasharray:4 3;stroke:var(--soft)}
+.graph .badge{fill:var(--dtype)}
+.graph .name{fill:var(--ink);font-size:12px;font-weight:600}
+.graph .soft{font-size:11px}
+.graph .dtype{fill:#fff;font-size:11px;font-weight:600}
+.graph .line{fill:none;stroke:var(--dtype);stroke-width:1.5}
+.graph .tip{fill:var(--soft)}
+.graph .line.cast{stroke:var(--cast);stroke-width:2.5}
+.graph .tip.cast,.graph .mark rect{fill:var(--cast)}
+.graph .mark text{fill:#fff;font-size:11px;font-weight:600}
+.d-f32{--dtype:#3f6fa8}
+.d-bf16{--dtype:#2f7d54}
+.d-f16{--dtype:#7d4fa8}
+.d-f64{--dtype:#8c2f5e}
+.d-mixed,.d-other{--dtype:#6b7280}
+.legend{display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;font-size:.9rem}
+.swatch i{display:inline-block;width:.85em;height:.85em;border-radius:3px;margin-right:.4em;background:var(--dtype)}
+.swatch.cast i{background:var(--cast)}
+tr:target td{background:var(--mark)}
+details>div:target{box-shadow:inset 3px 0 var(--warning)}
 table{border-collapse:collapse;width:100%;font-size:.9rem}
 th{text-align:left;color:var(--soft);font-weight:500;border-bottom:1px solid var(--line);padding:.3rem .5rem .3rem 0}
 td{border-bottom:1px solid var(--line);padding:.3rem .5rem .3rem 0;vertical-align:top}

@@ -13,8 +13,8 @@ Table::Table(Html& html, std::vector<Column> columns)
   for (const Column& column : columns_) html_.leaf("th", column.name, {{"class", column.number ? "number" : ""}});
 }
 
-void Table::row(const std::vector<std::string>& cells) {
-  const auto row = html_.element("tr");
+void Table::row(const std::vector<std::string>& cells, std::string_view id) {
+  const auto row = id.empty() ? html_.element("tr") : html_.element("tr", {{"id", id}});
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     html_.leaf("td", cells[i], {{"class", columns_[i].number ? "number" : ""}, {"data-label", columns_[i].name}});
   }

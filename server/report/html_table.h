@@ -17,7 +17,7 @@ class Table {
     bool number = false;
   };
   Table(Html& html, std::vector<Column> columns);
-  void row(const std::vector<std::string>& cells);
+  void row(const std::vector<std::string>& cells, std::string_view id = "");  // id: what a link on the page leads to
 
  private:
   Html& html_;

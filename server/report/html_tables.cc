@@ -21,11 +21,12 @@ store::Counts at_sites(const Model& model) {
 }
 
 void write_costs(Html& html, const Model& model) {
-  const std::vector<Cost> costs = costliest(model);
+  const auto [without_first, told_ns, costs] = costliest(model);
   if (costs.empty()) return;
   html.leaf("h2", "Where the casts' time goes");
   html.leaf("p",
-            "Shares of " + duration(at_sites(model).cpu_ns) + ": the CPU time of all casts, autocast's and others.",
+            "Shares of " + duration(told_ns) + ": the CPU time of all casts, autocast's and others" +
+                (without_first ? ", without the first of each place, which sets things up." : "."),
             {{"class", "soft"}});
   const auto table = html.element("table");
   for (std::size_t i = 0; i < std::min(costs.size(), kCosts); ++i) {
@@ -81,7 +82,7 @@ void write_sites(Html& html, const Model& model) {
           operator_of(site) + (argument.empty() ? "" : " " + argument),
           std::string(store::dtype_name(site.from)) + " to " + std::string(store::dtype_name(site.to)),
           site.role == lanes::Role::kUnknown ? "" : std::string(store::name(site.role)),
-          site.why == lanes::WhyNotCached::kNone ? "" : std::string(store::name(site.why)),
+          why_not_kept(site.why, site.role),
           grouped(total.counts.casts),
           grouped(total.counts.hits),
           rules::readable_bytes(total.counts.bytes),

@@ -9,8 +9,11 @@
 
 #include "server/report/gpu.h"
 #include "server/report/json_location.h"
+#include "server/report/layers_json.h"
 #include "server/report/modes.h"
 #include "server/report/precision.h"
+#include "server/report/protected_arguments.h"
+#include "server/report/uncast_regions.h"
 #include "server/report/words.h"
 #include "server/rules/policy/enforcing.h"
 #include "server/store/names.h"
@@ -99,6 +102,7 @@ Json totals_json(const Totals& totals) {
           {"traced", totals.autocast.traced},
           {"bytes", totals.autocast.bytes},
           {"cpu_ns", totals.autocast.cpu_ns},
+          {"first_cpu_ns", totals.first_ns},
           {"dropped_events", totals.dropped_events},
           {"deep", deep_json(totals.deep_steps, totals.deep_operators, totals.deep_ns)},
           {"by_cause", by_cause},
@@ -122,6 +126,7 @@ Json cache_json(const store::Gauges& gauges) {
 Json regions_json(const Model& model) {
   const RunData& data = model.run;
   Json list = Json::array();
+  const std::vector<std::string_view> why_uncast = why_nothing_was_cast(data);
   for (const store::Region& region : data.regions) {
     const RegionTotal& total = model.regions[region.id - 1];
     const store::Counts& c = total.counts;
@@ -143,6 +148,7 @@ Json regions_json(const Model& model) {
                     {"pass_through", c.passes},
                     {"bytes", c.bytes},
                     {"cpu_ns", c.cpu_ns},
+                    {"why_nothing_cast", text_or_null(std::string(why_uncast[region.id - 1]))},
                     {"peak_entries", total.most_entries},
                     {"peak_bytes", total.most_bytes}});
   }
@@ -175,6 +181,7 @@ Json site_json(const RunData& data, const SiteTotal& total, const Json& gpu_ns) 
                {"why_not_cached", site.why == lanes::WhyNotCached::kNone ? Json() : Json(store::name(site.why))},
                {"bytes", total.counts.bytes},
                {"cpu_ns", total.counts.cpu_ns},
+               {"first_cpu_ns", total.first_ns},
                {"gpu_ns", gpu_ns},
                {"stack", frames(data, site.stack)},
                {"stack_truncated", site.stack != 0 && data.stacks[site.stack - 1].truncated}};
@@ -324,6 +331,8 @@ Json to_json(const Model& model) {
   Json report = {{"format", kReportFormat},
                  {"run", run_json(model)},
                  {"totals", totals_json(model.totals)},
+                 {"roles", roles_json(model)},
+                 {"model_input", model_input_json(model)},
                  {"cache", cache_json(model.totals.cache)},
                  {"findings", findings_json(model)},
                  {"ignored", {{"by_settings", model.ignored_by_settings}, {"in_code", model.ignored_in_code}}},
@@ -333,9 +342,11 @@ Json to_json(const Model& model) {
     sites.push_back(site_json(data, total, model.gpu.timed() ? Json(model.gpu.sites[total.site - 1].ns) : Json()));
   report["sites"] = std::move(sites);
   report["pass_through"] = pass_through_json(data);
+  report["layers"] = layers_json(model);
   report["precision"] = precision_json(data);
   report["modes"] = modes_json(data);
   report["gpu"] = gpu_json(model);
+  report["protected"] = protected_json(data);
   report["steps"] = steps_json(model);
   Json processes = Json::array();
   for (const store::Process& process : data.processes) processes.push_back(process_json(model, process));

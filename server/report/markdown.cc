@@ -7,13 +7,17 @@
 #include "server/report/costliest.h"
 #include "server/report/gpu.h"
 #include "server/report/html_writer.h"
+#include "server/report/protected_arguments.h"
 #include "server/report/words.h"
+#include "server/rules/dtypes.h"
 #include "server/rules/finding.h"
+#include "server/rules/operators.h"
+#include "server/store/names.h"
 
 namespace castscope::report {
 namespace {
 
-constexpr std::size_t kFindings = 25, kCosts = 10;
+constexpr std::size_t kFindings = 25, kCosts = 10, kLayers = 40;
 // GitHub takes comments of up to 65,536 characters; what frames this text in one needs some of it.
 constexpr std::size_t kMostBytes = 60'000;
 // Of it: names may be as long as files' can, and what stands behind them must have its place too.
@@ -134,16 +138,55 @@ std::string findings(const Model& model) {
 }
 
 std::string costs(const Model& model) {
-  const std::vector<Cost> all = costliest(model);
+  const std::vector<Cost> all = costliest(model).all;
   if (all.empty()) return "";
   std::string text =
-      "\n<details><summary>Costliest casts, autocast's and others</summary>\n\n| share of their CPU time | where | "
-      "what |\n|---:|---|---|\n";
+      "\n<details><summary>Costliest casts, autocast's and others, without the first of each place, which sets "
+      "things up</summary>\n\n| share of their CPU time | where | what |\n|---:|---|---|\n";
   for (std::size_t i = 0; i < std::min(all.size(), kCosts); ++i) {
     text += "| " + percent(all[i].share) + " | " + code_cell(place(model.run, all[i].at)) + " | " +
             markdown_escaped(description(model, all[i])) + " |\n";
   }
   return text + "\n</details>\n";
+}
+
+std::string dtype(std::uint8_t number) {
+  return number == rules::kNoDtype ? "" : std::string(store::dtype_name(number));
+}
+
+// Of forward passes: a backward pass follows their dtypes.
+std::string layers(const Model& model) {
+  std::vector<Layer> groups = in_groups(model.layers.all);
+  std::erase_if(groups, [](const Layer& layer) { return layer.first->phase != lanes::Phase::kForward; });
+  if (groups.empty()) return "";
+  std::string text =
+      "\n<details><summary>Layers' dtypes, in the " + steps_text(model.layers, model.steps) +
+      " that every operator was looked at</summary>\n\n| where | module | operator | given | computed in "
+      "| gave back | calls | not cast | elsewhere |\n|---|---|---|---|---|---|---:|---|---|\n";
+  for (std::size_t i = 0; i < std::min(groups.size(), kLayers); ++i) {
+    const Layer& layer = groups[i];
+    text += "| " + code_cell(place(model.run, layer.at)) + " | " + markdown_escaped(module_text(model.run, layer)) +
+            " | " + markdown_escaped(rules::short_name(layer.first->op)) + " | " + markdown_escaped(given_text(layer)) +
+            " | " + dtype(layer.first->computed) + " | " + dtype(layer.first->result) + " | " + grouped(layer.calls) +
+            " | " + markdown_escaped(why_text(layer)) + " | " + elsewhere_text(layer) + " |\n";
+  }
+  if (groups.size() > kLayers) text += "\n" + others_are(groups.size() - kLayers, "layer", "layers");
+  return text + "\n</details>\n";
+}
+
+// Autocast's casts in brief, as the summary has it.
+std::string in_brief(const Model& model) {
+  std::string text;
+  const auto add = [&](const char* name, const std::string& what) {
+    if (!what.empty()) text += std::string(name) + ": " + markdown_escaped(what) + ".\n";
+  };
+  add("Cast", roles_line(model.roles));
+  add("Not cached", not_kept_line(model.roles));
+  add("Cache", cache_line(model));
+  if (model.input) add("The model's input", input_line(model.run, *model.input));
+  if (const std::string computed = computed_line(model.run, model.layers); !computed.empty())
+    add("Computed", computed + " (" + steps_text(model.layers, model.steps) + " looked at)");
+  return text;
 }
 
 std::string notices_of(const Model& model) {
@@ -186,8 +229,9 @@ std::string markdown_text(const Model& model) {
   std::string text = heading(model) + "\n\n" + markdown_escaped(totals_line(model)) + ".\n";
   if (const std::string others = other_causes(model); !others.empty())
     text += "Casts not by autocast: " + markdown_escaped(others) + ".\n";
-  if (const std::string cache = cache_line(model); !cache.empty()) text += "Cache: " + cache + ".\n";
+  text += in_brief(model);
   for (const std::string& line : gpu_lines(model)) text += markdown_escaped(line) + ".\n";
+  for (const std::string& line : protected_lines(model.run)) text += markdown_escaped(line) + ".\n";
   if (!model.complete && !model.run.damage)
     text += "\n**The run is not complete:** what had been published until then is counted here.\n";
   text += notices_of(model);
@@ -198,6 +242,10 @@ std::string markdown_text(const Model& model) {
   text += text.size() + tail.size() <= kMostBytes
               ? tail
               : "\nThe costliest casts are left out here: they are in the CSV report.\n";
+  const std::string dtypes = layers(model);
+  text += text.size() + dtypes.size() <= kMostBytes
+              ? dtypes
+              : "\nLayers' dtypes are left out here: they are in the HTML report.\n";
   return text;
 }
 

@@ -8,6 +8,7 @@
 #include "server/report/words.h"
 #include "server/rules/finding.h"
 #include "server/rules/policy/enforcing.h"
+#include "server/store/causes.h"
 #include "server/store/names.h"
 
 namespace castscope::report {
@@ -17,7 +18,7 @@ std::vector<RegionTotal> region_totals(const store::RunData& run) {
   std::vector<RegionTotal> all(run.regions.size());
   for (const store::SiteUse& use : run.site_uses) {
     const store::Site& site = run.site(use.site);
-    if (site.cause == lanes::Cause::kAutocast && site.region != 0) all[site.region - 1].counts += use.counts;
+    if (store::is_autocasts(site.cause) && site.region != 0) all[site.region - 1].counts += use.counts;
   }
   for (const store::RegionUse& use : run.region_uses) {
     RegionTotal& total = all[use.region - 1];
@@ -40,7 +41,7 @@ std::vector<ProcessTotal> process_totals(const store::RunData& run) {
     }
   }
   for (const store::SiteUse& use : run.site_uses) {
-    if (run.site(use.site).cause == lanes::Cause::kAutocast) all[use.process - 1].counts += use.counts;
+    if (store::is_autocasts(run.site(use.site).cause)) all[use.process - 1].counts += use.counts;
   }
   return all;
 }
@@ -65,6 +66,9 @@ Model model_of(const store::RunData& run, rules::Judgement judgement) {
           .hints = std::move(judgement.hints),
           .enforcing = rules::saved_by_enforcing(run),
           .gpu = rules::device_time(run),
+          .roles = by_role(run),
+          .layers = layers_of(run),
+          .input = model_input(run),
           .steps = step_count(run),
           .exit = exit_of(run),
           .complete = is_complete(run)};
@@ -86,16 +90,27 @@ std::string failure_text(const Model& model) {
   return model.exit.value_or(0) == 0 ? "" : absl::StrCat("the job ended with exit status ", *model.exit);
 }
 
+namespace {
+
+bool was_always_deep(const store::RunData& run) {
+  return std::ranges::any_of(run.processes, [](const store::Process& p) { return p.attribute("deep") == "always"; });
+}
+
+}  // namespace
+
 std::string totals_line(const Model& model) {
   const store::Counts& all = model.totals.autocast;
-  std::string text = counted(all.casts, "cast", "casts") + " by autocast, " +
+  const std::uint64_t script = model.totals.by_cause[static_cast<std::size_t>(lanes::Cause::kScript)];
+  const std::string by_script = script == 0 ? "" : " (" + grouped(script) + " by TorchScript)";
+  std::string text = counted(all.casts, "cast", "casts") + " by autocast" + by_script + ", " +
                      counted(all.hits, "cache hit", "cache hits") + ", " +
                      counted(all.passes, "pass-through", "pass-throughs");
   const std::uint64_t custom = model.totals.by_cause[static_cast<std::size_t>(lanes::Cause::kCustomCast)];
   if (all.casts + all.hits + all.passes + all.traced + custom == 0) {
     const bool all_was_seen = model.complete && model.run.notices.empty();
     text = all_was_seen ? "autocast was never asked to cast anything" : "no casts were recorded";
-    if (all_was_seen && model.run.operator_uses.empty()) text += " (--deep always looks at such a job, too)";
+    if (all_was_seen && model.run.operator_uses.empty() && !was_always_deep(model.run))
+      text += " (--deep always looks at such a job, too)";
   }
   const std::uint64_t compiled = model.totals.by_cause[static_cast<std::size_t>(lanes::Cause::kCompiled)];
   if (compiled > 0) text += ", " + counted(compiled, "cast", "casts") + " in compiled graphs";
@@ -113,7 +128,7 @@ std::string other_causes(const Model& model) {
   std::string list;
   const auto& by_cause = model.totals.by_cause;
   for (std::size_t cause = 0; cause < by_cause.size(); ++cause) {
-    const bool told = cause == static_cast<std::size_t>(lanes::Cause::kAutocast) ||
+    const bool told = store::is_autocasts(static_cast<lanes::Cause>(cause)) ||
                       cause == static_cast<std::size_t>(lanes::Cause::kCompiled);  // in the line above
     if (told || by_cause[cause] == 0) continue;
     list.append(list.empty() ? "" : ", ")

@@ -8,6 +8,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/report/layers.h"
+#include "server/report/model_input.h"
+#include "server/report/roles.h"
 #include "server/report/totals.h"
 #include "server/rules/gpu/device_time.h"
 #include "server/rules/judgement.h"
@@ -40,6 +43,9 @@ struct Model {
   std::vector<std::string> hints;           // as in rules::Judgement
   std::optional<store::Savings> enforcing;  // what `castscope run --enforce` would have saved
   rules::DeviceTime gpu;                    // of timed steps
+  std::vector<RoleTotal> roles;
+  Layers layers;
+  std::optional<ModelInput> input;
   std::uint64_t steps = 0;
   std::optional<int> exit;
   bool complete = false;

@@ -136,8 +136,7 @@ TEST(ModeOf, IsToldByTheInterpreterOrTheGraph) {
 
 TEST(ModeOf, LeavesOutWhatIsRunToBeTraced) {
   store::RunData data;
-  data.torch_folders = {"/venv/torch"};
-  const std::uint32_t id = use(data, "/venv/torch/jit/_trace.py");
+  const std::uint32_t id = use(data, "/venv/torch/jit/_trace.py", lanes::kUseTracing);
   EXPECT_EQ(rules::mode_of(data, data.operator_uses[id - 1]), std::nullopt);
 }
 

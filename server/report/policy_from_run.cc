@@ -64,6 +64,18 @@ CastPolicy policy_of(CastPolicy usual, const Seen& seen) {
   return seen.down > 0 ? CastPolicy::kLowerPrecision : CastPolicy::kFp32;
 }
 
+// What regions got that named no dtype, where that is not what PyTorch would have given them.
+std::set<std::string> default_dtypes(const store::RunData& run, const std::string& device) {
+  std::set<std::string> dtypes;
+  for (const store::Region& region : run.regions) {
+    const bool unnamed = region.enabled && (region.flags & lanes::kRegionDefaultDtype) != 0;
+    if (unnamed && rules::is_low(region.dtype) && store::device_name(region.device) == device)
+      dtypes.emplace(store::dtype_name(region.dtype));
+  }
+  if (dtypes == std::set<std::string>{std::string(name(policy::default_of(device)))}) dtypes.clear();
+  return dtypes;
+}
+
 // As PyTorch's own policy writes it: "linear" where that means all overloads.
 std::string written(const policy::Policy& usual, const policy::OperatorName& op) {
   const bool is_short = !usual.operators.contains(op) && usual.operators.contains({op.name, ""});
@@ -113,8 +125,11 @@ absl::StatusOr<std::string> policy_followed(const store::RunData& run, const std
                             seen.at(*on).size(), " operators. What is not stated is taken to be as in PyTorch.\n");
   for (const std::string& op : both)
     text += StrCat("// ", on_one_line(op), " was cast both ways, which no cast policy does: its kernel is its own.\n");
-  const nlohmann::ordered_json policy = {
-      {"$schema", "policy.schema.json"}, {"extends", StrCat("torch-", *on)}, {"operators", operators}};
+  nlohmann::ordered_json policy = {{"$schema", "policy.schema.json"}, {"extends", StrCat("torch-", *on)}};
+  const std::set<std::string> defaults = default_dtypes(run, *on);
+  if (defaults.size() == 1) policy["default_dtype"] = *defaults.begin();
+  if (defaults.size() > 1) text += "// Regions that named no dtype had several: no default_dtype says that.\n";
+  policy["operators"] = operators;
   return text + policy.dump(2) + "\n";
 }
 

@@ -11,6 +11,7 @@ namespace castscope::report {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr std::uint8_t kCpu = 0, kCuda = 1, kFloat = 6, kBrain = 15;
 
@@ -28,6 +29,14 @@ class PolicyFromRunTest : public ::testing::Test {
     store::Site& site = add(op, device);
     site.flags = lanes::kSitePassThrough | lanes::kSiteNoCast;
     run_.site_uses.push_back({.process = 1, .site = site.id, .counts = {.passes = 3}, .evidence = {}});
+  }
+  void by_default(std::uint8_t dtype, std::uint8_t device = kCpu) {
+    store::Region& region = run_.regions.emplace_back();
+    region.id = static_cast<std::uint32_t>(run_.regions.size());
+    region.enabled = true;
+    region.dtype = dtype;
+    region.device = device;
+    region.flags = lanes::kRegionDefaultDtype;
   }
   std::string followed(const std::string& device = "") {
     const auto policy = policy_followed(run_, device, "train");
@@ -82,6 +91,20 @@ TEST_F(PolicyFromRunTest, AKernelThatCastsBothWaysIsTold) {
   cast("mine::mixed", kFloat, kBrain);
   cast("mine::mixed", kBrain, kFloat);
   EXPECT_THAT(followed(), HasSubstr("// mine::mixed was cast both ways"));
+}
+
+TEST_F(PolicyFromRunTest, TheDtypeOfRegionsThatNamedNone) {
+  cast("aten::linear", kFloat, kBrain);
+  by_default(kBrain);
+  EXPECT_THAT(followed(), Not(HasSubstr("default_dtype")));  // PyTorch's own
+  by_default(5);
+  EXPECT_THAT(followed(), HasSubstr("// Regions that named no dtype had several"));
+}
+
+TEST_F(PolicyFromRunTest, ADefaultThatIsNotPyTorchs) {
+  cast("aten::linear", kFloat, kBrain, kCuda);
+  by_default(kBrain, kCuda);
+  EXPECT_THAT(followed(), HasSubstr("\"default_dtype\": \"bfloat16\""));
 }
 
 TEST_F(PolicyFromRunTest, OneDeviceAtATime) {

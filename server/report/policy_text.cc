@@ -54,6 +54,17 @@ std::string titled(const std::string& title, const std::string& text, int width)
   return wrapped(StrCat("  ", title, pad), std::string(kTitle + 2, ' '), text, width);
 }
 
+Json default_dtype(const policy::Policy& policy) {
+  return policy.default_dtype ? Json(name(*policy.default_dtype)) : Json();
+}
+
+// What the region says where it names no dtype.
+std::string default_words(const policy::Policy& policy) {
+  if (policy.default_dtype) return StrCat(", ", said(name(*policy.default_dtype)), " where it names none");
+  if (policy.device == "any") return "";
+  return StrCat(", ", said(name(policy::default_of(policy.device))), " where it names none, as in PyTorch");
+}
+
 std::string reason_line(std::string_view word, const policy::Reason& reason, int width) {
   return titled(said(word), reason.place.empty() ? reason.rule : StrCat(reason.rule, " (", reason.place, ")"), width);
 }
@@ -65,6 +76,8 @@ std::string policy_text(const policy::Policy& policy, int width) {
   if (!policy.description.empty()) all += wrapped("  ", "  ", on_one_line(policy.description), width);
   all += titled("device", policy.device, width);
   if (policy.dtype) all += titled("dtype", said(name(*policy.dtype)), width);
+  if (policy.default_dtype)
+    all += titled("default dtype", StrCat(said(name(*policy.default_dtype)), ", of regions that name none"), width);
   all += titled("read from", joined(policy.files), width);
   for (const auto& [kind, operators] : by_cast_policy(policy))
     all += titled(said(name(kind)), counted(operators.size(), "operator"), width);
@@ -85,10 +98,15 @@ Json policy_json(const policy::Policy& policy) {
   for (const policy::ModuleRule& rule : policy.modules)
     modules.push_back({{"pattern", rule.pattern}, {"precision", shown(rule.precision)}, {"at", rule.place}});
   for (const policy::FunctionRule& rule : policy.functions) functions[rule.function] = name(rule.cast);
-  return {{"name", policy.name},     {"description", policy.description},
-          {"device", policy.device}, {"dtype", policy.dtype ? Json(name(*policy.dtype)) : Json()},
-          {"files", policy.files},   {"operators", operators},
-          {"never_cast", never},     {"modules", modules},
+  return {{"name", policy.name},
+          {"description", policy.description},
+          {"device", policy.device},
+          {"dtype", policy.dtype ? Json(name(*policy.dtype)) : Json()},
+          {"default_dtype", default_dtype(policy)},
+          {"files", policy.files},
+          {"operators", operators},
+          {"never_cast", never},
+          {"modules", modules},
           {"functions", functions}};
 }
 
@@ -98,7 +116,7 @@ std::string decision_text(const policy::Policy& policy, const Question& question
   if (!question.class_name.empty()) where += StrCat(" (", question.class_name, ")");
   std::string what = said(meaning(decision.policy));
   if (decision.policy == CastPolicy::kLowerPrecision)
-    what += decision.dtype == policy::Dtype::kAmbient ? " that the autocast region says"
+    what += decision.dtype == policy::Dtype::kAmbient ? StrCat(" that the autocast region says", default_words(policy))
                                                       : StrCat(": ", said(name(decision.dtype)));
   if (!decision.message.empty() && decision.policy == CastPolicy::kBanned) what += StrCat(": ", decision.message);
   std::string all = StrCat(shown(question.op), where, " by ", policy.name, "\n");
@@ -122,6 +140,7 @@ Json decision_json(const policy::Policy& policy, const Question& question, const
           {"class", question.class_name.empty() ? Json() : Json(question.class_name)},
           {"cast_policy", name(decision.policy)},
           {"dtype", name(decision.dtype)},
+          {"default_dtype", default_dtype(policy)},
           {"message", decision.policy == CastPolicy::kBanned ? Json(decision.message) : Json()},
           {"never_cast", decision.never_cast},
           {"because", reasons(decision.because)},

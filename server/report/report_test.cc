@@ -133,19 +133,6 @@ TEST_F(ReportTest, StepsInWhichNothingWasBegunAtEitherEndAreNoSteps) {
   EXPECT_EQ(json["steps"]["count"], 3);
 }
 
-// In a short run the first cast is most of the time: it is told apart, and the sum stays what it is.
-TEST_F(ReportTest, AFirstCastThatTookMostOfTheTimeIsToldApart) {
-  TestRun run(*store_);
-  const auto cold = run.weight("train.py", 8, "cold", WhyNotCached::kNoRequiresGrad);
-  const auto warm = run.weight("train.py", 9, "warm", WhyNotCached::kNoRequiresGrad);
-  run.cast(cold, kWeight, false, 1000, 900'000);
-  for (int i = 0; i < 3; ++i) run.cast(cold, kWeight).cast(warm, kWeight);
-  run.end();
-  const std::string text = summary(finish(), {.width = 160, .colour = false, .run_file = "", .report_file = ""});
-  EXPECT_THAT(text, HasSubstr("4 casts, 902 µs (900 µs of it the first)"));
-  EXPECT_THAT(text, HasSubstr("3 casts, 2 µs, not kept"));
-}
-
 TEST_F(ReportTest, ATracedJobIsToldWhatIsNotCounted) {
   TestRun run(*store_);
   run.counter(run.weight("train.py", 8, "fc")).traced = 24;

@@ -7,6 +7,7 @@
 
 #include "server/report/costliest.h"
 #include "server/report/gpu.h"
+#include "server/report/protected_arguments.h"
 #include "server/report/words.h"
 #include "server/rules/finding.h"
 #include "server/rules/policy/enforcing.h"
@@ -15,7 +16,7 @@
 namespace castscope::report {
 namespace {
 
-constexpr std::size_t kCostliest = 5;
+constexpr std::size_t kCostliest = 3;
 constexpr std::size_t kFindings = 8;
 constexpr std::size_t kEndsShown = 3;
 
@@ -84,10 +85,21 @@ class Page {
     if (const std::string others = other_causes(model_); !others.empty()) {
       wrapped("  ", "  ", "casts not made by autocast: " + others);
     }
-    if (const std::string cache = cache_line(model_); !cache.empty()) wrapped("  ", "  ", "cache: " + cache);
+    told("cast", roles_line(model_.roles));
+    told("not cached", not_kept_line(model_.roles));
+    told("cache", cache_line(model_));
+    if (model_.input) told("the model's input", input_line(data_, *model_.input));
+    if (const std::string computed = computed_line(data_, model_.layers); !computed.empty())
+      told("computed", computed + " (" + steps_text(model_.layers, model_.steps) + " looked at)");
     for (const std::string& line : gpu_lines(model_)) wrapped("  ", "  ", line);
+    for (const std::string& line : protected_lines(data_)) wrapped("  ", "  ", line);
     if (const std::string policy = rules::enforced_policy(data_); !policy.empty())
       wrapped("  ", "  ", "by the policy " + on_one_line(policy) + ", which castscope enforced");
+  }
+
+  // In brief: names that a tired reader finds again stand first.
+  void told(const std::string& name, const std::string& what) {
+    if (!what.empty()) wrapped("  " + name + ": ", "    ", what);
   }
 
   void warnings() {
@@ -119,15 +131,15 @@ class Page {
   }
 
   void costliest_casts() {
-    const std::vector<Cost> costs = costliest(model_);
-    if (costs.empty()) return;
+    const Costs costs = costliest(model_);
+    if (costs.all.empty()) return;
     line("");
-    line(styled("1", "costliest casts") + ", by share of the CPU time of all casts");
-    for (std::size_t i = 0; i < std::min(costs.size(), kCostliest); ++i) {
-      const std::string share = percent(costs[i].share);
+    wrapped(styled("1", "costliest casts") + ", ", "  ", "by share of " + what_shares_are_of(costs));
+    for (std::size_t i = 0; i < std::min(costs.all.size(), kCostliest); ++i) {
+      const std::string share = percent(costs.all[i].share);
       line("  " + std::string(5 - std::min<std::size_t>(share.size(), 5), ' ') + share + "  " +
-           styled("36", place(costs[i].at)));
-      wrapped("         ", "         ", description(model_, costs[i]));
+           styled("36", place(costs.all[i].at)));
+      wrapped("         ", "         ", description(model_, costs.all[i]));
     }
   }
 

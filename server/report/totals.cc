@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "server/report/words.h"
+#include "server/store/causes.h"
 
 namespace castscope::report {
 
@@ -15,7 +16,9 @@ Totals totals_of(const store::RunData& data) {
   for (const store::SiteUse& use : data.site_uses) {
     const auto cause = static_cast<std::size_t>(data.site(use.site).cause);
     totals.by_cause[cause < totals.by_cause.size() ? cause : 0] += use.counts.casts;
-    (data.site(use.site).cause == lanes::Cause::kAutocast ? totals.autocast : totals.others) += use.counts;
+    const bool autocasts = store::is_autocasts(data.site(use.site).cause);
+    (autocasts ? totals.autocast : totals.others) += use.counts;
+    if (autocasts) totals.first_ns += first_ns_of(use);
   }
   for (const store::Process& process : data.processes) {
     totals.beyond_sites += process.beyond_sites;
@@ -39,6 +42,9 @@ Totals totals_of(const store::RunData& data) {
   return totals;
 }
 
+// Each is rounded to ns by itself.
+std::uint64_t first_ns_of(const store::SiteUse& use) { return std::min(use.evidence.first_ns, use.counts.cpu_ns); }
+
 std::vector<SiteTotal> cast_sites(const store::RunData& data) {
   std::vector<SiteTotal> all(data.sites.size());
   for (const store::SiteUse& use : data.site_uses) {
@@ -46,12 +52,13 @@ std::vector<SiteTotal> cast_sites(const store::RunData& data) {
     SiteTotal& total = all[use.site - 1];
     total.site = use.site;
     total.counts += use.counts;
+    total.first_ns += first_ns_of(use);
     total.uses.push_back(&use);
   }
   std::erase_if(all, [](const SiteTotal& total) { return total.site == 0; });
   std::sort(all.begin(), all.end(), [](const SiteTotal& a, const SiteTotal& b) {
-    return std::make_tuple(b.counts.cpu_ns, b.counts.casts, a.site) <
-           std::make_tuple(a.counts.cpu_ns, a.counts.casts, b.site);
+    return std::make_tuple(b.later_ns(), b.counts.casts, a.site) <
+           std::make_tuple(a.later_ns(), a.counts.casts, b.site);
   });
   return all;
 }

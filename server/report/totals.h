@@ -12,10 +12,11 @@
 namespace castscope::report {
 
 struct Totals {
-  store::Counts autocast;      // every return of cached_cast, wherever it was counted
+  store::Counts autocast;      // of autocast's causes (store/causes.h), wherever they were counted
   store::Counts beyond_sites;  // the part of it that belongs to no site
-  store::Counts others;        // of sites that autocast's own function did not cast at
-  std::array<std::uint64_t, static_cast<std::size_t>(lanes::Cause::kReflatten) + 1>
+  store::Counts others;        // of other causes
+  std::uint64_t first_ns = 0;  // of autocast's CPU time: what SiteTotal::first_ns is of its sites
+  std::array<std::uint64_t, static_cast<std::size_t>(lanes::Cause::kPytorch) + 1>
       by_cause{};                                                 // casts, index = lanes::Cause
   std::uint64_t dropped_events = 0;                               // made by the processes and not in the run's evidence
   std::uint64_t deep_steps = 0, deep_operators = 0, deep_ns = 0;  // of all processes together
@@ -27,8 +28,13 @@ struct SiteTotal {
   std::uint32_t site = 0;
   store::Counts counts;
   std::vector<const store::SiteUse*> uses;  // by process
+  // Of the first cast in each process, which sets things up: it pays for page faults and the start of threads. 0 where
+  // its event was dropped.
+  std::uint64_t first_ns = 0;
+  std::uint64_t later_ns() const { return counts.cpu_ns - first_ns; }
 };
-// Sites that cast or hit, the costliest first (CPU time, then casts, then id).
+std::uint64_t first_ns_of(const store::SiteUse&);
+// Sites that cast or hit, the costliest first (CPU time without first casts, then casts, then id).
 std::vector<SiteTotal> cast_sites(const store::RunData&);
 
 // The command's exit status as a shell shows it: 128 + signal when a signal ended it.

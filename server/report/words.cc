@@ -43,6 +43,13 @@ std::string counted(std::uint64_t number, std::string_view one, std::string_view
   return grouped(number).append(" ").append(number == 1 ? one : many);
 }
 
+std::string listed(const std::vector<std::string>& words) {
+  std::string list;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    list += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
+  return list;
+}
+
 std::string duration(std::uint64_t ns) {
   char text[32];
   if (ns < 1'000'000) {

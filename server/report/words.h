@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "server/store/run_data.h"
 
@@ -12,6 +13,7 @@ namespace castscope::report {
 
 std::string grouped(std::uint64_t number);                                               // "1,234,567"
 std::string counted(std::uint64_t number, std::string_view one, std::string_view many);  // "1 cast", "1,234 casts"
+std::string listed(const std::vector<std::string>& words);                               // "a, b and c"
 std::string duration(std::uint64_t ns);                                                  // "12 µs", "3.1 ms", "1.20 s"
 std::string percent(double share);                                                       // 0.06 → "6 %", "<1 %"
 // The same with what is no UTF-8 replaced: names of files and lines of source are bytes.

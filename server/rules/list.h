@@ -51,6 +51,7 @@
   RULE(script_ignores_dtype)         \
   RULE(script_keeps_first_dtype)     \
   RULE(script_recasts_weights)       \
+  RULE(script_stops_at_python)       \
   RULE(script_unsupported_autocast)  \
   RULE(trace_bakes_dtype)            \
   RULE(trace_caches_weight)          \

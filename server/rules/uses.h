@@ -18,7 +18,10 @@ bool has_operand(const store::OperatorUse&, std::uint8_t dtype);
 // The first operand at this position of the schema with this dtype; nullptr: there is none.
 const lanes::Operand* operand_at(const store::OperatorUse&, std::uint8_t argument, std::uint8_t dtype);
 
-inline bool is_forward(const store::OperatorUse& use) { return use.phase == lanes::Phase::kForward; }
+// Of the job's own work: what torch.jit.trace runs to record code, and to check what it made, is a rehearsal.
+inline bool is_forward(const store::OperatorUse& use) {
+  return use.phase == lanes::Phase::kForward && !use.is(lanes::kUseTracing);
+}
 
 // Autocast of no device knows the operator in any form: nothing brings its arguments to one dtype.
 bool is_on_no_list(const store::OperatorUse&);

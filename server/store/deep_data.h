@@ -22,6 +22,7 @@ struct OperatorUse {
   std::uint8_t result = 0xff;    // c10::ScalarType of its first tensor, 0xff = none
   std::uint16_t flags = 0;       // lanes::kUse…
   std::vector<lanes::Operand> operands;
+  std::vector<std::string> argument_names = {};  // of the operands, in the schema; "" = not known
   bool is(std::uint16_t flag) const { return flags & flag; }
 };
 

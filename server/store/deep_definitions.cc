@@ -8,7 +8,7 @@ namespace {
 std::string content_of(const OperatorUse& u) {
   std::string bytes = content(u.stack, u.module, u.region, u.op, u.node, u.phase, u.device, u.computed, u.result,
                               u.flags, u.operands.size());
-  for (const lanes::Operand& o : u.operands) bytes += content(o.argument, o.dtype, o.role, o.flags);
+  for (const lanes::Operand& o : u.operands) bytes += content(o.argument, o.dtype, o.role, o.flags, o.entered);
   return bytes;
 }
 std::string content_of(const Flow& f) { return content(f.from, f.to, f.argument, f.cast_to); }
@@ -20,7 +20,7 @@ absl::StatusOr<DeepDefinitions> DeepDefinitions::on(const Database& database) {
   DeepDefinitions d;
   const std::pair<Statement*, const char*> all[] = {
       {&d.add_use_, "INSERT INTO operator_uses VALUES (?,?,?,?,?,?,?,?,?,?,?)"},
-      {&d.add_operand_, "INSERT INTO operands VALUES (?,?,?,?,?,?)"},
+      {&d.add_operand_, "INSERT INTO operands VALUES (?,?,?,?,?,?,?,?)"},
       {&d.add_flow_, "INSERT INTO flows VALUES (?,?,?,?,?)"},
       {&d.add_fact_, "INSERT INTO facts VALUES (?,?,?,?,?,?)"},
   };
@@ -42,7 +42,8 @@ absl::StatusOr<std::uint32_t> DeepDefinitions::operator_use(const OperatorUse& u
       add_use_.run(id, u.stack, u.module, u.region, u.op, u.node, u.phase, u.device, u.computed, u.result, u.flags));
   for (std::size_t i = 0; i < u.operands.size(); ++i) {
     const lanes::Operand& o = u.operands[i];
-    CASTSCOPE_RETURN_IF_ERROR(add_operand_.run(id, i, o.argument, o.dtype, o.role, o.flags));
+    CASTSCOPE_RETURN_IF_ERROR(
+        add_operand_.run(id, i, o.argument, o.dtype, o.role, o.flags, o.entered, u.argument_names[i]));
   }
   return id;
 }

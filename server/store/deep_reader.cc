@@ -15,14 +15,17 @@ absl::Status read_operator_uses(const Database& database, RunData& data) {
              row.get(9, u.result), row.get(10, u.flags);
            }));
   std::size_t lost = 0;
-  CASTSCOPE_RETURN_IF_ERROR(
-      each(database, "SELECT operator_use, argument, dtype, role, flags FROM operands ORDER BY operator_use, position",
-           [&](const Statement& row) {
-             const auto use = static_cast<std::uint64_t>(row.number(0));
-             if (use == 0 || use > data.operator_uses.size()) return static_cast<void>(++lost);
-             lanes::Operand& o = data.operator_uses[use - 1].operands.emplace_back();
-             row.get(1, o.argument), row.get(2, o.dtype), row.get(3, o.role), row.get(4, o.flags);
-           }));
+  CASTSCOPE_RETURN_IF_ERROR(each(
+      database,
+      "SELECT operator_use, argument, dtype, role, flags, entered, name FROM operands ORDER BY operator_use, position",
+      [&](const Statement& row) {
+        const auto use = static_cast<std::uint64_t>(row.number(0));
+        if (use == 0 || use > data.operator_uses.size()) return static_cast<void>(++lost);
+        lanes::Operand& o = data.operator_uses[use - 1].operands.emplace_back();
+        row.get(1, o.argument), row.get(2, o.dtype), row.get(3, o.role), row.get(4, o.flags);
+        row.get(5, o.entered);
+        data.operator_uses[use - 1].argument_names.push_back(row.text(6));
+      }));
   return none_lost(database, lost, "an operand has no operator use");
 }
 

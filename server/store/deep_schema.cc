@@ -6,9 +6,10 @@ const char* const kDeepTables = R"sql(
 -- How lines of code, and backward nodes, called operators; each content once in the run. computed, result: 255 = none.
 CREATE TABLE operator_uses (id INTEGER PRIMARY KEY, stack INTEGER, module INTEGER, region INTEGER, operator TEXT,
   node TEXT, phase INTEGER, device INTEGER, computed INTEGER, result INTEGER, flags INTEGER);
--- Its tensors and numbers as given, in the order of the schema. argument: position there.
+-- Its tensors and numbers as given, in the order of the schema. argument, name: position and name there. entered: the
+-- dtype in which its autocast kernel handed it on; 255 = no such kernel ran.
 CREATE TABLE operands (operator_use INTEGER, position INTEGER, argument INTEGER, dtype INTEGER, role INTEGER,
-  flags INTEGER, PRIMARY KEY (operator_use, position)) WITHOUT ROWID;
+  flags INTEGER, entered INTEGER, name TEXT, PRIMARY KEY (operator_use, position)) WITHOUT ROWID;
 -- What one use gave back was an argument of another. cast_to: by autocast, on its way in; 255 = not cast.
 CREATE TABLE flows (id INTEGER PRIMARY KEY, from_use INTEGER, to_use INTEGER, argument INTEGER, cast_to INTEGER);
 -- Something else worth a sentence. subject: a site, an operator use or a region, as the kind says.
@@ -64,6 +65,16 @@ SELECT n.operator_use, n.file, n.line, n.function, n.model, n.module, n.module_t
   sum(c.times) AS times, sum(c.bytes) AS bytes, round(sum(c.ns) / 1e6, 3) AS milliseconds
 FROM v_use_names n JOIN use_counts c ON c.operator_use = n.operator_use
 GROUP BY n.operator_use ORDER BY sum(c.ns) DESC, n.operator_use;
+
+-- Their arguments one by one: as given, and as the autocast kernel handed them on.
+CREATE VIEW v_arguments AS
+SELECT n.operator_use, n.file, n.line, n.function, n.model, n.module, n.module_type, n.operator, n.node, n.phase,
+  coalesce(nullif(o.name, ''), o.argument) AS argument,
+  (SELECT name FROM names WHERE list = 'role' AND number = o.role) AS role,
+  (SELECT name FROM names WHERE list = 'dtype' AND number = o.dtype) AS given,
+  (SELECT name FROM names WHERE list = 'dtype' AND number = o.entered) AS entered, n.computed, n.result, n.region,
+  (SELECT sum(times) FROM use_counts c WHERE c.operator_use = n.operator_use) AS times
+FROM v_use_names n JOIN operands o ON o.operator_use = n.operator_use ORDER BY n.operator_use, o.position;
 
 CREATE VIEW v_flows AS
 SELECT f.id AS flow, a.file AS from_file, a.line AS from_line, a.operator AS from_operator, a.result AS dtype,

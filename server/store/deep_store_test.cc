@@ -36,6 +36,8 @@ TEST_F(DeepStoreTest, AnOperatorUseComesBackAsItWas) {
   use.phase = lanes::Phase::kBackward;
   use.flags = lanes::kUseEligible | lanes::kUseGradMode;
   use.operands.push_back(at(5, operand(kInt64, Role::kInput, lanes::kOperandScalar)));
+  use.operands[1] = entering(kBFloat16, use.operands[1]);
+  use.names = {"self", "other"};
   run.enter(region).deep().called(run.use(use), 3, 100, 20).shallow().exit();
   run.end();
   close(*store);
@@ -57,6 +59,9 @@ TEST_F(DeepStoreTest, AnOperatorUseComesBackAsItWas) {
   EXPECT_EQ(u.operands[1].role, Role::kWeight);
   EXPECT_EQ(u.operands[2].argument, 5);
   EXPECT_EQ(u.operands[2].flags, lanes::kOperandScalar);
+  EXPECT_EQ(u.operands[0].entered, kNoDtype);
+  EXPECT_EQ(u.operands[1].entered, kBFloat16);
+  EXPECT_EQ(u.argument_names, (std::vector<std::string>{"self", "other", ""}));
   ASSERT_EQ(data.use_counts.size(), 1u);
   EXPECT_EQ(data.use_counts[0].times, 3u);
   EXPECT_EQ(data.use_counts[0].bytes, 300u);

@@ -60,7 +60,9 @@ absl::Status DeepWriter::operator_use(const OperatorUseInfo& info) {
                   .computed = info.computed,
                   .result = info.result,
                   .flags = info.flags,
-                  .operands = info.operands};
+                  .operands = info.operands,
+                  .argument_names = info.argument_names};
+  use.argument_names.resize(use.operands.size());
   CASTSCOPE_RETURN_IF_ERROR(numbers_->find_stack(info.stack, &use.stack));
   CASTSCOPE_RETURN_IF_ERROR(numbers_->find_module(info.module, &use.module));
   CASTSCOPE_RETURN_IF_ERROR(numbers_->find_region(info.region, &use.region));
@@ -89,6 +91,7 @@ absl::Status DeepWriter::find_subject(const FactInfo& info, std::uint32_t* numbe
     case lanes::FactKind::kTraceDropsDisable:
       return numbers_->find_site(info.subject, number);
     case lanes::FactKind::kError:
+    case lanes::FactKind::kScriptStopsAtPython:
       if (at(info.subject).kind == Kind::kOperatorUse) *number = at(info.subject).number;
       return absl::OkStatus();
     case lanes::FactKind::kBackward:

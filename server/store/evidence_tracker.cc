@@ -64,8 +64,8 @@ void EvidenceTracker::cast(std::uint32_t lane_id, const lanes::Event& event, con
   const std::uint32_t stay = stay_of(lane, event);
   SiteState& state = site_state(event.site, stay);
   ++state.casts;
-  if (!state.cast_before) {
-    state.cast_before = true;
+  if ((event.flags & lanes::kFlagFirst) && !state.first_seen) {
+    state.first_seen = true;
     state.evidence.first_ns = event.duration;
     changed(event.site, state);
   }
@@ -134,6 +134,7 @@ void EvidenceTracker::hit(std::uint32_t lane_id, const lanes::Event& event) {
   LaneState& lane = lane_state(lane_id);
   lane.worked = true;
   SiteState& state = site_state(event.site, stay_of(lane, event));
+  note_old_hit(lane, event);
   SiteEvidence& evidence = state.evidence;
   ++state.hits_since_kept;
   // Only worth a write when it belongs to the growth on record and has not yet outgrown it.
@@ -142,6 +143,20 @@ void EvidenceTracker::hit(std::uint32_t lane_id, const lanes::Event& event) {
     evidence.hits_after_growth = state.hits_since_kept;
     changed(event.site, state);
   }
+}
+
+// The copy may be another site's, of the same source.
+void EvidenceTracker::note_old_hit(LaneState& lane, const lanes::Event& event) {
+  const bool steps =
+      std::any_of(lane.open.begin(), lane.open.end(), [](const auto& open) { return open.last_step != 0; });
+  if (!steps) [[likely]]
+    return;
+  const auto source = sources_.find(source_of(event));
+  if (source == sources_.end() || source->second.stay != lane.stay) return;
+  const std::uint64_t made = source->second.time;
+  if (clears_.any(made, event.time)) return;
+  for (const OpenRegion& open : lane.open)
+    if (open.whole && made < open.last_step) ++region_use(open.region).old_hits;
 }
 
 void EvidenceTracker::enter(std::uint32_t lane_id, const lanes::Event& event, std::uint32_t region, bool outermost) {
@@ -179,6 +194,7 @@ void EvidenceTracker::optimizer(std::uint32_t lane_id, const lanes::Event& event
     // A region in which nothing was cast yet is told of late. It has a later number than those around it.
     if (open.serial > event.region) break;
     if (!open.whole) continue;
+    open.last_step = event.time;
     const std::uint32_t steps = ++open.optimizer_steps;
     const auto is_it = [&](const auto& known) { return known.first == open.region; };
     const auto it = std::find_if(lane.optimizer_steps.begin(), lane.optimizer_steps.end(), is_it);
@@ -194,6 +210,8 @@ void EvidenceTracker::clear(std::uint32_t lane_id, const lanes::Event& event) {
   clears_.add(event.time);
   late_clear_ |= event.time < newest_kept_;
   LaneState& lane = lane_state(lane_id);
+  for (const OpenRegion& open : lane.open)
+    if (open.whole) ++region_use(open.region).clears_within;
   if (lane.ended_region != 0 && event.entries > 0) midway_.cleared(lane_id, event.time, lane.ended_region);
   lane.ended_region = 0;
   if (lane.uncleared_region == 0) return;

@@ -55,6 +55,7 @@ class EvidenceTracker {
   struct OpenRegion {
     std::uint32_t serial = 0, region = 0;
     std::uint32_t optimizer_steps = 0;  // taken by its thread while it is open
+    std::uint64_t last_step = 0;        // when the latest of them was
     bool whole = true;                  // everything of it was seen so far
   };
   // From the first to the last entry of what was counted: times.
@@ -81,7 +82,7 @@ class EvidenceTracker {
     std::uint64_t returned_from = 0;      // when the last one that had been kept in an earlier stay was cast there
     Span kept_span, most_span;            // of `kept`, of evidence.most_kept
     bool changed = false;
-    bool cast_before = false;
+    bool first_seen = false;
     SiteEvidence evidence;
   };
   LaneState& lane_state(std::uint32_t lane) {
@@ -111,6 +112,7 @@ class EvidenceTracker {
   }
   std::uint32_t stay_of(LaneState&, const lanes::Event&);
   void end_stay(LaneState&);
+  void note_old_hit(LaneState&, const lanes::Event&);
   void kept(LaneState&, SiteState&, const lanes::Event&, const SiteFacts&, std::uint64_t cast_before);
   void changed(std::uint32_t site, SiteState& state) {
     if (!state.changed) changed_sites_.push_back(site);

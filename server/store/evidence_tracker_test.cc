@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 namespace castscope::store {
 namespace {
 
@@ -40,6 +42,24 @@ TEST(EvidenceTrackerTest, ARegionThatAForkedProcessGoesOnInWasEnteredByItsParent
   EXPECT_EQ(uses[0].entered, 1u);
   EXPECT_EQ(uses[0].exited, 0u);
   EXPECT_EQ(uses[0].most_entries, 1u) << "what it cast there counts";
+}
+
+// The first cast sets things up. Where its event was dropped, another one is not taken for it.
+TEST(EvidenceTrackerTest, TheFirstCastIsTheOneThatSaysSo) {
+  EvidenceTracker tracker;
+  const auto cast = [&](std::uint32_t site, std::uint32_t ns, std::uint8_t flags) {
+    lanes::Event event = in_region(1, flags);
+    event.site = site, event.duration = ns;
+    tracker.cast(kLane, event, {.site = site, .outermost_region = kRegion});
+  };
+  cast(1, 900, lanes::kFlagFirst);
+  cast(1, 5, 0);
+  cast(1, 700, lanes::kFlagFirst);  // of another thread
+  cast(2, 5, 0);
+  std::map<std::uint32_t, std::uint64_t> first;
+  for (const auto& [site, evidence] : tracker.take_sites()) first[site] = evidence.first_ns;
+  EXPECT_EQ(first[1], 900u);
+  EXPECT_EQ(first[2], 0u);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "server/store/names.h"
 
+#include <algorithm>
 #include <array>
 
 namespace castscope::store {
@@ -58,16 +59,16 @@ constexpr std::array<std::string_view, 21> kDevices = {
     "cpu",   "cuda", "mkldnn", "opengl", "opencl", "ideep", "hip",  "fpga", "maia", "xla",          "vulkan",
     "metal", "xpu",  "mps",    "meta",   "hpu",    "ve",    "lazy", "ipu",  "mtia", "privateuseone"};
 // The closed lists: the values of proto/castscope/v1/castscope.proto in small letters.
-constexpr std::array<std::string_view, 12> kCauses = {"unknown",     "autocast",  "user_to",  "dtype_argument",
-                                                      "custom_cast", "promotion", "backward", "script",
-                                                      "operator",    "fsdp",      "compiled", "reflatten"};
+constexpr std::array<std::string_view, 14> kCauses = {
+    "unknown", "autocast", "user_to", "dtype_argument", "custom_cast", "promotion",  "backward",
+    "script",  "operator", "fsdp",    "compiled",       "reflatten",   "annotation", "pytorch"};
 constexpr std::array<std::string_view, 6> kRoles = {"unknown", "input", "weight", "buffer", "activation", "gradient"};
 constexpr std::array<std::string_view, 4> kPhases = {"unknown", "forward", "backward", "other"};
-constexpr std::array<std::string_view, 10> kWhys = {"none",       "inference_mode",   "cache_disabled", "other_dtype",
+constexpr std::array<std::string_view, 11> kWhys = {"none",       "inference_mode",   "cache_disabled", "other_dtype",
                                                     "not_fp32",   "no_requires_grad", "not_leaf",       "view",
-                                                    "cuda_graph", "not_autocast"};
+                                                    "cuda_graph", "not_autocast",     "script"};
 constexpr std::array<std::string_view, 5> kRegionKinds = {"none", "context", "raw", "inherited", "script"};
-constexpr std::array<std::string_view, 25> kFactKinds = {"unknown",
+constexpr std::array<std::string_view, 28> kFactKinds = {"unknown",
                                                          "stale_hit",
                                                          "lost_grad",
                                                          "error",
@@ -91,7 +92,10 @@ constexpr std::array<std::string_view, 25> kFactKinds = {"unknown",
                                                          "compile_bypasses_cache",
                                                          "compile_skips_rounding",
                                                          "export_drops_region",
-                                                         "script_drops_decorator"};
+                                                         "script_drops_decorator",
+                                                         "script_stops_at_python",
+                                                         "argument_arrived",
+                                                         "script_leaves_argument"};
 constexpr std::array<std::string_view, 5> kStalenesses = {"none", "same_values", "version", "moved", "unversioned"};
 constexpr std::array<std::string_view, 5> kGpuWorks = {"unknown", "kernel", "copy", "set", "cast by events"};
 constexpr std::array<std::string_view, 9> kMatmulComputes = {"unknown",   "fp16",   "fp32", "tf32", "fast_fp16",

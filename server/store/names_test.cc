@@ -33,13 +33,16 @@ TEST(NamesTest, EveryValueOfAClosedListHasItsWord) {
   EXPECT_EQ(name(lanes::Cause::kFsdp), "fsdp");
   EXPECT_EQ(name(lanes::Cause::kCompiled), "compiled");
   EXPECT_EQ(name(lanes::Cause::kReflatten), "reflatten");
-  EXPECT_EQ(cause_names().size(), static_cast<std::size_t>(lanes::Cause::kReflatten) + 1);
+  EXPECT_EQ(name(lanes::Cause::kAnnotation), "annotation");
+  EXPECT_EQ(name(lanes::Cause::kPytorch), "pytorch");
+  EXPECT_EQ(cause_names().size(), static_cast<std::size_t>(lanes::Cause::kPytorch) + 1);
   EXPECT_EQ(name(lanes::Role::kGradient), "gradient");
   EXPECT_EQ(role_names().size(), static_cast<std::size_t>(lanes::Role::kGradient) + 1);
   EXPECT_EQ(name(lanes::Phase::kOther), "other");
   EXPECT_EQ(phase_names().size(), static_cast<std::size_t>(lanes::Phase::kOther) + 1);
   EXPECT_EQ(name(lanes::WhyNotCached::kNotAutocast), "not_autocast");
-  EXPECT_EQ(why_not_cached_names().size(), static_cast<std::size_t>(lanes::WhyNotCached::kNotAutocast) + 1);
+  EXPECT_EQ(name(lanes::WhyNotCached::kScript), "script");
+  EXPECT_EQ(why_not_cached_names().size(), static_cast<std::size_t>(lanes::WhyNotCached::kScript) + 1);
   EXPECT_EQ(name(lanes::RegionKind::kInherited), "inherited");
   EXPECT_EQ(name(lanes::RegionKind::kScript), "script");
   EXPECT_EQ(region_kind_names().size(), static_cast<std::size_t>(lanes::RegionKind::kScript) + 1);
@@ -47,7 +50,8 @@ TEST(NamesTest, EveryValueOfAClosedListHasItsWord) {
   EXPECT_EQ(name(lanes::FactKind::kRegionNeverLeft), "region_never_left");
   EXPECT_EQ(name(lanes::FactKind::kClip), "clip");
   EXPECT_EQ(name(lanes::FactKind::kTraceDropsRegion), "trace_drops_region");
-  EXPECT_EQ(fact_kind_names().size(), static_cast<std::size_t>(lanes::FactKind::kScriptDropsDecorator) + 1);
+  EXPECT_EQ(name(lanes::FactKind::kScriptLeavesArgument), "script_leaves_argument");
+  EXPECT_EQ(fact_kind_names().size(), static_cast<std::size_t>(lanes::FactKind::kScriptLeavesArgument) + 1);
   EXPECT_EQ(name(lanes::Staleness::kUnversioned), "unversioned");
   EXPECT_EQ(staleness_names().size(), static_cast<std::size_t>(lanes::Staleness::kUnversioned) + 1);
   EXPECT_EQ(name(lanes::GpuWork::kCastByEvents), "cast by events");

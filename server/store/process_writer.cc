@@ -19,7 +19,8 @@ bool watch_repeats(const SiteInfo& site) {
   const bool is_weight = site.role == lanes::Role::kWeight || site.role == lanes::Role::kBuffer;
   const bool by_autocast = site.cause == lanes::Cause::kAutocast || site.cause == lanes::Cause::kCustomCast ||
                            site.cause == lanes::Cause::kScript;
-  return is_weight && by_autocast && site.why != lanes::WhyNotCached::kNone && (site.flags & lanes::kSiteNoCast) == 0;
+  return is_weight && by_autocast && site.why != lanes::WhyNotCached::kNone &&
+         (site.flags & (lanes::kSiteNoCast | lanes::kSiteTracing)) == 0;
 }
 
 }  // namespace
@@ -325,10 +326,10 @@ absl::Status ProcessWriter::write_evidence(bool last) {
         e.most_kept_bytes, e.hits_after_growth, e.returning, e.first_ns));
   }
   for (const RegionUse& use : evidence_.take_regions(last)) {
-    CASTSCOPE_RETURN_IF_ERROR(tables_->put_region_use.run(std::uint64_t{id_} << 32 | use.region, id_, use.region,
-                                                          use.entered, use.exited, use.most_entries, use.most_bytes,
-                                                          use.kept, use.kept_bytes, use.own_clears, use.first_kept_step,
-                                                          use.most_optimizer_steps, use.cleared_midway));
+    CASTSCOPE_RETURN_IF_ERROR(tables_->put_region_use.run(
+        std::uint64_t{id_} << 32 | use.region, id_, use.region, use.entered, use.exited, use.most_entries,
+        use.most_bytes, use.kept, use.kept_bytes, use.own_clears, use.first_kept_step, use.most_optimizer_steps,
+        use.cleared_midway, use.clears_within, use.old_hits));
   }
   return absl::OkStatus();
 }

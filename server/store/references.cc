@@ -52,6 +52,7 @@ std::size_t subjects(const Fact& fact, const RunData& data) {
     case lanes::FactKind::kTraceDropsDisable:
       return data.sites.size();
     case lanes::FactKind::kError:
+    case lanes::FactKind::kScriptStopsAtPython:
       return data.operator_uses.size();
     case lanes::FactKind::kBackward:
     case lanes::FactKind::kRegionLeaked:

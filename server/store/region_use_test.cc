@@ -42,6 +42,26 @@ TEST_F(RegionUseTest, OptimizerStepsInARowAreOne) {
   EXPECT_EQ(read().region_uses.at(0).most_optimizer_steps, 3u);
 }
 
+// What an optimizer's step makes old: copies that were made before it, and not cleared since.
+TEST_F(RegionUseTest, HitsOfCopiesFromBeforeAStepAreCounted) {
+  auto store = create();
+  TestRun run(*store);
+  const std::uint32_t region = run.region("train.py", 5);
+  const std::uint32_t weight = run.weight("train.py", 10, "fc"), other = run.weight("train.py", 11, "fc");
+  run.enter(region).cast(weight, kTensor, true).hit(weight, kTensor).optimizer();
+  run.hit(other, kTensor).optimizer();                                        // one, at another line
+  run.clear().cast(weight, kTensor, true).hit(weight, kTensor).optimizer();   // none
+  run.clear().cast(weight, kTensor, true).hit(weight, kTensor).exit();        // none
+  run.enter(region).cast(weight, kTensor, true).hit(weight, kTensor).exit();  // another stay
+  run.end();
+  ASSERT_TRUE(store->close().ok());
+  const RunData data = read();
+  ASSERT_EQ(data.region_uses.size(), 1u);
+  EXPECT_EQ(data.region_uses[0].most_optimizer_steps, 3u);
+  EXPECT_EQ(data.region_uses[0].clears_within, 2u);
+  EXPECT_EQ(data.region_uses[0].old_hits, 1u);
+}
+
 // A region per step, whose ends and begins were dropped, is not one region over many steps.
 TEST_F(RegionUseTest, AStayOfWhichSomeIsMissingIsNotCountedOn) {
   auto store = create();

@@ -115,6 +115,9 @@ struct RegionUse {  // (process, region), from events
   // Of every region, whether outermost or not:
   std::uint64_t most_optimizer_steps = 0;  // taken by its thread during one stay
   std::uint64_t cleared_midway = 0;        // times that its end cleared what another thread's open region had kept
+  // While it was open, by its thread: times that the cache was cleared, and hits of a copy that was made in the same
+  // stay before its latest optimizer step.
+  std::uint64_t clears_within = 0, old_hits = 0;
 };
 
 // Consecutive steps that did the same. behaviour 0 = several kinds of steps put together to bound the file.

@@ -226,13 +226,15 @@ absl::Status read_counts(const Database& database, RunData& data) {
   }
   return each(database,
               "SELECT process, region, entered, exited, most_entries, most_bytes, kept, kept_bytes, own_clears, "
-              "first_kept_step, most_optimizer_steps, cleared_midway FROM region_use ORDER BY process, region",
+              "first_kept_step, most_optimizer_steps, cleared_midway, clears_within, old_hits FROM region_use ORDER BY "
+              "process, region",
               [&](const Statement& row) {
                 RegionUse& use = data.region_uses.emplace_back();
                 row.get(0, use.process), row.get(1, use.region), row.get(2, use.entered), row.get(3, use.exited);
                 row.get(4, use.most_entries), row.get(5, use.most_bytes), row.get(6, use.kept);
                 row.get(7, use.kept_bytes), row.get(8, use.own_clears), row.get(9, use.first_kept_step);
                 row.get(10, use.most_optimizer_steps), row.get(11, use.cleared_midway);
+                row.get(12, use.clears_within), row.get(13, use.old_hits);
               });
 }
 

@@ -73,7 +73,8 @@ struct OperatorUseInfo {
   lanes::Phase phase{};
   std::uint8_t device = 0, computed = 0xff, result = 0xff;
   std::uint16_t flags = 0;
-  std::vector<lanes::Operand> operands;  // at most lanes::kMostOperands
+  std::vector<lanes::Operand> operands;          // at most lanes::kMostOperands
+  std::vector<std::string> argument_names = {};  // of the operands, in the schema; empty = not known
 };
 struct FlowInfo {
   std::uint32_t id = 0, from = 0, to = 0;

@@ -346,6 +346,7 @@ std::uint32_t RunStore::number(const std::string& key, Numbered what, std::uint3
 
 absl::Status RunStore::commit() {
   const std::lock_guard lock(impl_->mutex);
+  commits_ += impl_->in_transaction;
   return impl_->commit(false);
 }
 

@@ -27,7 +27,7 @@ absl::StatusOr<std::unique_ptr<RunTables>> RunTables::on(const Database& databas
        "most_kept = max(most_kept, excluded.most_kept), "
        "most_kept_bytes = max(most_kept_bytes, excluded.most_kept_bytes), "
        "returned = max(returned, excluded.returned), first_ns = iif(first_ns > 0, first_ns, excluded.first_ns)"},
-      {&tables->put_region_use, "INSERT OR REPLACE INTO region_use VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"},
+      {&tables->put_region_use, "INSERT OR REPLACE INTO region_use VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
       {&tables->put_step_run, "INSERT OR REPLACE INTO step_runs VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
       {&tables->mark_step_run, "UPDATE step_runs SET incomplete = 1 WHERE process = ?1 AND first <= ?2 AND last >= ?2"},
       {&tables->add_behaviour, "INSERT INTO behaviours VALUES (?,?)"},

@@ -57,7 +57,8 @@ CREATE TABLE site_evidence (id INTEGER PRIMARY KEY, process INTEGER, site INTEGE
   hits_after_growth INTEGER, returned INTEGER, first_ns INTEGER);
 CREATE TABLE region_use (id INTEGER PRIMARY KEY, process INTEGER, region INTEGER, entered INTEGER, exited INTEGER,
   most_entries INTEGER, most_bytes INTEGER, kept INTEGER, kept_bytes INTEGER, own_clears INTEGER,
-  first_kept_step INTEGER, most_optimizer_steps INTEGER, cleared_midway INTEGER);
+  first_kept_step INTEGER, most_optimizer_steps INTEGER, cleared_midway INTEGER,
+  clears_within INTEGER, old_hits INTEGER);
 -- Consecutive steps that did the same are one row. behaviour 0: several kinds of steps put together.
 CREATE TABLE step_runs (id INTEGER PRIMARY KEY, process INTEGER, first INTEGER, last INTEGER, behaviour INTEGER,
   incomplete INTEGER, begin_ns INTEGER, end_ns INTEGER, casts INTEGER, hits INTEGER, regions INTEGER,
@@ -128,12 +129,13 @@ SELECT n.operator, n.argument, n.region, sum(c.passes) AS passes
 FROM v_site_names n JOIN counters c ON c.site = n.site
 WHERE n.flags & 1 GROUP BY n.operator, n.argument, n.region ORDER BY sum(c.passes) DESC;
 
--- Every return of cached_cast; `cause` autocast, or none where the site had no counter.
+-- What autocast cast, TorchScript, and the package castscope in its place: causes 1, 7 and 12 (store/causes.h), or none
+-- where the site had no counter.
 CREATE VIEW v_totals AS
 SELECT coalesce(sum(c.casts), 0) AS casts, coalesce(sum(c.hits), 0) AS cache_hits,
   coalesce(sum(c.passes), 0) AS pass_through, coalesce(sum(c.traced), 0) AS traced,
   coalesce(sum(c.bytes), 0) AS bytes, coalesce(sum(c.cpu_ns), 0) AS cpu_ns
-FROM counters c LEFT JOIN sites s ON s.id = c.site WHERE c.site = 0 OR s.cause = 1;
+FROM counters c LEFT JOIN sites s ON s.id = c.site WHERE c.site = 0 OR s.cause IN (1, 7, 12);
 
 CREATE VIEW v_by_cause AS
 SELECT (SELECT name FROM names WHERE list = 'cause' AND number = s.cause) AS cause, sum(c.casts) AS casts,
@@ -148,10 +150,10 @@ SELECT r.id AS region, l.file, l.line, l.function,
   r.nesting, nullif(r.parent, 0) AS parent,
   (SELECT sum(entered) FROM region_use u WHERE u.region = r.id) AS entered,
   (SELECT max(most_optimizer_steps) FROM region_use u WHERE u.region = r.id) AS most_optimizer_steps,
-  (SELECT sum(c.casts) FROM counters c JOIN sites s ON s.id = c.site WHERE s.region = r.id AND s.cause = 1) AS casts,
-  (SELECT sum(c.hits) FROM counters c JOIN sites s ON s.id = c.site WHERE s.region = r.id AND s.cause = 1)
+  (SELECT sum(c.casts) FROM counters c JOIN sites s ON s.id = c.site WHERE s.region = r.id AND s.cause IN (1, 7, 12)) AS casts,
+  (SELECT sum(c.hits) FROM counters c JOIN sites s ON s.id = c.site WHERE s.region = r.id AND s.cause IN (1, 7, 12))
     AS cache_hits,
-  (SELECT sum(c.passes) FROM counters c JOIN sites s ON s.id = c.site WHERE s.region = r.id AND s.cause = 1)
+  (SELECT sum(c.passes) FROM counters c JOIN sites s ON s.id = c.site WHERE s.region = r.id AND s.cause IN (1, 7, 12))
     AS pass_through
 FROM regions r LEFT JOIN v_locations l ON l.stack = r.stack;
 

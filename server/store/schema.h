@@ -6,7 +6,7 @@
 namespace castscope::store {
 
 inline constexpr std::int32_t kApplicationId = 0x43415354;  // "CAST": PRAGMA application_id
-inline constexpr std::int32_t kFormat = 5;                  // PRAGMA user_version; another one is refused
+inline constexpr std::int32_t kFormat = 6;                  // PRAGMA user_version; another one is refused
 
 extern const char* const kTables;
 extern const char* const kViews;

@@ -19,6 +19,11 @@ inline constexpr std::uint8_t kInt64 = 4, kFloat16 = 5, kFloat32 = 6, kFloat64 =
 inline lanes::Operand operand(std::uint8_t dtype, lanes::Role role = lanes::Role::kActivation, std::uint8_t flags = 0) {
   return {kNoDtype, dtype, role, flags};
 }
+// Handed on in this dtype by the operator's autocast kernel.
+inline lanes::Operand entering(std::uint8_t dtype, lanes::Operand operand) {
+  operand.entered = dtype;
+  return operand;
+}
 inline lanes::Operand at(std::uint8_t argument, lanes::Operand operand) {
   operand.argument = argument;
   return operand;
@@ -36,9 +41,10 @@ struct TestUse {
   std::string node = {};
   std::string module = {};  // path; "" = in no module
   std::string file = "train.py";
-  bool outside = false;     // in no region
-  std::uint8_t device = 0;  // c10::DeviceType
-  std::uint32_t stack = 0;  // of none: that of the line
+  bool outside = false;                 // in no region
+  std::uint8_t device = 0;              // c10::DeviceType
+  std::uint32_t stack = 0;              // of none: that of the line
+  std::vector<std::string> names = {};  // of the operands
 };
 
 class TestDefinitions {
@@ -180,7 +186,8 @@ class TestDefinitions {
                          .computed = use.computed,
                          .result = use.result,
                          .flags = use.flags,
-                         .operands = use.operands};
+                         .operands = use.operands,
+                         .argument_names = use.names};
     for (std::size_t i = 0; i < info.operands.size(); ++i) {
       lanes::Operand& operand = info.operands[i];
       if (operand.argument == kNoDtype) operand.argument = static_cast<std::uint8_t>(i);

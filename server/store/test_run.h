@@ -63,7 +63,7 @@ class TestRun : public TestDefinitions {
   TestRun& cast_data(std::uint32_t site, std::uint64_t data, std::uint32_t rows = 4) {
     cast(site, data);
     lanes::Event& event = lanes_[lane_].events.back();
-    event.flags = lanes::kFlagData;
+    event.flags |= lanes::kFlagData;
     event.dims[0] = rows;
     event.ndim = 1;
     return *this;
@@ -74,8 +74,8 @@ class TestRun : public TestDefinitions {
     event.tensor = tensor;
     event.bytes = bytes;
     event.duration = ns;
-    event.flags = kept ? lanes::kFlagKept : 0;
     CounterRow& row = counter(site);
+    event.flags = static_cast<std::uint8_t>((kept ? lanes::kFlagKept : 0) | (row.casts == 0 ? lanes::kFlagFirst : 0));
     ++row.casts;
     row.bytes += bytes;
     row.cpu_ns += ns;

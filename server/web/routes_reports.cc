@@ -40,6 +40,8 @@ Form form_of(report::Format format) {
       return {"text/markdown; charset=utf-8", ".md"};
     case report::Format::kCsv:
       return {"text/csv; charset=utf-8", ".csv"};
+    case report::Format::kLayersCsv:
+      return {"text/csv; charset=utf-8", ".layers.csv"};
     case report::Format::kSarif:
       return {"application/sarif+json", ".sarif"};
     case report::Format::kPerfetto:

@@ -6,6 +6,7 @@ import json
 import pathlib
 import sys
 
+import against
 import measure
 import table
 import torch
@@ -26,20 +27,27 @@ def machine():
 
 def arguments():
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
-    parser.add_argument("--only", default=",".join(measure.SECTIONS), metavar="A,B",
-                        help="sections to measure: " + ", ".join(measure.SECTIONS))
-    parser.add_argument("--rounds", type=int, default=7, help="how often each comparison is made")
+    parser.add_argument("--only", metavar="A,B", help="sections to measure: " + ", ".join(measure.SECTIONS) +
+                        "; with --against " + ", ".join(against.SECTIONS))
+    parser.add_argument("--rounds", type=int, help="how often each comparison is made (7; with --against 20)")
     parser.add_argument("--print", action="store_true", help="print the table and write nothing")
+    parser.add_argument("--against", metavar="COMMIT", help="what this tree costs more than that commit, which is built "
+                        "for it; prints a table, and writes no document")
     given = parser.parse_args()
-    given.only = given.only.split(",")
+    sections = against.SECTIONS if given.against else tuple(measure.SECTIONS)
+    given.only = given.only.split(",") if given.only else list(sections)
+    given.rounds = given.rounds or (20 if given.against else 7)
     for name in given.only:
-        if name not in measure.SECTIONS:
-            parser.error(f"there is no section {name}; there are {', '.join(measure.SECTIONS)}")
+        if name not in sections:
+            parser.error(f"there is no section {name}; there are {', '.join(sections)}")
     return given
 
 
 def main():
     given = arguments()
+    if given.against:
+        against.compare(given.against, given.only, given.rounds)
+        return
     found = json.loads(FIGURES.read_text()) if FIGURES.exists() else {}
     for name in given.only:
         found[name] = measure.SECTIONS[name](given.rounds)

@@ -29,11 +29,15 @@ STEADY_HEAP = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40)}
 
 
 def run(command, *, castscope=False, options=(), folder=None, environment=None):
-    """The last line of the command's output as JSON, and with castscope its report."""
+    """The last line of the command's output as JSON, and with castscope its report.
+
+    castscope: whether to run under it, or the program to run under.
+    """
     with tempfile.TemporaryDirectory() as own:
         folder = pathlib.Path(folder or own)
         if castscope:
-            command = [str(runs.CASTSCOPE), "run", "--force", "-o", str(folder / "run"), *options, "--", *command]
+            program = runs.CASTSCOPE if castscope is True else castscope
+            command = [str(program), "run", "--force", "-o", str(folder / "run"), *options, "--", *command]
         done = subprocess.run(command, env=runs.clean_environment() | (environment or {}), cwd=folder, check=False,
                               capture_output=True, text=True)
         if done.returncode != 0:
@@ -47,13 +51,13 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def steps_once(size, observer, *mode):
+def steps_once(size, observer, *mode, program=True):
     ours = observer.startswith("castscope")
     observed_by = "nothing" if ours else observer
     warm_up = (WARM_UP if ours or observer == "nothing" else WARM_UP_OF_PEERS)[size]
     options = ("--deep", "always") if observer == "castscope-deep" else ()
     command = [sys.executable, str(HERE / "steps.py"), size, observed_by, str(STEPS[size]), str(warm_up), *mode]
-    result, report = run(command, castscope=ours, options=options, environment=STEADY_HEAP)
+    result, report = run(command, castscope=ours and program, options=options, environment=STEADY_HEAP)
     return {"cpu_ms": statistics.median(result["cpu_ns"]) / 1e6, "wall_ms": statistics.median(result["wall_ns"]) / 1e6,
             "import_ms": result["import_s"] * 1e3, "peak_mb": result["peak_rss_mb"],
             "dropped": report["totals"]["dropped_events"] if report else 0}

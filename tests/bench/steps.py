@@ -80,9 +80,8 @@ def as_mode(model, words, mode):
     return {"eager": lambda net: net, "script": torch.jit.script, "compile": torch.compile}[mode](model)
 
 
-def main(size, observed_by, steps, warm_up, mode="eager"):
-    torch.manual_seed(0)
-    torch.set_num_threads(1)
+def training_step(size, mode="eager"):
+    """A function that makes one step."""
     width, heads, inner, layers, batch, length = SIZES[size]
     model = Net(width, heads, inner, layers)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
@@ -97,6 +96,13 @@ def main(size, observed_by, steps, warm_up, mode="eager"):
         loss.backward()
         optimizer.step()
 
+    return step
+
+
+def main(size, observed_by, steps, warm_up, mode="eager"):
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    step = training_step(size, mode)
     for _ in range(warm_up):
         step()
     cpu, wall = [], []

@@ -33,6 +33,13 @@ def test_what_is_shipped_is_what_the_dispatcher_does(made, name):
     assert (made / name).read_text() == (POLICIES / name).read_text(), "python policies/from_dispatcher.py writes it anew"
 
 
+def test_what_is_shipped_of_functions_is_what_python_calls(tmp_path):
+    subprocess.run([sys.executable, POLICIES / "from_python.py", tmp_path / "functions.txt"], check=True,
+                   capture_output=True)
+    assert (tmp_path / "functions.txt").read_text() == (POLICIES / "functions.txt").read_text(), (
+        "python policies/from_python.py writes it anew")
+
+
 def overloads_meant(name):
     """As docs/policies.md has it: all that neither write into an argument nor return a view, or the one that is named."""
     name, _, overload = name.partition(".")

@@ -2,7 +2,7 @@
 
 import json
 
-FORMS = ["json", "sarif", "html", "md", "csv", "perfetto", "chrome", "speedscope"]
+FORMS = ["json", "sarif", "html", "md", "csv", "csv-layers", "dot", "perfetto", "chrome", "speedscope"]
 
 # A frozen weight is cast at each use (a finding at its line), a trained one is kept; a user's cast; three steps.
 TRAIN = """\

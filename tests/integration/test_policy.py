@@ -15,7 +15,7 @@ def policy(castscope):
 
 def test_the_shipped_ones_are_listed_and_understood(policy):
     names = json.loads(policy("list", "-f", "json").stdout)
-    assert {"apex-o1", "fp32-everything", "ipex-xpu", "torch-cpu", "torch-cuda", "torch-mps", "torch-xpu"} == set(names)
+    assert {"apex-o1", "apex-o1-any", "fp32-everything", "ipex-xpu", "torch-cpu", "torch-cuda", "torch-mps", "torch-xpu"} == set(names)
     told = policy("check", *names)
     assert told.returncode == 0
     assert all(f"{name}: understood" in told.stdout for name in names)
@@ -73,6 +73,68 @@ def test_an_operator_that_is_not_there(policy):
     told = policy("explain", "torch-cpu", "linera")
     assert told.returncode == 2
     assert 'did you mean "linear"?' in told.stderr
+
+
+def functions(policy, *asked):
+    """{function: [(the operators of a way, the one that decides, its cast policy, reached)]}"""
+    [first, *_] = json.loads(policy("explain", "-f", "json", *asked).stdout)
+    return {one["function"]: one["as_a_whole"] or [
+        (way["operators"], way["decided_by"], way["cast_policy"], way["reached"]) for way in one["ends_in"]]
+        for one in first["functions"]}
+
+
+def test_what_functions_end_in(policy):
+    told = functions(policy, "apex-o1", "norm")
+    for name in ("torch.norm", "Tensor.norm"):
+        assert (["linalg_vector_norm.default"], "linalg_vector_norm.default", "fp32", True) in told[name]
+        assert {way[2] for way in told[name]} == {"fp32"}
+    text = " ".join(policy("explain", "torch-cpu", "torch.norm").stdout.split())
+    assert "Tensor.norm" not in text
+    assert "torch.norm: end in" in text and "linalg_vector_norm (passthrough)" in text
+
+
+def test_what_is_made_of_other_operators_is_followed_into_them(policy):
+    told = functions(policy, "torch-cpu", "einsum")["torch.einsum"]
+    assert (["einsum.default", "bmm.default"], "bmm.default", "lower_precision_fp", True) in told
+    assert (["einsum.default", "mul.Tensor"], None, "passthrough", True) in told
+    told = functions(policy, "torch-cuda", "einsum")["torch.einsum"]
+    assert {way[1] for way in told} == {"einsum.default"}
+
+
+def test_what_a_policy_does_not_reach(policy):
+    told = functions(policy, "apex-o1", "exp")
+    assert told["Tensor.exp"] == [(["exp.default"], "exp.default", "fp32", True)]
+    assert told["Tensor.exp_"] == [(["exp_.default"], None, "passthrough", False)]
+    assert told["torch.exp(out=)"] == [(["exp.out"], None, "passthrough", False)]
+    text = " ".join(policy("explain", "apex-o1", "exp").stdout.split())
+    assert "Tensor.exp_: not reached: exp_, which writes into an argument" in text
+
+
+def test_functions_that_are_no_operator(policy):
+    assert functions(policy, "apex-o1", "F.normalize")["torch.nn.functional.normalize"] == "float"
+    assert functions(policy, "apex-o1", "interpolate")["torch.nn.functional.interpolate"] == "float"
+    told = functions(policy, "torch-cuda", "normalize")["torch.nn.functional.normalize"]
+    assert (["linalg_vector_norm.default"], "linalg_vector_norm.default", "fp32_set_opt_dtype", True) in told
+    assert (["div.Tensor"], None, "passthrough", True) in told
+
+
+def test_what_other_devices_do_with_one_operator(policy):
+    [told] = json.loads(policy("explain", "-f", "json", "torch-cpu", "softmax").stdout)
+    cuda = next(one for one in told["other_devices"] if one["device"] == "cuda")
+    assert cuda == {"device": "cuda", "cast_policy": "fp32_set_opt_dtype", "given_lower_precision": "float32",
+                    "given_float32": "float32"}
+    text = " ".join(policy("explain", "torch-cpu", "softmax").stdout.split())
+    assert ("Given lower precision, it gives float32 on cuda, mps, xpu and lower precision on cpu under PyTorch's own "
+            "autocast: a run on cpu says nothing of its dtype there.") in text
+    assert "says nothing" not in policy("explain", "torch-cpu", "linear").stdout
+
+
+def test_all_devices_side_by_side(policy):
+    told = json.loads(policy("explain", "-f", "json", "softmax").stdout)
+    assert {one["policy"]: one["cast_policy"] for one in told} == {
+        "torch-cpu": "passthrough", "torch-cuda": "fp32_set_opt_dtype", "torch-xpu": "fp32_set_opt_dtype",
+        "torch-mps": "fp32"}
+    assert policy("explain", "sofmax").returncode == 2
 
 
 def test_what_a_run_followed_is_what_pytorch_does(policy, castscope, python):

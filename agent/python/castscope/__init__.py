@@ -25,8 +25,11 @@ __all__ = ["attached", "step", "half_function", "float_function", "promote_funct
 __version__ = "0.1.0"
 
 
-def _find(name: str, result: Optional[type], *arguments: type) -> Optional[Callable[..., int]]:
-    """A function of the preload library, where it is loaded. PyDLL: the agent is called with the GIL held."""
+def find(name: str, result: Optional[type], *arguments: type) -> Optional[Callable[..., int]]:
+    """For castscope's own modules: a function of the preload library, where it is loaded.
+
+    PyDLL: the agent is called with the GIL held.
+    """
     try:
         function = getattr(ctypes.PyDLL(None), name)
     except (AttributeError, OSError):
@@ -36,10 +39,10 @@ def _find(name: str, result: Optional[type], *arguments: type) -> Optional[Calla
     return function
 
 
-_step = _find("castscope_step", None)
-_attached = _find("castscope_attached", ctypes.c_int)
-_rule_met = _find("castscope_rule_met", None, ctypes.c_char_p)
-_compared = _find("castscope_compared", None, ctypes.c_char_p)
+_step = find("castscope_step", None)
+_attached = find("castscope_attached", ctypes.c_int)
+_rule_met = find("castscope_rule_met", None, ctypes.c_char_p)
+_compared = find("castscope_compared", None, ctypes.c_char_p)
 
 
 def attached() -> bool:

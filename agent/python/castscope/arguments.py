@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Tuple, Union
 
 import torch
 
@@ -17,14 +17,15 @@ from castscope.signatures import Kept
 # Not float64, as with autocast; nor the 8-bit types, whose numbers mean nothing without a scale.
 CASTABLE = (torch.float32, torch.float16, torch.bfloat16)
 
-Convert = Callable[[torch.Tensor], torch.Tensor]
+Key = Union[int, str]  # position or name of the argument
+Convert = Callable[[torch.Tensor, Key], torch.Tensor]
 
 
 def cast_arguments(args: Tuple[Any, ...], kwargs: Dict[str, Any], kept: Kept,
                    convert: Convert) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
     """All arguments but those that are kept, each tensor of a castable dtype replaced by what `convert` makes of it."""
-    return (tuple([value if kept.position(i) else _cast(value, convert) for i, value in enumerate(args)]),
-            {name: value if kept.keyword(name) else _cast(value, convert) for name, value in kwargs.items()})
+    return (tuple([value if kept.position(i) else _cast(value, convert, i) for i, value in enumerate(args)]),
+            {name: value if kept.keyword(name) else _cast(value, convert, name) for name, value in kwargs.items()})
 
 
 def castable_tensors(args: Tuple[Any, ...], kwargs: Dict[str, Any], kept: Kept) -> List[torch.Tensor]:
@@ -39,6 +40,15 @@ def castable_tensors(args: Tuple[Any, ...], kwargs: Dict[str, Any], kept: Kept) 
     return found
 
 
+def all_tensors(value: Any) -> Iterator[torch.Tensor]:
+    """Those of an argument, of any dtype, also inside tuples, lists and dicts."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif _is_container(value):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from all_tensors(item)
+
+
 def _tensors(value: Any) -> Iterator[torch.Tensor]:
     if isinstance(value, torch.Tensor):
         if value.dtype in CASTABLE:
@@ -48,13 +58,13 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
             yield from _tensors(item)
 
 
-def _cast(value: Any, convert: Convert) -> Any:
+def _cast(value: Any, convert: Convert, key: Key) -> Any:
     if isinstance(value, torch.Tensor):
-        return convert(value) if value.dtype in CASTABLE else value
+        return convert(value, key) if value.dtype in CASTABLE else value
     if not _is_container(value):
         return value
     before = list(value.values() if isinstance(value, dict) else value)
-    after = [_cast(item, convert) for item in before]
+    after = [_cast(item, convert, key) for item in before]
     if all(new is old for new, old in zip(after, before)):
         return value
     return _remade(value, after)

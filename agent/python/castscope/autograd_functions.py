@@ -13,7 +13,6 @@ import sys
 from typing import Any, Callable
 
 from castscope import wrapping
-from castscope.signatures import kept_of
 
 
 def is_one(target: Any) -> bool:
@@ -28,11 +27,12 @@ def annotate(cls: Any, annotation: wrapping.Annotation) -> Any:
     annotation = annotation.over(mark.annotation if mark is not None else None)
     forward, backward, setup = (_raw(cls, name) for name in ("forward", "backward", "setup_context"))
     has_context = setup is _raw(base, "setup_context")  # else forward takes the call's arguments alone
-    settings = {"off": annotation.kind != "promote", "name": cls.__name__}
-    on_call = kept_of(forward, annotation.kept, 0 if has_context else 1)  # the class stands where ctx does
+    settings: Any = {"off": annotation.kind != "promote", "name": cls.__name__}
+    before = 0 if has_context else 1  # the class stands where ctx does
     apply = _raw(cls, "apply")
-    cls.apply = classmethod(wrapping.wrapper_of(apply, annotation, looks_like=apply, raw=apply, kept=on_call,
-                                                **settings))
+    cls.apply = classmethod(wrapping.wrapper_of(apply, annotation, looks_like=apply, raw=apply, takes=forward,
+                                                before=before, **settings))
+    settings["tells"] = False  # apply has told of the call
     cls.forward = staticmethod(wrapping.wrapper_of(forward, annotation, looks_like=forward, raw=forward, **settings))
     if not has_context:
         cls.setup_context = staticmethod(_with_cast_inputs(cls, setup, annotation, forward, settings))

@@ -14,8 +14,8 @@ from typing import Any, Awaitable, Callable, Dict, Generator, List, Optional, Tu
 
 import torch
 
-from castscope import policy_functions
-from castscope.arguments import cast_arguments, castable_tensors
+from castscope import arrivals, policy_functions, telling
+from castscope.arguments import Key, cast_arguments, castable_tensors
 from castscope.signatures import Rule
 
 State = Dict[str, torch.dtype]
@@ -171,21 +171,27 @@ def _cast(rule: Rule, state: State, args: Tuple[Any, ...],
         wanted = dict.fromkeys(state, widest)
     else:
         wanted = lowered(state) if rule.kind == "half" else dict.fromkeys(state, torch.float32)
-    return cast_arguments(args, kwargs, rule.kept, lambda tensor: _converted(rule, tensor, wanted))
+    if not torch.compiler.is_compiling():
+        arrivals.tell(rule, wanted, args, kwargs)
+    return cast_arguments(args, kwargs, rule.kept, lambda tensor, key: _converted(rule, key, tensor, wanted))
 
 
-def _converted(rule: Rule, tensor: torch.Tensor, wanted: State) -> torch.Tensor:
+def _converted(rule: Rule, key: Key, tensor: torch.Tensor, wanted: State) -> torch.Tensor:
     to = wanted.get(tensor.device.type)
     if to is None or tensor.dtype is to:
         return tensor
-    weights = thread.weights if rule.kind == "half" and not torch.compiler.is_compiling() else None
+    if torch.compiler.is_compiling():
+        return tensor.to(to)
+    weights = thread.weights if rule.kind == "half" else None
     copy = weights.get(tensor, to) if weights is not None else None
-    if copy is None:
+    with telling.of(rule, key, tensor, to, copy is not None, weights is not None):
+        if copy is not None:
+            return copy
         if thread.report is not None:
             thread.report(tensor.dtype, to, rule.name)
         copy = tensor.to(to)
-        if weights is not None:
-            weights.put(tensor, to, copy)
+    if weights is not None:
+        weights.put(tensor, to, copy)
     return copy
 
 

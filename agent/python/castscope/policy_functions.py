@@ -16,7 +16,7 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 from castscope import rule_met
 
-_FORMATS = ("castscope-policy 1", "castscope-policy 2")  # the lines that count here are the same in both
+_FORMATS = ("castscope-policy 1", "castscope-policy 2", "castscope-policy 3")
 _KINDS = ("half", "float", "promote")
 _ESCAPES = {"t": "\t", "n": "\n", "\\": "\\"}
 
@@ -26,7 +26,7 @@ Rule = Tuple[str, str]  # "package.module:Class.name", kind
 def rules_in(text: str) -> List[Rule]:
     """The rules for functions in a compiled policy. ValueError for a text of another format.
 
-        rules_in("castscope-policy 2\\nfunction\\tmodels.attention:attend\\thalf\\n")
+        rules_in("castscope-policy 3\\nfunction\\tmodels.attention:attend\\thalf\\n")
     """
     first, *lines = text.split("\n")
     if first not in _FORMATS:
@@ -115,7 +115,7 @@ class _Finder:
             return None
         before, self._asking.name = getattr(self._asking, "name", None), name
         try:
-            spec = _found_by_others(self, name, path, target)
+            spec = found_by_others(self, name, path, target)
         finally:
             self._asking.name = before
         if spec is not None:
@@ -153,7 +153,7 @@ class _Finder:
                     _tell(f"'{module}:{name}' is not cast: {str(error) or type(error).__name__}")
 
 
-def _found_by_others(finder: _Finder, name: str, path: Any, target: Any) -> Optional[importlib.machinery.ModuleSpec]:
+def found_by_others(finder: _Finder, name: str, path: Any, target: Any) -> Optional[importlib.machinery.ModuleSpec]:
     for other in list(sys.meta_path):
         find = getattr(other, "find_spec", None)
         spec = find(name, path, target) if find is not None and other is not finder else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import types
-from typing import Any, Callable, Dict, Iterable, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, NamedTuple, Optional, Tuple, Union
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -47,6 +47,16 @@ class Rule(NamedTuple):
     kept: Kept
     off: bool  # whether the body runs with autocast off
     name: str
+    arguments: Tuple[str, ...] = ()  # by position; "*rest" takes all from there on
+    tells: bool = True  # castscope of what arrives; not where another wrapper of the same call does
+
+    def argument(self, key: Union[int, str]) -> Tuple[str, int]:
+        """Name and position of an argument that was passed by position, or by name: "" or -1 where it is not known."""
+        if isinstance(key, str):
+            return key, self.arguments.index(key) if key in self.arguments else -1
+        if self.arguments and key >= len(self.arguments) - 1 and self.arguments[-1].startswith("*"):
+            return self.arguments[-1][1:], key
+        return self.arguments[key] if key < len(self.arguments) else "", key
 
 
 def kept_of(function: Callable[..., Any], names: Tuple[str, ...], before: int = 0) -> Kept:
@@ -59,6 +69,21 @@ def kept_of(function: Callable[..., Any], names: Tuple[str, ...], before: int = 
     for name in names:
         kept = _with(kept, function, name, parameters, before)
     return kept
+
+
+def arguments_of(function: Callable[..., Any], before: int = 0) -> Tuple[str, ...]:
+    """The names by position, of a call in which so many arguments stand before them; () where they cannot be read."""
+    try:
+        parameters = _parameters(function, "")
+    except ValueError:
+        return ()
+    names = [""] * before
+    for name, kind in parameters.items():
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            names.append("*" + name)
+        elif kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD):
+            names.append(name)
+    return tuple(names)
 
 
 def _parameters(function: Any, name: str) -> Dict[str, Any]:

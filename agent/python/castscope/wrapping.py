@@ -16,7 +16,7 @@ import sys
 from typing import Any, Callable, NamedTuple, Optional, Tuple
 
 from castscope import autograd_functions, objects
-from castscope.signatures import Kept, Rule, kept_of, name_of
+from castscope.signatures import Rule, arguments_of, kept_of, name_of
 
 _MARK = "__castscope__"
 
@@ -78,12 +78,16 @@ def _annotate_function(function: Callable[..., Any], annotation: Annotation) -> 
 
 
 def wrapper_of(runs: Callable[..., Any], annotation: Annotation, *, looks_like: Any, raw: Any,
-               kept: Optional[Kept] = None, off: Optional[bool] = None,
-               name: Optional[str] = None) -> Callable[..., Any]:
-    """A function that calls `runs` with its arguments cast. `off`: whether autocast is off meanwhile."""
-    kept = kept_of(looks_like, annotation.kept) if kept is None else kept
+               takes: Any = None, before: int = 0, off: Optional[bool] = None,
+               name: Optional[str] = None, tells: bool = True) -> Callable[..., Any]:
+    """A function that calls `runs` with its arguments cast. `off`: whether autocast is off meanwhile.
+
+    `takes`: whose signature tells the arguments, where it is not that of `looks_like`; so many stand `before` them.
+    """
+    takes = looks_like if takes is None else takes
     kind = annotation.kind or "float"
-    rule = Rule(kind, kept, kind == "float" if off is None else off, name or name_of(looks_like).split("<locals>.")[-1])
+    rule = Rule(kind, kept_of(takes, annotation.kept, before), kind == "float" if off is None else off,
+                name or name_of(looks_like).split("<locals>.")[-1], arguments_of(takes, before), tells)
     wrapper = functools.update_wrapper(_calling(runs, looks_like, rule), looks_like)
     setattr(wrapper, _MARK, Mark(annotation, raw, wrapper))
     # torch.jit.script raises what this says.

@@ -5,7 +5,8 @@ own folder off again, puts the package's at the end, where everything of the use
 the sitecustomize that would have been imported without us. Any Python may come by here, Python 2 too. With `python -S`
 it is not imported: the package is absent then.
 
-Where the job runs by a policy that has rules for functions, it has them applied. Nothing is imported for it elsewhere.
+Where the job runs by a policy that has rules for functions, it has them applied; under `castscope run --apex`, `import
+apex` finds castscope.amp. Nothing is imported for it elsewhere.
 """
 
 import os
@@ -29,8 +30,20 @@ def _cast_functions(policy):
             sys.stderr.write("castscope: policy: its functions are not cast: %s\n" % " ".join(str(error).split()))
 
 
+def _stand_in_for_apex():
+    try:
+        from castscope import stand_in
+
+        stand_in.install()
+    except Exception as error:
+        if sys.stderr is not None:
+            sys.stderr.write("castscope: --apex: nothing stands in for apex: %s\n" % " ".join(str(error).split()))
+
+
 if os.environ.get("CASTSCOPE_ENFORCE") and sys.version_info >= (3, 9):
     _cast_functions(os.environ["CASTSCOPE_ENFORCE"])
+if os.environ.get("CASTSCOPE_APEX") and sys.version_info >= (3, 9):
+    _stand_in_for_apex()
 
 del sys.modules["sitecustomize"]
 import sitecustomize  # noqa: E402, F401  where there is none, site takes this for what it is

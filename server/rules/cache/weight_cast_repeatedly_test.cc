@@ -44,6 +44,22 @@ TEST_F(WeightCastRepeatedlyTest, C08_FrozenWeightsUsedOncePerRegion) {
   }));
 }
 
+// torch.jit.trace runs the code, and runs it again to check the trace; with the cache off, as it must be.
+TEST_F(WeightCastRepeatedlyTest, C13_ATraceAndItsCheckAreNoLoop) {
+  const auto traced = [](std::uint8_t flags) {
+    return [flags](TestRun& run) {
+      const auto region = run.region("train.py", 5);
+      const auto weight = run.weight("train.py", 8, "fc", WhyNotCached::kCacheDisabled,
+                                     static_cast<std::uint8_t>(lanes::kSiteParameter | flags));
+      run.enter(region);
+      for (int i = 0; i < 3; ++i) run.cast(weight, kWeight);
+      run.exit();
+    };
+  };
+  expect_none(judged(traced(lanes::kSiteTracing)));
+  EXPECT_EQ(judged(traced(0)).size(), 1u);
+}
+
 TEST_F(WeightCastRepeatedlyTest, AFrozenWeightChangedInPlaceNeedsItsCasts) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);

@@ -2,8 +2,7 @@
 // Function without custom_bwd, checkpointed code) then compute in the region's dtype, which their forward may not have.
 //
 // autograd.grad inside a region may be part of a forward pass (forces, gradient penalties): it counts only where
-// autocast cast something in it. One for a device that nothing works on does nothing (region-wrong-device). A region
-// around a whole loop is told by region-spans-steps.
+// autocast cast something in it. One for a device that nothing works on does nothing (region-wrong-device).
 #include <algorithm>
 #include <map>
 
@@ -30,12 +29,6 @@ std::uint64_t casts_in_backward(const store::RunData& data, std::uint32_t region
     if (is_within(data, site.region, region)) casts += use.counts.casts;
   }
   return casts;
-}
-
-bool is_around_a_loop(const store::RunData& data, std::uint32_t region) {
-  for (; region != 0; region = data.region(region).parent)
-    if (spans_steps(data, data.region(region), kStepsOfALoop)) return true;
-  return false;
 }
 
 // The innermost one that does something for its device.
@@ -69,7 +62,7 @@ void judge_backward(Inquiry& inquiry) {
     if (fact.kind != lanes::FactKind::kBackward) continue;
     const store::Region* region = region_around(data, fact.subject, wrong_device);
     const std::uint64_t calls = seen[fact.id];
-    if (region == nullptr || calls == 0 || is_around_a_loop(data, fact.subject)) continue;
+    if (region == nullptr || calls == 0) continue;
     const std::uint64_t casts = casts_in_backward(data, region->id);
     if (fact.detail == kGradientsAskedFor && casts == 0) continue;
     Place& place = places[line_of(data, fact.stack)];

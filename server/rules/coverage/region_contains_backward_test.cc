@@ -83,7 +83,8 @@ TEST_F(RegionContainsBackwardTest, GradientsAskedFor) {
   EXPECT_EQ(judged([&](TestRun& run) { act(run, true); }).size(), 1u);
 }
 
-TEST_F(RegionContainsBackwardTest, S07_ARegionAroundTheLoopIsToldAsThat) {
+// Both are told: what the loop does to the copies of the weights, and where backward is called.
+TEST_F(RegionContainsBackwardTest, S07_ARegionAroundTheLoop) {
   const auto findings = judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
     const auto call = run.fact(FactKind::kBackward, 12, {.subject = region, .text = ""});
@@ -91,8 +92,23 @@ TEST_F(RegionContainsBackwardTest, S07_ARegionAroundTheLoopIsToldAsThat) {
     for (int i = 0; i < 3; ++i) run.backward(call).optimizer();
     run.exit();
   });
-  ASSERT_EQ(findings.size(), 1u);
-  EXPECT_EQ(findings[0].rule, "region-spans-steps");
+  ASSERT_EQ(findings.size(), 2u);
+  EXPECT_EQ(findings[0].rule, "region-contains-backward");
+  EXPECT_EQ(findings[0].location->line, 12);
+  EXPECT_EQ(findings[0].evidence_number[0], (std::pair<std::string, std::int64_t>("calls", 3)));
+  EXPECT_EQ(findings[1].rule, "region-spans-steps");
+}
+
+// As castscope.amp's scale_loss does it: the region around the loop is left before backward, and entered anew.
+TEST_F(RegionContainsBackwardTest, TheRegionIsLeftAroundBackward) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto weight = run.weight("train.py", 10, "fc");
+    const auto call = run.fact(FactKind::kBackward, 12);
+    run.enter(region);
+    for (int i = 0; i < 3; ++i) run.cast(weight, kWeight, true).exit().backward(call).enter(region).optimizer();
+    run.exit();
+  }));
 }
 
 }  // namespace

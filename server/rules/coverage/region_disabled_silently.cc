@@ -1,5 +1,6 @@
 // region-disabled-silently: the code asked for autocast and got a region in which it is off, because the device is not
-// there or the dtype is none that autocast knows. PyTorch says so once, in a warning; the job then runs in float32.
+// there or the dtype is none that autocast knows. PyTorch says so once, in a warning; the job then runs in float32. In
+// a script it says nothing where its autocast pass is off.
 // What the code itself switches off (enabled=False) is what it wants.
 #include <algorithm>
 #include <map>
@@ -31,22 +32,34 @@ void count_work(const store::RunData& data, const store::Region& region, const s
   }
 }
 
+struct Reason {
+  std::string name, text, fix;
+};
+Reason reason_of(const store::Region& region) {
+  const std::string device(store::device_name(region.device)), dtype(store::dtype_name(region.dtype));
+  if (region.flags & lanes::kRegionScriptOff)
+    return {"script_autocast_off", "TorchScript's autocast is off, so that the script's graph gets no casts",
+            "Leave TorchScript's autocast on (torch._C._jit_set_autocast_mode(True), and no "
+            "torch.jit.optimized_execution(False) around the call); where float32 is meant, leave the region out."};
+  if (region.flags & lanes::kRegionNoDevice)
+    return {"device_not_available", "there is no " + device + " device",
+            "Take the device from the data (torch.autocast(x.device.type)). Where a run without " + device +
+                " is meant to be in float32, say so: enabled=torch." + device + ".is_available()."};
+  return {"dtype_not_supported", dtype + " is no dtype that it casts to",
+          "Pass dtype=torch.bfloat16 (or torch.float16); where " + dtype +
+              " is meant, pass enabled=False, or leave the region out."};
+}
+
 void tell(Inquiry& inquiry, const Place& place) {
   const store::Region& region = *place.region;
   const std::string device(store::device_name(region.device)), dtype(store::dtype_name(region.dtype));
-  const bool no_device = region.flags & lanes::kRegionNoDevice;
+  const Reason reason = reason_of(region);
   Finding& finding = inquiry.add(region.stack);
-  finding.title = "autocast for " + device + " is asked for here and stays off: " +
-                  (no_device ? "there is no " + device + " device" : dtype + " is no dtype that it casts to");
+  finding.title = "autocast for " + device + " is asked for here and stays off: " + reason.text;
   finding.evidence_number = {{"entered", place.entered}, {"uncast_operators_in_deep_steps", place.operators}};
-  finding.evidence_text = {
-      {"device", device}, {"dtype", dtype}, {"reason", no_device ? "device_not_available" : "dtype_not_supported"}};
+  finding.evidence_text = {{"device", device}, {"dtype", dtype}, {"reason", reason.name}};
   if (!place.uses.empty()) finding.evidence_text.emplace_back("operators", operators_text(place.uses));
-  finding.fix = no_device
-                    ? "Take the device from the data (torch.autocast(x.device.type)). Where a run without " + device +
-                          " is meant to be in float32, say so: enabled=torch." + device + ".is_available()."
-                    : "Pass dtype=torch.bfloat16 (or torch.float16); where " + dtype +
-                          " is meant, pass enabled=False, or leave the region out.";
+  finding.fix = reason.fix;
 }
 
 void judge_disabled(Inquiry& inquiry) {
@@ -74,8 +87,9 @@ const Rule region_disabled_silently = {
     .thresholds = {},
     .explanation = {.what = "The code enters an autocast region and autocast stays off in it.",
                     .why = "Without the device, or with a dtype other than float16 and bfloat16, PyTorch makes a "
-                           "disabled region of it and says so once, in a warning. Everything runs in float32, at the "
-                           "price of float32.",
+                           "disabled region of it and says so once, in a warning. A region of a script stays off, "
+                           "without a word, while TorchScript's own autocast is off. Everything runs in float32, at "
+                           "the price of float32.",
                     .example = R"(import torch
 
 layer = torch.nn.Linear(32, 32)

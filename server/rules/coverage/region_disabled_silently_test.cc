@@ -37,6 +37,18 @@ TEST_F(RegionDisabledSilentlyTest, C45_Float32) {
                 }));
 }
 
+TEST_F(RegionDisabledSilentlyTest, X31_TorchScriptsAutocastIsOff) {
+  const auto findings = judged([](TestRun& run) {
+    store::RegionInfo info = disabled(0, kBFloat16, lanes::kRegionAskedEnabled | lanes::kRegionScriptOff);
+    info.kind = lanes::RegionKind::kScript;
+    run.enter(run.region("net.py", 5, info)).exit();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].title,
+            "autocast for cpu is asked for here and stays off: TorchScript's autocast is off, so that the script's "
+            "graph gets no casts");
+}
+
 TEST_F(RegionDisabledSilentlyTest, WithoutDeepStepsToo) {
   const auto findings = judged([](TestRun& run) {
     run.enter(run.region("train.py", 5, disabled(kCuda, kFloat16, kNoDevice))).exit();

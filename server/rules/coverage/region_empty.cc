@@ -38,7 +38,8 @@ std::vector<bool> working_regions(const store::RunData& data) {
   for (const store::SiteUse& use : data.site_uses) {
     const lanes::Cause cause = data.site(use.site).cause;
     const bool autocasts = cause == lanes::Cause::kAutocast || cause == lanes::Cause::kScript ||
-                           cause == lanes::Cause::kCompiled || cause == lanes::Cause::kReflatten;
+                           cause == lanes::Cause::kCompiled || cause == lanes::Cause::kReflatten ||
+                           cause == lanes::Cause::kAnnotation;
     if (autocasts && !use.counts.empty()) mark(data.site(use.site).region);
   }
   for (const store::OperatorUse& use : data.operator_uses)

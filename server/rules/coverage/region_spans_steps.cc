@@ -1,8 +1,10 @@
 // region-spans-steps: one stay in a region holds several optimizer steps. The copies of the weights that autocast keeps
-// live as long as the outermost region: after the first step they are of weights that are no more.
+// live as long as the outermost region, unless the code clears the cache: after a step they are of weights that are no
+// more.
 #include <algorithm>
 #include <map>
 
+#include "server/rules/counts.h"
 #include "server/rules/coverage/region_work.h"
 #include "server/rules/finding.h"
 #include "server/rules/places.h"
@@ -14,9 +16,8 @@ namespace {
 
 // Two: with one the region ends before the weights are used again. A step in which several optimizers each take their
 // own parameters, one after the other, counts as one (EvidenceTracker::optimizer).
-constexpr Threshold kThresholds[] = {{.name = "optimizer_steps",
-                                      .value = static_cast<double>(kStepsOfALoop),
-                                      .meaning = "fewer optimizer steps in one stay are no loop"}};
+constexpr Threshold kThresholds[] = {
+    {.name = "optimizer_steps", .value = 2, .meaning = "fewer optimizer steps in one stay are no loop"}};
 
 bool is_in_another(const store::RunData& data, const store::Region& region, std::uint64_t steps) {
   for (std::uint32_t id = region.parent; id != 0; id = data.region(id).parent)
@@ -28,25 +29,92 @@ struct Place {
   const store::Region* region = nullptr;
   Stays stays;
   bool backward_inside = false;
+  bool all_events = true;  // none was dropped: what is not known did not happen
+  std::uint64_t hits = 0, weight_casts = 0, stale_hits = 0;
 };
+
+// Some of its hits may be known to the agent alone (FactKind::kStaleHit), others by their order among the events.
+bool served_old_copies(const Place& place) { return place.stays.old_hits > 0 || place.stale_hits > 0; }
+
+// As in a region for each step: nothing that is old can be served.
+bool is_cleared_each_step(const Place& place) {
+  const std::uint64_t between_steps = place.stays.most_optimizer_steps - 1;
+  return !served_old_copies(place) && place.all_events && place.stays.clears_within >= between_steps;
+}
+
+std::string what_its_cache_did(const Place& place) {
+  const Stays& stays = place.stays;
+  const std::string cleared = "its cache was cleared " + counted(stays.clears_within, "time") + " meanwhile";
+  const std::string by_events = place.all_events ? "" : ", as far as its events are known";
+  if (!served_old_copies(place)) {
+    const std::string none = "no hit gave a copy of a weight from before the latest step" + by_events;
+    return (stays.clears_within > 0 ? cleared + ", and " : "nothing cleared its cache, though ") + none;
+  }
+  const std::string hits = counted(std::max(stays.old_hits, place.stale_hits), "cache hit") +
+                           " gave a copy of a weight from before the latest step";
+  return stays.clears_within > 0 ? hits + ", though " + cleared : hits;
+}
 
 void tell(Inquiry& inquiry, const Place& place) {
   const std::uint64_t steps = place.stays.most_optimizer_steps;
-  Finding& finding = inquiry.add(place.region->stack);
-  finding.title = "one autocast region is open over " + counted(steps, "optimizer step") +
-                  ": its copies of the weights are those of before the first";
-  finding.evidence_number = {{"optimizer_steps_in_one_stay", steps}, {"entered", place.stays.entered}};
+  const bool cleared = is_cleared_each_step(place);
+  Finding& finding = cleared ? inquiry.add(place.region->stack, "info") : inquiry.add(place.region->stack);
+  finding.title =
+      "one autocast region is open over " + counted(steps, "optimizer step") + ": " + what_its_cache_did(place);
+  finding.evidence_number = {{"optimizer_steps_in_one_stay", steps},
+                             {"entered", place.stays.entered},
+                             {"cache_clears_within", place.stays.clears_within},
+                             {"cache_hits", place.hits},
+                             {"hits_from_before_a_step", place.stays.old_hits},
+                             {"weight_casts", place.weight_casts}};
   finding.evidence_text = {{"region", region_text(*place.region)},
                            {"backward_inside", place.backward_inside ? "yes" : "no"}};
-  finding.fix =
-      "Open the region anew in each iteration, around the forward pass and the loss alone; call backward() and "
-      "the optimizer's step() after it.";
+  finding.fix = cleared ? "It serves nothing old as long as the cache is cleared after every step. A region that is "
+                          "opened anew in each iteration, around the forward pass and the loss alone, does that by "
+                          "itself."
+                        : "Open the region anew in each iteration, around the forward pass and the loss alone; call "
+                          "backward() and the optimizer's step() after it.";
 }
 
-bool has_backward(const store::RunData& data, const store::Region& region) {
-  for (const store::Fact& fact : data.facts)
-    if (fact.kind == lanes::FactKind::kBackward && is_within(data, fact.subject, region.id)) return true;
-  return false;
+void add_facts(const store::RunData& data, const store::Region& region, Place& place) {
+  const std::vector<std::uint64_t> seen = times_of_facts(data);
+  for (const store::Fact& fact : data.facts) {
+    if (seen[fact.id] == 0 || fact.subject == 0) continue;
+    if (fact.kind == lanes::FactKind::kBackward) place.backward_inside |= is_within(data, fact.subject, region.id);
+    constexpr auto kSameValues = static_cast<std::uint16_t>(lanes::Staleness::kSameValues);
+    const bool stale = fact.kind == lanes::FactKind::kStaleHit && fact.detail != kSameValues;
+    if (stale && is_within(data, data.site(fact.subject).region, region.id)) place.stale_hits += seen[fact.id];
+  }
+}
+
+void add_casts(const store::RunData& data, const store::Region& region, Place& place) {
+  for (const store::SiteUse& use : data.site_uses) {
+    const store::Site& site = data.site(use.site);
+    if (!is_within(data, site.region, region.id)) continue;
+    place.hits += use.counts.hits;
+    if (site.role == lanes::Role::kWeight) place.weight_casts += use.counts.casts;
+  }
+}
+
+// Of the processes that were in this region.
+bool has_all_events(const store::RunData& data, const store::Region& region) {
+  return std::none_of(data.region_uses.begin(), data.region_uses.end(), [&](const store::RegionUse& use) {
+    if (use.region != region.id) return false;
+    const std::vector<store::LaneRow>& lanes = data.process(use.process).lanes;
+    return std::any_of(lanes.begin(), lanes.end(), [](const store::LaneRow& lane) { return lane.dropped > 0; });
+  });
+}
+
+void add(const store::RunData& data, const store::Region& region, Place& place) {
+  const Stays stays = stays_in(data, region.id);
+  if (place.region == nullptr) place.region = &region;
+  place.stays.entered += stays.entered;
+  place.stays.most_optimizer_steps = std::max(place.stays.most_optimizer_steps, stays.most_optimizer_steps);
+  place.stays.clears_within += stays.clears_within;
+  place.stays.old_hits += stays.old_hits;
+  place.all_events &= has_all_events(data, region);
+  add_facts(data, region, place);
+  add_casts(data, region, place);
 }
 
 void judge_steps(Inquiry& inquiry) {
@@ -56,12 +124,7 @@ void judge_steps(Inquiry& inquiry) {
   std::map<Line, Place> places;
   for (const store::Region& region : data.regions) {
     if (!spans_steps(data, region, least) || is_in_another(data, region, least)) continue;
-    const Stays stays = stays_in(data, region.id);
-    Place& place = places[line_of(data, region.stack)];
-    if (place.region == nullptr) place.region = &region;
-    place.stays.entered += stays.entered;
-    place.stays.most_optimizer_steps = std::max(place.stays.most_optimizer_steps, stays.most_optimizer_steps);
-    place.backward_inside |= has_backward(data, region);
+    add(data, region, places[line_of(data, region.stack)]);
   }
   for (const auto& [at, place] : places) tell(inquiry, place);
 }
@@ -76,9 +139,10 @@ const Rule region_spans_steps = {
     .thresholds = kThresholds,
     .explanation =
         {.what = "The training loop runs inside one autocast region.",
-         .why = "Autocast casts each weight once and keeps the copy until the outermost region ends. When the "
-                "optimizer changes the weights meanwhile, the forward pass goes on with the old copies: the "
-                "loss stays where it is. Backward runs under autocast besides, which is not meant to.",
+         .why = "Autocast casts each weight once and keeps the copy until the outermost region ends, or the code "
+                "clears the cache. When the optimizer changes the weights meanwhile, the forward pass goes on with "
+                "the old copies: the loss stays where it is. The finding says how often that was seen. Where the "
+                "cache was cleared after every step, and no old copy was seen, it is for your information only.",
          .example = R"(import torch
 
 model = torch.nn.Linear(32, 32)

@@ -5,15 +5,93 @@ namespace {
 
 using RegionSpansStepsTest = RulesTest;
 
+// A region around a loop whose steps are given: what it does with the weight, then backward and a step.
+void loop(TestRun& run, const std::vector<std::function<void(std::uint32_t weight)>>& steps) {
+  const auto region = run.region("train.py", 5);
+  const auto weight = run.weight("train.py", 10, "fc");
+  const auto backward = run.fact(FactKind::kBackward, 12, {.subject = region, .text = ""});
+  run.enter(region);
+  for (const auto& step : steps) {
+    step(weight);
+    run.backward(backward).optimizer();
+  }
+  run.exit();
+}
+
 TEST_F(RegionSpansStepsTest, S07_LoopInsideARegion) {
   expect_golden("S-07", judged([](TestRun& run) {
-                  const auto region = run.region("train.py", 5);
-                  const auto weight = run.weight("train.py", 10, "fc");
-                  const auto backward = run.fact(FactKind::kBackward, 12, {.subject = region, .text = ""});
-                  run.enter(region).cast(weight, kWeight, true).backward(backward).optimizer();
-                  for (int i = 0; i < 4; ++i) run.hit(weight, kWeight).backward(backward).optimizer();
-                  run.exit();
+                  const auto cast = [&](std::uint32_t weight) { run.cast(weight, kWeight, true); };
+                  const auto hit = [&](std::uint32_t weight) { run.hit(weight, kWeight); };
+                  loop(run, {cast, hit, hit, hit, hit});
                 }));
+}
+
+const Finding& one_of(const std::vector<Finding>& findings) {
+  for (const Finding& finding : findings)
+    if (finding.rule == "region-spans-steps") return finding;
+  ADD_FAILURE() << "region-spans-steps says nothing";
+  static const Finding none;
+  return none;
+}
+
+// torch.clear_autocast_cache(), or a handle's _clear_cache(), after each step: every weight is cast anew.
+TEST_F(RegionSpansStepsTest, TheCacheIsClearedAfterEachStep) {
+  const auto findings = judged([](TestRun& run) {
+    const auto anew = [&](std::uint32_t weight) { run.clear().cast(weight, kWeight, true); };
+    loop(run, {anew, anew, anew, anew});
+  });
+  const Finding& finding = one_of(findings);
+  EXPECT_EQ(finding.severity, "info");
+  EXPECT_EQ(finding.title,
+            "one autocast region is open over 4 optimizer steps: its cache was cleared 4 times meanwhile, and no hit "
+            "gave a copy of a weight from before the latest step");
+}
+
+TEST_F(RegionSpansStepsTest, TheCacheIsClearedAfterSomeSteps) {
+  const auto findings = judged([](TestRun& run) {
+    const auto anew = [&](std::uint32_t weight) { run.clear().cast(weight, kWeight, true); };
+    const auto hit = [&](std::uint32_t weight) { run.hit(weight, kWeight); };
+    loop(run, {anew, hit, anew, hit, hit});
+  });
+  const Finding& finding = one_of(findings);
+  EXPECT_EQ(finding.severity, "warning");
+  EXPECT_EQ(finding.title,
+            "one autocast region is open over 5 optimizer steps: 3 cache hits gave a copy of a weight from before the "
+            "latest step, though its cache was cleared 2 times meanwhile");
+}
+
+// A hit within the step that made the copy serves nothing old.
+TEST_F(RegionSpansStepsTest, HitsOfFreshCopies) {
+  const auto findings = judged([](TestRun& run) {
+    const auto anew = [&](std::uint32_t weight) { run.clear().cast(weight, kWeight, true).hit(weight, kWeight); };
+    loop(run, {anew, anew, anew});
+  });
+  EXPECT_EQ(one_of(findings).severity, "info");
+}
+
+// Weights that are not kept: nothing clears a cache in which nothing is.
+TEST_F(RegionSpansStepsTest, NothingIsKept) {
+  const auto findings = judged([](TestRun& run) {
+    const auto cast = [&](std::uint32_t weight) { run.cast(weight, kWeight); };
+    loop(run, {cast, cast, cast});
+  });
+  const Finding& finding = one_of(findings);
+  EXPECT_EQ(finding.severity, "warning");
+  EXPECT_EQ(finding.title,
+            "one autocast region is open over 3 optimizer steps: nothing cleared its cache, though no hit gave a copy "
+            "of a weight from before the latest step");
+}
+
+// What the events would have shown is not known, and not said.
+TEST_F(RegionSpansStepsTest, SomeEventsAreMissing) {
+  const auto findings = judged([](TestRun& run) {
+    const auto anew = [&](std::uint32_t weight) { run.clear().cast(weight, kWeight, true); };
+    loop(run, {anew, anew, anew});
+    run.flush().hit(run.weight("train.py", 10, "fc"), kWeight).drop();
+  });
+  const Finding& finding = one_of(findings);
+  EXPECT_EQ(finding.severity, "warning");
+  EXPECT_NE(finding.title.find(", as far as its events are known"), std::string::npos) << finding.title;
 }
 
 TEST_F(RegionSpansStepsTest, C03_ARegionPerStep) {

@@ -45,7 +45,8 @@ std::vector<bool> regions_with_casts(const store::RunData& data) {
   for (const store::SiteUse& use : data.site_uses) {
     const store::Site& site = data.site(use.site);
     const bool autocasts = site.cause == lanes::Cause::kAutocast || site.cause == lanes::Cause::kScript ||
-                           site.cause == lanes::Cause::kCompiled || site.cause == lanes::Cause::kReflatten;
+                           site.cause == lanes::Cause::kCompiled || site.cause == lanes::Cause::kReflatten ||
+                           site.cause == lanes::Cause::kAnnotation;
     if (!autocasts || use.counts.empty()) continue;
     for (std::uint32_t id = site.region; id != 0; id = data.region(id).parent)
       if (data.region(id).device == site.device) with[id] = true;
@@ -79,6 +80,8 @@ Stays stays_in(const store::RunData& data, std::uint32_t region) {
     stays.entered += use.entered;
     stays.exited += use.exited;
     stays.most_optimizer_steps = std::max(stays.most_optimizer_steps, use.most_optimizer_steps);
+    stays.clears_within += use.clears_within;
+    stays.old_hits += use.old_hits;
   }
   return stays;
 }

@@ -32,10 +32,10 @@ std::optional<store::CodeLocation> opening_frame(const store::RunData&, const st
 // How often, in all processes.
 struct Stays {
   std::uint64_t entered = 0, exited = 0, most_optimizer_steps = 0;
+  std::uint64_t clears_within = 0, old_hits = 0;  // store::RegionUse
 };
 Stays stays_in(const store::RunData&, std::uint32_t region);
-// That a region holds so many optimizer steps makes it one around a loop.
-inline constexpr std::uint64_t kStepsOfALoop = 2;
+// Whether one stay in it holds so many optimizer steps, with the cache on.
 bool spans_steps(const store::RunData&, const store::Region&, std::uint64_t steps);
 
 // "bfloat16 autocast for cpu"

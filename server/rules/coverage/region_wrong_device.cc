@@ -50,8 +50,11 @@ void tell(Inquiry& inquiry, const Place& place) {
   finding.evidence_text = {
       {"region_device", device}, {"operators_device", other}, {"operators", operators_text(place.uses)}};
   finding.deep_only = true;
-  finding.fix =
-      "Take the device from the data: torch.autocast(x.device.type), or move model and data to " + device + " before.";
+  // A script needs a constant.
+  finding.fix = (place.region->kind == lanes::RegionKind::kScript
+                     ? "Name the device that the tensors are on: torch.autocast(\"" + other + "\")"
+                     : "Take the device from the data: torch.autocast(x.device.type)") +
+                ", or move model and data to " + device + " before.";
 }
 
 void judge_device(Inquiry& inquiry) {
@@ -62,7 +65,8 @@ void judge_device(Inquiry& inquiry) {
   std::map<Line, Place> places;
   for (const store::Region& region : data.regions) {
     const auto& [own, strangers] = work[region.id];
-    if (region.kind != lanes::RegionKind::kContext || !region.enabled) continue;
+    const bool entered = region.kind == lanes::RegionKind::kContext || region.kind == lanes::RegionKind::kScript;
+    if (!entered || !region.enabled) continue;
     if (own || strangers.empty() || with_casts[region.id]) continue;
     Place& place = places[line_of(data, region.stack)];
     if (place.region == nullptr) place.region = &region;

@@ -81,6 +81,19 @@ TEST_F(RegionWrongDeviceTest, S13_ItsOwnDeviceHadWorkInOtherSteps) {
   }));
 }
 
+TEST_F(RegionWrongDeviceTest, C46d_RegionOfAScript) {
+  const auto findings = judged([](TestRun& run) {
+    store::RegionInfo info = xpu_region();
+    info.kind = lanes::RegionKind::kScript;
+    const auto region = run.region("net.py", 5, info);
+    const auto use = run.use(linear(6));
+    run.deep().enter(region).called(use).exit();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].fix,
+            "Name the device that the tensors are on: torch.autocast(\"cpu\"), or move model and data to xpu before.");
+}
+
 TEST_F(RegionWrongDeviceTest, NothingThatAutocastWouldCast) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5, xpu_region());

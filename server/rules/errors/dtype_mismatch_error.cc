@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "server/rules/code_places.h"
 #include "server/rules/dtypes.h"
 #include "server/rules/errors/error_facts.h"
+#include "server/rules/modes/mode_facts.h"
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
 #include "server/rules/regions.h"
@@ -17,6 +19,37 @@ namespace castscope::rules {
 namespace {
 
 enum class Why { kUnknown, kBackward, kNoRegion, kDisabled, kDouble, kWrites, kOther };
+
+// An operator of a script whose pass left arguments as they came: "conv2d", "bias: Optional[Tensor]".
+struct LeftByScript {
+  std::string op, arguments;
+  // "bias", "hx, bias": without their types.
+  std::string names() const {
+    std::vector<std::string> names;
+    for (const absl::string_view argument : absl::StrSplit(arguments, ", "))
+      if (const std::size_t colon = argument.find(": "); colon != argument.npos)
+        names.emplace_back(argument.substr(0, colon));
+    return absl::StrJoin(names, ", ");
+  }
+};
+
+// By the lines at which they raised.
+std::map<Line, LeftByScript> left_by_scripts(const store::RunData& data) {
+  std::map<Line, LeftByScript> left;
+  for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kScriptLeavesArgument)) {
+    const std::string& text = facts.first().text;
+    const std::size_t space = std::min(text.find(' '), text.size());
+    left[line] = {short_name(text.substr(0, space)), text.substr(std::min(space + 1, text.size()))};
+  }
+  return left;
+}
+
+// What the pass leaves is float32, beside what it made low: other dtypes that meet in a script it would not cast
+// either.
+bool is_for_script(const ErrorAt& at) {
+  const std::set<std::uint8_t> named = dtypes_named(at.text);
+  return named.contains(kFloat) && named.size() == 2 && std::ranges::any_of(named, is_low);
+}
 
 // Autograd called it, not the backward of a Function of the job's own.
 bool is_of_backward(const store::RunData& data, const store::OperatorUse& use) {
@@ -111,10 +144,46 @@ void tell_origin(const store::RunData& data, const ErrorAt& at, Finding& finding
   }
 }
 
+// The layer is PyTorch's own, or the call is in the code of the job.
+std::string fix_for(const store::RunData& data, const ErrorAt& at, const LeftByScript& left) {
+  const std::string around =
+      "open the region around the call of the script instead of inside of it, where eager autocast casts every "
+      "argument.";
+  if (!is_inside_torch(data, at.stack)) {
+    const bool optional = left.arguments.find("Optional[") != std::string::npos;
+    return (optional ? "Narrow it to a Tensor before the region (assert " + left.names() +
+                           " is not None), which the pass "
+                           "then casts; or "
+                     : "Cast the tensors of " + left.names() + " in the code; or ") +
+           around;
+  }
+  const bool bias = left.names() == "bias";
+  return (bias ? "Build the layer with bias=False, which is all it needs before a batch norm; or "
+               : "For this layer, ") +
+         around;
+}
+
+void tell_script(Inquiry& inquiry, const ErrorAt& at, const LeftByScript& left) {
+  const store::RunData& data = inquiry.data;
+  Finding& finding = inquiry.add(at.stack);
+  finding.title = left.op + " raised in a script: TorchScript's autocast pass does not cast its " + left.names() +
+                  ", so that " + dtypes_that_met(data, at) + " met";
+  tell_error(data, at, finding);
+  finding.evidence_text.emplace_back("arguments_that_are_not_cast", left.arguments);
+  finding.evidence_text.emplace_back("cause", "the pass casts arguments of the type Tensor only");
+  finding.fix = fix_for(data, at, left);
+}
+
 void judge_mismatches(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
+  const std::map<Line, LeftByScript> scripts = left_by_scripts(data);
   for (const ErrorAt& at : errors_about(data, ErrorTopic::kMismatch)) {
     if (raised_by_own_backward(data, at)) continue;
+    const auto script = scripts.find(line_of(data, at.stack));
+    if (script != scripts.end() && is_for_script(at)) {
+      tell_script(inquiry, at, script->second);
+      continue;
+    }
     const Why why = at.use == 0 ? Why::kUnknown : why_of(data, data.operator_use(at.use));
     Finding& finding = inquiry.add(at.stack);
     const std::string node = why == Why::kBackward ? data.operator_use(at.use).node : "";
@@ -139,7 +208,9 @@ const Rule dtype_mismatch_error = {
                             "float16 or bfloat16.",
                     .why = "Autocast brings the arguments of the operators on its lists to one dtype. Outside of a "
                            "region, in a disabled one, for in-place forms and for float64 nobody does, and most "
-                           "operators refuse a mixture.",
+                           "operators refuse a mixture. In a script, TorchScript's autocast pass casts what has the "
+                           "type Tensor alone: the bias of nn.Conv2d is an Optional[Tensor], stays float32, and meets "
+                           "an input in low precision.",
                     .example = R"(import torch
 
 layer, head = torch.nn.Linear(8, 8), torch.nn.Linear(8, 2)

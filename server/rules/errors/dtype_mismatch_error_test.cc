@@ -173,5 +173,39 @@ TEST_F(DtypeMismatchErrorTest, ACopyOfAnotherDtypeFromTheCacheIsNoneOfIts) {
     EXPECT_NE(finding.rule, "dtype-mismatch-error");
 }
 
+// A convolution in a script's region: its bias is an Optional[Tensor], which TorchScript's pass leaves alone.
+void convolved(TestRun& run, const std::string& error, std::int64_t line_of_fact = 8, bool in_a_layer = true) {
+  const auto stack = [&](std::int64_t line) {
+    std::vector<store::CodeLocation> frames = {TestRun::own_frame("forward", line, "net.py")};
+    if (in_a_layer) frames.insert(frames.begin(), TestRun::torch_frame("nn/modules/conv.py", "_conv_forward"));
+    return run.stack(std::move(frames));
+  };
+  run.seen(run.fact_at(FactKind::kError, stack(8), {.text = error}), 2);
+  run.seen(run.fact_at(FactKind::kScriptLeavesArgument, stack(line_of_fact),
+                       {.text = "aten::conv2d bias: Optional[Tensor]"}),
+           2);
+}
+constexpr char kBias[] = "Input type (c10::BFloat16) and bias type (float) should be the same";
+
+TEST_F(DtypeMismatchErrorTest, S28_AScriptLeavesTheBias) {
+  expect_golden("S-28", judged([](TestRun& run) { convolved(run, kBias); }));
+}
+
+TEST_F(DtypeMismatchErrorTest, S28_InTheJobsOwnCode) {
+  const auto found = judged([](TestRun& run) { convolved(run, kBias, 8, false); });
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NE(found[0].fix.find("assert bias is not None"), std::string::npos) << found[0].fix;
+}
+
+// Another line's argument, and dtypes that the pass would not have cast either, are no reason.
+TEST_F(DtypeMismatchErrorTest, S28_AnotherReason) {
+  for (const auto& [text, line] :
+       {std::pair(kBias, 9), {"Input type (c10::BFloat16) and bias type (double) should be the same", 8}}) {
+    const auto found = judged([&](TestRun& run) { convolved(run, text, line); });
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0].title.find("TorchScript"), std::string::npos) << found[0].title;
+  }
+}
+
 }  // namespace
 }  // namespace castscope::rules

@@ -3,6 +3,15 @@
 #include <sstream>
 
 namespace castscope::rules {
+namespace {
+
+// torch.jit.trace ran it, to record code or to check what it made: no part of what steps do.
+bool is_rehearsed(const store::RunData& data, const store::Kernel& kernel) {
+  return (kernel.site != 0 && (data.site(kernel.site).flags & lanes::kSiteTracing) != 0) ||
+         (kernel.use != 0 && data.operator_use(kernel.use).is(lanes::kUseTracing));
+}
+
+}  // namespace
 
 DeviceWork& DeviceWork::operator+=(const DeviceWork& other) {
   launches += other.launches;
@@ -28,6 +37,7 @@ DeviceTime device_time(const store::RunData& data) {
   time.use_casts.resize(data.operator_uses.size());
   for (const store::KernelCount& count : data.kernel_counts) {
     const store::Kernel& kernel = data.kernel(count.kernel);
+    if (is_rehearsed(data, kernel)) continue;
     const DeviceWork work{.launches = count.launches, .bytes = count.bytes, .ns = count.ns};
     if (kernel.work == lanes::GpuWork::kCastByEvents) {
       time.by_events.casts += work;

@@ -13,6 +13,7 @@
 #include "server/rules/regions.h"
 #include "server/rules/rules.h"
 #include "server/rules/step_time.h"
+#include "server/rules/uses.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -41,7 +42,7 @@ double calls_in_step(const store::RunData& data, const std::vector<std::uint64_t
   std::map<std::string, Calls> by_operator;
   for (const store::OperatorUse& use : data.operator_uses) {
     const std::string network(base_name(short_name(use.op)));
-    if (use.phase != lanes::Phase::kForward || !is_one_of(network, kNetworks)) continue;
+    if (!is_forward(use) || !is_one_of(network, kNetworks)) continue;
     if (line_of(data, use.stack) != line) continue;
     Calls& calls = by_operator[network];
     calls.times += times[use.id];
@@ -61,7 +62,8 @@ std::map<Line, Casting> castings(const store::RunData& data) {
   std::set<std::uint32_t> sites;
   for (const store::SiteUse& use : data.site_uses) {
     const store::Site& site = data.site(use.site);
-    if (site.cause != lanes::Cause::kReflatten || use.counts.casts == 0) continue;
+    if (site.cause != lanes::Cause::kReflatten || use.counts.casts == 0 || (site.flags & lanes::kSiteTracing) != 0)
+      continue;
     Casting& casting = lines[line_of(data, site.stack)];
     if (use.counts.casts > casting.most) casting.site = site.id, casting.most = use.counts.casts;
     casting.casts += use.counts.casts;

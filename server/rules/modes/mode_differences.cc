@@ -132,6 +132,12 @@ std::map<Line, std::vector<ModeDifference>> ModeDifferences::first() const {
   return lines;
 }
 
+std::set<Line> ModeDifferences::lines() const {
+  std::set<Line> lines;
+  for (const auto& [id, difference] : found_) lines.insert(line_of(data_, difference.other->stack));
+  return lines;
+}
+
 std::string ModeDifferences::followers(const std::vector<ModeDifference>& of) const {
   std::set<std::uint32_t> reached;
   for (const ModeDifference& difference : of) reach(difference.other->id, reached);

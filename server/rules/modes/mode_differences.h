@@ -27,6 +27,8 @@ class ModeDifferences {
   ModeDifferences(const store::RunData&, const std::set<Mode>& modes);
   // By the line of the mode's operator, those that follow from no other.
   std::map<Line, std::vector<ModeDifference>> first() const;
+  // Lines of all of them.
+  std::set<Line> lines() const;
   // "net.py:4, net.py:9": lines of those that follow from these.
   std::string followers(const std::vector<ModeDifference>& of) const;
 

@@ -8,7 +8,7 @@ namespace castscope::rules {
 
 std::optional<Mode> mode_of(const store::RunData& data, const store::OperatorUse& use) {
   if (use.is(lanes::kUseCompiled)) return Mode::kCompile;
-  if (is_within_torch(data, use.stack, "jit/_trace.py")) return std::nullopt;
+  if (use.is(lanes::kUseTracing)) return std::nullopt;
   if (use.is(lanes::kUseScript)) return use.is(lanes::kUseTraced) ? Mode::kTrace : Mode::kScript;
   if (use.stack == 0) return Mode::kEager;
   if (is_within_torch(data, use.stack, "_inductor/")) return std::nullopt;

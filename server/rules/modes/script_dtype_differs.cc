@@ -1,18 +1,34 @@
 // script-dtype-differs: the same line computed in one dtype in Python and in another when TorchScript ran it, scripted
 // or traced. Its autocast pass has lists of its own, and brings operands of unknown dtypes to float32 to be safe.
+//
+// Where Python did not run the line, the script alone is judged: what its operators were given and computed in, beside
+// what eager's autocast does with them. That is less than an error: nobody has seen another result.
 #include <set>
 
 #include "server/rules/dtypes.h"
 #include "server/rules/finding.h"
 #include "server/rules/modes/mode_differences.h"
+#include "server/rules/modes/script_lists.h"
 #include "server/rules/rules.h"
+#include "server/rules/step_time.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
 namespace {
 
-void judge_it(Inquiry& inquiry) {
-  const ModeDifferences found(inquiry.data, {Mode::kScript, Mode::kTrace});
+// A region with autocast off is dropped from a trace, and eager autocast casts in one of a script: neither is a way to
+// more precision here.
+std::string fix_for(const ModeDifference& found) {
+  if (!is_low(found.eager->computed))
+    return "If float32 matters here, bring the arguments to float32 in the code (x.float()).";
+  if (found.other->is(lanes::kUseTraced))
+    return "If the low precision is wanted, use torch.compile or plain Python for this part: both follow eager "
+           "autocast.";
+  return "If the low precision is wanted, put the operator into `with torch.autocast(…, enabled=False):`, which both "
+         "modes then follow: it computes in the dtype that it is given.";
+}
+
+void judge_pairs(Inquiry& inquiry, const ModeDifferences& found) {
   for (const auto& [line, differences] : found.first()) {
     const ModeDifference& first = differences.front();
     Finding& finding = inquiry.add(first.other->stack);
@@ -23,11 +39,78 @@ void judge_it(Inquiry& inquiry) {
     if (std::string lines = found.followers(differences); !lines.empty())
       finding.evidence_text.emplace_back("and_from_there", std::move(lines));
     finding.deep_only = true;
-    finding.fix = is_low(first.eager->computed)
-                      ? "If the dtype matters, convert the result in the code (.to(dtype)), or keep this operator out "
-                        "of the script: TorchScript's autocast has lists of its own."
-                      : "If float32 matters here, convert the arguments in the code (x.float()) within a region with "
-                        "enabled=False in the script.";
+    finding.fix = fix_for(first);
+  }
+}
+
+std::string title_of(const std::string& op, const ScriptedOperator& found) {
+  const std::string eager(store::dtype_name(found.eager)), here(store::dtype_name(found.use->computed));
+  switch (found.difference) {
+    case ListDifference::kPromotes:
+      return op + " is brought from " + eager +
+             " to float32 in a script: TorchScript's autocast promotes where it does not know the dtypes, eager "
+             "autocast leaves " +
+             eager;
+    case ListDifference::kRaises:
+      return op + " is brought from " + eager +
+             " to float32 in a script: TorchScript's autocast has it on its list, eager autocast leaves " + eager;
+    case ListDifference::kLeavesLow:
+      return op + " computes in " + here +
+             " in a script: TorchScript's autocast casts nothing for it, eager autocast computes it in float32";
+    case ListDifference::kLeavesFloat:
+      return op +
+             " computes in float32 in a script: TorchScript's autocast casts nothing for it, eager autocast casts to " +
+             eager;
+  }
+  return "";
+}
+
+std::string fix_for(const ScriptedOperator& found) {
+  const std::string region =
+      "`with torch.autocast(\"" + std::string(store::device_name(found.use->device)) + "\", enabled=False):`";
+  switch (found.difference) {
+    case ListDifference::kPromotes:
+    case ListDifference::kRaises:
+      return "If the low precision is wanted, put the operator into " + region +
+             " in the script: there it computes in the dtype that it is given.";
+    case ListDifference::kLeavesLow:
+      return "Bring what it is given to float32 in the code (x.float()), as eager autocast does.";
+    case ListDifference::kLeavesFloat:
+      return "Open the region around the call of the script instead of inside of it: eager autocast then casts what "
+             "TorchScript's does not know.";
+  }
+  return "";
+}
+
+bool costs_casts(ListDifference difference) {
+  return difference == ListDifference::kPromotes || difference == ListDifference::kRaises;
+}
+
+void tell(Inquiry& inquiry, const std::string& op, const ScriptedOperator& found) {
+  Finding& finding = inquiry.add(found.use->stack, costs_casts(found.difference) ? "performance" : "warning");
+  finding.title = title_of(op, found);
+  finding.evidence_number = {{"calls_in_deep_steps", found.times}};
+  finding.evidence_text = {{"operator", found.use->op},
+                           {"torchscript", std::string(store::dtype_name(found.use->computed))},
+                           {"eager", std::string(store::dtype_name(found.eager))}};
+  if (costs_casts(found.difference)) {
+    finding.evidence_number.insert(
+        finding.evidence_number.end(),
+        {{"casts", found.casts.casts}, {"bytes", found.casts.bytes}, {"cpu_ns", found.casts.cpu_ns}});
+    finding.savings = saved_per_step(inquiry.data, static_cast<double>(found.casts.cpu_ns));
+  }
+  finding.deep_only = true;
+  finding.fix = fix_for(found);
+}
+
+void judge_it(Inquiry& inquiry) {
+  const ModeDifferences pairs(inquiry.data, {Mode::kScript, Mode::kTrace});
+  judge_pairs(inquiry, pairs);
+  const UseGraph graph(inquiry.data);
+  const std::set<Line> told = pairs.lines();
+  for (const auto& [line, operators] : scripted_differences(inquiry.data, graph)) {
+    if (told.contains(line)) continue;
+    for (const auto& [op, found] : operators) tell(inquiry, op, found);
   }
 }
 
@@ -40,10 +123,13 @@ const Rule script_dtype_differs = {
     .summary = "a line computes in another dtype in TorchScript than in Python",
     .thresholds = {},
     .explanation = {.what = "The same line ran in Python and by TorchScript, scripted or traced, each in a region, "
-                            "and an operator of it computed in different dtypes.",
+                            "and an operator of it computed in different dtypes. Where only TorchScript ran it, what "
+                            "it was seen to do is held against what eager autocast does with that operator: operands "
+                            "of one low dtype that were promoted, or an operator that one of the two does not know.",
                     .why = "TorchScript casts by a pass with lists of its own: gelu, layer_norm, sum, log and others "
                            "go to float32 there, on a CPU eager autocast leaves them in bfloat16; add, mul, div and "
-                           "stack are brought to float32 wherever the dtypes are not known.",
+                           "stack are brought to float32 wherever the dtypes are not known; norm (on a GPU) and "
+                           "conv_transpose2d are not on its lists, and eager autocast casts them.",
                     .example = R"(import torch
 
 class Net(torch.nn.Module):
@@ -58,8 +144,9 @@ net, x = Net(), torch.randn(2, 8)
 scripted = torch.jit.script(net)
 with torch.autocast("cpu", dtype=torch.bfloat16):
     print(net(x).dtype, scripted(x).dtype)  # bfloat16, float32)",
-                    .fix = "Convert where the dtype matters, or leave TorchScript: torch.compile and torch.export "
-                           "follow eager autocast.",
+                    .fix = "Convert where the dtype matters; call what should stay in low precision in a region with "
+                           "enabled=False in the script; or leave TorchScript: torch.compile and torch.export follow "
+                           "eager autocast.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
     .judge = judge_it,
 };

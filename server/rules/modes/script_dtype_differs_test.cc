@@ -48,9 +48,9 @@ TEST_F(ScriptDtypeDiffersTest, WhatFollowsIsToldWithIt) {
   EXPECT_EQ(found[0].location->line, 8);
 }
 
-std::uint32_t raised(TestRun& run, lanes::Cause cause) {
+std::uint32_t raised(TestRun& run, lanes::Cause cause, const std::string& op = "aten::mul.Scalar") {
   return run.site({.stack = run.line("net.py", 8),
-                   .call_site = run.call_site("aten::mul.Scalar", 0, "self"),
+                   .call_site = run.call_site(op, 0, "self"),
                    .region = run.region("train.py", 5),
                    .op = "",
                    .role = Role::kActivation,
@@ -59,6 +59,114 @@ std::uint32_t raised(TestRun& run, lanes::Cause cause) {
                    .phase = lanes::Phase::kForward,
                    .from = kBFloat16,
                    .to = kFloat32});
+}
+
+// A graph's cast of what it gives to an operator.
+std::uint32_t cast_of(TestRun& run, std::uint8_t from, std::int64_t line = 8) {
+  return run.use({.op = "aten::_autocast_to_full_precision",
+                  .line = line,
+                  .operands = {operand(from)},
+                  .computed = kFloat32,
+                  .flags = lanes::kUseScript | lanes::kUseConverts,
+                  .file = "net.py"});
+}
+
+std::uint32_t in_script(TestRun& run, const std::string& op, std::vector<lanes::Operand> operands,
+                        std::uint8_t device = 0, std::uint16_t flags = 0) {
+  return run.use({.op = op,
+                  .line = 8,
+                  .operands = std::move(operands),
+                  .flags = static_cast<std::uint16_t>(lanes::kUseScript | flags),
+                  .file = "net.py",
+                  .device = device});
+}
+
+std::uint32_t script_region(TestRun& run, std::uint8_t dtype = kBFloat16, std::uint8_t device = 0) {
+  store::RegionInfo region = TestRun::default_region();
+  region.kind = lanes::RegionKind::kScript;
+  region.dtype = dtype;
+  region.device = device;
+  return run.region("net.py", 7, region);
+}
+
+// Both arguments of an addition were bfloat16, in so many of its calls each, of ten.
+void added(TestRun& run, std::uint64_t first, std::uint64_t second) {
+  const auto region = script_region(run);
+  const auto left = cast_of(run, kBFloat16), right = cast_of(run, kBFloat16);
+  const auto add = in_script(run, "aten::add.Tensor", {operand(kFloat32), operand(kFloat32)});
+  run.enter(region).deep().called(left, first).called(right, second).called(add, 10);
+  run.flowed(run.flow(left, add, 0), first).flowed(run.flow(right, add, 1), second).shallow().exit();
+}
+
+TEST_F(ScriptDtypeDiffersTest, S30_TheScriptAlonePromotes) {
+  expect_golden("S-30", judged([](TestRun& run) {
+                  added(run, 10, 10);
+                  run.cast(raised(run, lanes::Cause::kScript, "aten::add.Tensor"), kOther);
+                }));
+}
+
+TEST_F(ScriptDtypeDiffersTest, S30_AFloat32OperandInEachCall) {
+  expect_none(judged([](TestRun& run) { added(run, 10, 0); }));
+  expect_none(judged([](TestRun& run) { added(run, 5, 5); }));
+}
+
+TEST_F(ScriptDtypeDiffersTest, S30_AFloat32OperandInSomeCalls) {
+  const auto found = judged([](TestRun& run) { added(run, 8, 9); });
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].evidence_number.front(), std::make_pair(std::string("calls_in_deep_steps"), std::int64_t{7}));
+}
+
+// softmax: eager autocast brings it to float32 on a GPU, and leaves it alone on a CPU.
+void softmaxed(TestRun& run, std::uint8_t device) {
+  const auto region = script_region(run, kBFloat16, device);
+  const auto cast = cast_of(run, kBFloat16);
+  const auto softmax = in_script(run, "aten::softmax.int", {operand(kFloat32)}, device);
+  run.enter(region).deep().called(cast).called(softmax).flowed(run.flow(cast, softmax)).shallow().exit();
+}
+
+TEST_F(ScriptDtypeDiffersTest, C16_ListsOfItsOwn) {
+  EXPECT_EQ(judged([](TestRun& run) { softmaxed(run, 0); }).size(), 1u);
+  expect_none(judged([](TestRun& run) { softmaxed(run, 1); }));
+}
+
+// A reduction in float16 that eager autocast has in float32: fp32_append_dtype.
+void normed(TestRun& run, std::uint8_t device, std::uint8_t dtype, const std::string& op = "aten::norm.ScalarOpt_dim") {
+  const auto region = script_region(run, kFloat16, device);
+  run.enter(region).deep().called(in_script(run, op, {operand(dtype)}, device), 3).shallow().exit();
+}
+
+TEST_F(ScriptDtypeDiffersTest, S31_APolicyThatScriptsDoNotHave) {
+  expect_golden("S-31", judged([](TestRun& run) { normed(run, 1, kFloat16); }));
+}
+
+TEST_F(ScriptDtypeDiffersTest, S31_GivenFloat32OrOnACpu) {
+  expect_none(judged([](TestRun& run) { normed(run, 1, kFloat32); }));
+  expect_none(judged([](TestRun& run) { normed(run, 0, kFloat16); }));
+}
+
+// Python code that the script calls may run it: the pass knows softmax, and has not cast here.
+TEST_F(ScriptDtypeDiffersTest, S31_AnOperatorThatThePassKnows) {
+  expect_none(judged([](TestRun& run) { normed(run, 1, kFloat16, "aten::softmax.int"); }));
+}
+
+TEST_F(ScriptDtypeDiffersTest, S31_InARegionAroundTheScriptEagerAutocastIsThere) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto pool = in_script(run, "aten::avg_pool3d", {operand(kBFloat16)}, 0, lanes::kUseEligible);
+    run.enter(region).deep().called(pool).shallow().exit();
+  }));
+}
+
+TEST_F(ScriptDtypeDiffersTest, AProductThatThePassDoesNotKnow) {
+  const auto found = judged([](TestRun& run) {
+    const auto region = script_region(run);
+    const auto up =
+        in_script(run, "aten::conv_transpose2d.input", {operand(kFloat32), operand(kFloat32)}, 0, lanes::kUseEligible);
+    run.enter(region).deep().called(up).shallow().exit();
+  });
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].rule, "script-dtype-differs");
+  EXPECT_EQ(found[0].severity, "warning");
 }
 
 void ran_with_both_dtypes(TestRun& run) {

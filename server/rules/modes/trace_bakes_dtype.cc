@@ -29,7 +29,7 @@ void judge_it(Inquiry& inquiry) {
     if (!site.baked() || !is_low(site.to) || use.counts.casts == 0) continue;
     const store::Region* region = enabled_region(data, site.region, site.device);
     if (region != nullptr && region->dtype == site.to) continue;
-    if (is_within_torch(data, site.stack, "jit/_trace.py")) continue;  // torch.jit.trace checks what it has made
+    if (site.flags & lanes::kSiteTracing) continue;  // torch.jit.trace checks what it has made
     Baked& baked = at[line_of(data, site.stack)];
     if (baked.site == nullptr) baked.site = &site;
     baked.casts += use.counts.casts;

@@ -37,6 +37,8 @@ void judge_fp32(Inquiry& inquiry) {
   const auto is_one = [&](const store::OperatorUse& use, std::uint32_t process) {
     if (!is_forward(use) || !use.is(lanes::kUseEligible) || use.is(lanes::kUseConverts)) return false;
     if (!use.op.starts_with("aten::")) return false;
+    // What a script's own region casts is in its graph: no kernel of autocast ran.
+    if (use.region != 0 && data.region(use.region).kind == lanes::RegionKind::kScript) return false;
     const bool loss = use.is(lanes::kUseReduces) && (training.contains(process) || !use.is(lanes::kUseGradMode));
     return use.computed == kFloat && in_autocast(data, use) && all_half(use) && !loss;
   };

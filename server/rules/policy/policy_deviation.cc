@@ -10,10 +10,12 @@
 
 #include "absl/strings/str_join.h"
 #include "server/policy/decide.h"
+#include "server/rules/coverage/region_work.h"
 #include "server/rules/dtypes.h"
 #include "server/rules/finding.h"
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
+#include "server/rules/policy/enforcing.h"
 #include "server/rules/regions.h"
 #include "server/rules/rules.h"
 #include "server/rules/sites.h"
@@ -158,9 +160,32 @@ void tell(Inquiry& inquiry, const Policy& policy, const Group& group) {
       "operator the dtypes that it says; where the job is, say so in the policy.";
 }
 
+// A region that names no dtype has PyTorch's default, where the policy has another. One that the job set is the job's
+// own, and where the policy was carried out, PyTorch's default is one, too.
+void judge_default(Inquiry& inquiry, const Policy& policy) {
+  const store::RunData& data = inquiry.data;
+  if (!policy.default_dtype || !enforced_policy(data).empty()) return;
+  const std::string wanted = text(name(*policy.default_dtype));
+  const std::vector<bool> wrong_device = regions_of_wrong_device(data);
+  std::set<Line> told;
+  for (const store::Region& region : data.regions) {
+    const std::string device(store::device_name(region.device)), got(store::dtype_name(region.dtype));
+    if (!region.enabled || (region.flags & lanes::kRegionDefaultDtype) == 0 || wrong_device[region.id]) continue;
+    if ((policy.device != "any" && policy.device != device) || got == wanted) continue;
+    if (got != name(policy::default_of(device)) || !told.insert(line_of(data, region.stack)).second) continue;
+    Finding& finding = inquiry.add(region.stack);
+    finding.title = "this region names no dtype, and has PyTorch's default on " + device + ", " + got + "; " +
+                    policy.name + " says " + wanted;
+    finding.evidence_text = {{"policy", policy.name}, {"policy_says", "default_dtype " + wanted}, {"dtype", got}};
+    finding.fix = "Name it: torch.autocast(\"" + device + "\", dtype=torch." + wanted +
+                  "); or have the policy carried out (castscope run --enforce).";
+  }
+}
+
 void judge_deviations(Inquiry& inquiry) {
   const auto policy = inquiry.policy();
   if (policy == nullptr) return;
+  judge_default(inquiry, *policy);
   Audit audit(inquiry.data, *policy);
   audit.look();
   for (const auto& [key, group] : audit.groups()) tell(inquiry, *policy, group);

@@ -48,6 +48,30 @@ TEST_F(PolicyDeviationTest, WhatThePolicySaysIsNoDeviation) {
   EXPECT_TRUE(deviations(linear).empty());
 }
 
+// Entered where PyTorch's default, and where the policy's, is what it says.
+void by_default(TestRun& run, std::uint8_t dtype) {
+  auto info = TestRun::default_region();
+  info.dtype = dtype;
+  info.flags = lanes::kRegionDefaultDtype;
+  run.enter(run.region("train.py", 5, info)).exit();
+}
+
+TEST_F(PolicyDeviationTest, ARegionThatNamesNoDtypeHasThePolicys) {
+  hold_against(R"({"device": "cpu", "default_dtype": "float16", "operators": {"lower_precision_fp": ["linear"]}})");
+  const auto found = deviations([](TestRun& run) { by_default(run, kBFloat16); });
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].location->line, 5);
+  EXPECT_EQ(found[0].title,
+            "this region names no dtype, and has PyTorch's default on cpu, bfloat16; ours.json says float16");
+  EXPECT_TRUE(deviations([](TestRun& run) { by_default(run, kFloat16); }).empty());
+  EXPECT_TRUE(deviations(linear).empty());  // named
+}
+
+TEST_F(PolicyDeviationTest, WithoutADefaultInThePolicyPyTorchsIsRight) {
+  hold_against(R"({"device": "cpu", "operators": {}})");
+  EXPECT_TRUE(deviations([](TestRun& run) { by_default(run, kBFloat16); }).empty());
+}
+
 TEST_F(PolicyDeviationTest, ACastThatThePolicyDoesNotMake) {
   hold_against(R"({"device": "cpu", "operators": {"passthrough": ["linear"]}})");
   const auto found = deviations(linear);

@@ -7,20 +7,20 @@ namespace {
 
 using DtypePingPongTest = RulesTest;
 
-std::uint32_t linear(TestRun& run, std::uint8_t given) {
+std::uint32_t linear(TestRun& run, std::uint8_t given, std::uint16_t flags = 0) {
   return run.use({.op = "aten::linear",
                   .line = 8,
                   .operands = {operand(given), operand(kFloat32, Role::kWeight)},
                   .computed = kFloat16,
-                  .flags = lanes::kUseEligible,
+                  .flags = static_cast<std::uint16_t>(lanes::kUseEligible | flags),
                   .module = "block.linear"});
 }
-std::uint32_t norm(TestRun& run) {  // as on a GPU, where autocast runs it in float32
+std::uint32_t norm(TestRun& run, std::uint16_t flags = 0) {  // as on a GPU, where autocast runs it in float32
   return run.use({.op = "aten::layer_norm",
                   .line = 7,
                   .operands = {operand(kFloat16), operand(kFloat32, Role::kWeight)},
                   .computed = kFloat32,
-                  .flags = lanes::kUseEligible,
+                  .flags = static_cast<std::uint16_t>(lanes::kUseEligible | flags),
                   .module = "block.norm"});
 }
 
@@ -32,6 +32,17 @@ TEST_F(DtypePingPongTest, C31_BlocksOfNormAndLinearOnAGpu) {
                   run.flowed(run.flow(layer, between, 0, kFloat32), 3).flowed(run.flow(between, layer, 0, kFloat16), 4);
                   run.exit().step();
                 }));
+}
+
+// torch.jit.trace ran a model with one float32 island four times, to record it and to check the trace.
+TEST_F(DtypePingPongTest, C31_ATraceAndItsCheckAreNoLoop) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto layer = linear(run, kFloat32, lanes::kUseTracing), between = norm(run, 4096);
+    run.enter(region).deep().called(layer, 4).called(between, 4);
+    run.flowed(run.flow(layer, between, 0, kFloat32), 4).flowed(run.flow(between, layer, 0, kFloat16), 4);
+    run.exit().step();
+  }));
 }
 
 TEST_F(DtypePingPongTest, LayersOfALoopAreModulesOfTheirOwn) {

@@ -17,6 +17,7 @@
 #include "server/rules/places.h"
 #include "server/rules/rules.h"
 #include "server/rules/sites.h"
+#include "server/store/causes.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -31,7 +32,7 @@ double spacing(double value, std::uint8_t dtype) {
 constexpr double kNoFractions = 8388608;  // 2^23
 
 bool loses_positions(const store::RunData& data, const store::Site& site, const store::ValueRange& range) {
-  if (site.cause != lanes::Cause::kAutocast || site.phase != lanes::Phase::kForward || !is_low(site.to)) return false;
+  if (!store::is_autocasts(site.cause) || site.phase != lanes::Phase::kForward || !is_low(site.to)) return false;
   if (site.role == lanes::Role::kGradient || site.role == lanes::Role::kWeight || is_low(site.from)) return false;
   if (range.integer_tensors == 0 || range.most_integer <= largest_exact_integer(site.to)) return false;
   if (!range.integers_differ || range.beyond > 0) return false;

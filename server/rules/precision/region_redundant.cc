@@ -24,7 +24,7 @@ struct Stay {  // all stays in one outermost region, what is nested in it includ
 bool is_autocasts(lanes::Cause cause) {
   return cause == lanes::Cause::kAutocast || cause == lanes::Cause::kDtypeArgument ||
          cause == lanes::Cause::kCustomCast || cause == lanes::Cause::kScript || cause == lanes::Cause::kFsdp ||
-         cause == lanes::Cause::kCompiled || cause == lanes::Cause::kReflatten;
+         cause == lanes::Cause::kCompiled || cause == lanes::Cause::kReflatten || cause == lanes::Cause::kAnnotation;
 }
 
 // An operator that autocast would run in the region's dtype, of a weight, and all it is given is in that dtype.

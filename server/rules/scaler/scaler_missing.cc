@@ -1,8 +1,9 @@
 // scaler-missing: a training loop in float16 without gradient scaling, whose gradients fall below what float16 can
 // hold: values that were small became zeros.
 //
-// The values decide, not the absence of GradScaler: who scales the loss by hand, or has gradients that float16 holds,
-// is left alone. On a GPU values are not sampled, and nothing is said.
+// Where gradients were sampled, their values decide, not the absence of GradScaler: who scales the loss by hand, or has
+// gradients that float16 holds, is left alone. Where they were not, as on a GPU, that nothing scales them is told, and
+// that it was not measured.
 #include <algorithm>
 #include <map>
 
@@ -10,6 +11,7 @@
 #include "server/rules/finding.h"
 #include "server/rules/places.h"
 #include "server/rules/scaler/scaler_facts.h"
+#include "server/rules/scaler/unmeasured_gradients.h"
 
 namespace castscope::rules {
 namespace {
@@ -22,7 +24,12 @@ constexpr Threshold kThresholds[] = {
     {"share", 0.5, "where less of the gradients is that small, most of the model learns"},
     // ReLU makes half of its gradients 0, but leaves the others as large as they are: it is not among those above.
     {"zeros", 0.1, "with fewer zeros among those, float16 still holds them"},
+    // A step or two are a try, a benchmark or a test.
+    {"unmeasured_steps", 3, "where gradients were not sampled: with fewer optimizer steps it is no training"},
 };
+constexpr std::string_view kFix =
+    "Scale the loss: scaler = torch.amp.GradScaler(device); scaler.scale(loss).backward(); "
+    "scaler.step(optimizer); scaler.update(). Or use bfloat16, which has the range of float32.";
 
 struct Gradients {
   std::uint32_t stack = 0;  // where backward is called
@@ -82,25 +89,53 @@ void judge_process(Inquiry& inquiry, std::uint32_t process, std::map<Line, Gradi
   }
 }
 
+bool vanish(const Inquiry& inquiry, const Gradients& g) {
+  const double small = static_cast<double>(g.small), zeros = static_cast<double>(g.zeros);
+  if (!g.vanishing || small < inquiry.threshold("share") * static_cast<double>(g.elements)) return false;
+  return zeros >= inquiry.threshold("zeros") * small;
+}
+
+void tell_measured(Inquiry& inquiry, const Gradients& g) {
+  Finding& finding = inquiry.add(g.stack);
+  const auto percent =
+      static_cast<std::uint64_t>(100.0 * static_cast<double>(g.zeros) / static_cast<double>(g.elements));
+  finding.title = std::to_string(percent) +
+                  " % of the float16 gradients are 0: nothing scales the loss, and they "
+                  "are smaller than float16 can hold";
+  finding.evidence_number = {{"gradients_sampled", g.elements}, {"too_small", g.small}, {"zeros", g.zeros}};
+  finding.evidence_text = {{"largest_gradient", readable_number(g.most)}};
+  finding.deep_only = true;
+  finding.fix = kFix;
+}
+
+void tell_unmeasured(Inquiry& inquiry, const UnmeasuredGradients& g) {
+  Finding& finding = inquiry.add(g.stack);
+  finding.title =
+      "the model is trained in float16 and nothing scales the loss; how many gradients vanish was not measured";
+  finding.evidence_number = {
+      {"backward_calls", g.backwards}, {"optimizer_steps", g.steps}, {"gradient_casts", g.casts}};
+  finding.fix = kFix;
+}
+
+// Processes of one code are one finding: the ranks of a job.
 void judge_missing(Inquiry& inquiry) {
+  const auto least_steps = static_cast<std::uint64_t>(inquiry.threshold("unmeasured_steps"));
   std::map<Line, Gradients> places;
-  for (const store::Process& process : inquiry.data.processes) judge_process(inquiry, process.id, places);
-  for (const auto& [line, g] : places) {
-    const double small = static_cast<double>(g.small), zeros = static_cast<double>(g.zeros);
-    if (!g.vanishing || small < inquiry.threshold("share") * static_cast<double>(g.elements)) continue;
-    if (zeros < inquiry.threshold("zeros") * small) continue;
-    Finding& finding = inquiry.add(g.stack);
-    const auto percent = static_cast<std::uint64_t>(100.0 * zeros / static_cast<double>(g.elements));
-    finding.title = std::to_string(percent) +
-                    " % of the float16 gradients are 0: nothing scales the loss, and they "
-                    "are smaller than float16 can hold";
-    finding.evidence_number = {{"gradients_sampled", g.elements}, {"too_small", g.small}, {"zeros", g.zeros}};
-    finding.evidence_text = {{"largest_gradient", readable_number(g.most)}};
-    finding.deep_only = true;
-    finding.fix =
-        "Scale the loss: scaler = torch.amp.GradScaler(device); scaler.scale(loss).backward(); "
-        "scaler.step(optimizer); scaler.update(). Or use bfloat16, which has the range of float32.";
+  std::map<Line, UnmeasuredGradients> unmeasured;
+  for (const store::Process& process : inquiry.data.processes) {
+    judge_process(inquiry, process.id, places);
+    const auto found = unmeasured_gradients(inquiry.data, process.id, least_steps);
+    if (!found) continue;
+    UnmeasuredGradients& all = unmeasured[line_of(inquiry.data, found->stack)];
+    if (all.stack == 0) all.stack = found->stack;
+    all.backwards += found->backwards;
+    all.steps += found->steps;
+    all.casts += found->casts;
   }
+  for (const auto& [line, g] : places)
+    if (vanish(inquiry, g)) tell_measured(inquiry, g);
+  for (const auto& [line, g] : unmeasured)
+    if (!places.contains(line)) tell_unmeasured(inquiry, g);
 }
 
 }  // namespace
@@ -109,10 +144,13 @@ extern const Rule scaler_missing;
 const Rule scaler_missing = {
     .name = "scaler-missing",
     .severity = "warning",
-    .summary = "float16 gradients vanish because the loss is not scaled",
+    .summary = "float16 gradients vanish, or may vanish unseen, because the loss is not scaled",
     .thresholds = kThresholds,
-    .explanation = {.what = "A model is trained in a float16 region without gradient scaling, and its gradients are so "
-                            "small that float16 makes zeros of them.",
+    .explanation = {.what = "A model is trained in a float16 region without gradient scaling. Where gradients were "
+                            "sampled, they are so small that float16 makes zeros of them. On a GPU, and without deep "
+                            "steps, none is sampled: then the finding says that it was not measured. It is not given "
+                            "where the loss is a product, which may be scaled by hand, or where float16 weights are "
+                            "trained.",
                     .why = "float16 holds nothing below 6e-8, and little below 6e-5. Weights whose gradients are 0 do "
                            "not learn, and nothing says so.",
                     .example = R"(import torch

@@ -73,5 +73,96 @@ TEST_F(ScalerMissingTest, NoOptimizer) {
   }));
 }
 
+// Without deep steps, or on a GPU, where nothing is sampled: a step casts the weights, and its backward casts
+// gradients.
+struct UnsampledLoop {
+  explicit UnsampledLoop(TestRun& test_run, std::uint8_t dtype = kFloat16) : run(test_run) {
+    store::RegionInfo info = TestRun::default_region();
+    info.dtype = dtype;
+    region = run.region("train.py", 5, info);
+    backward = run.fact(FactKind::kBackward, 9, {.text = ""});
+    step = run.fact(FactKind::kOptimizerStep, 10, {.text = "SGD"});
+    weight = run.site({.stack = run.line("train.py", 6),
+                       .region = region,
+                       .op = "aten::linear",
+                       .role = Role::kWeight,
+                       .cause = lanes::Cause::kAutocast,
+                       .phase = lanes::Phase::kForward,
+                       .from = kFloat32,
+                       .to = dtype});
+    gradient = run.site({.role = Role::kGradient,  // a GPU's thread of backward has no Python stack
+                         .cause = lanes::Cause::kBackward,
+                         .phase = lanes::Phase::kBackward,
+                         .from = dtype,
+                         .to = kFloat32});
+  }
+  void steps(int times = 4) {
+    for (int i = 0; i < times; ++i) {
+      run.enter(region).cast(weight, kWeight, true).exit().backward(backward).cast(gradient, kOther);
+      run.optimizer(step).step();
+    }
+  }
+  TestRun& run;
+  std::uint32_t region, backward, step, weight, gradient;
+};
+
+TEST_F(ScalerMissingTest, NotMeasured) {
+  expect_golden("C-53-not-measured", judged([](TestRun& run) { UnsampledLoop(run).steps(); }));
+}
+
+TEST_F(ScalerMissingTest, NotMeasuredBfloat16) {
+  expect_none(judged([](TestRun& run) { UnsampledLoop(run, kBFloat16).steps(); }));
+}
+
+TEST_F(ScalerMissingTest, NotMeasuredInTwoSteps) {
+  expect_none(judged([](TestRun& run) { UnsampledLoop(run).steps(2); }));
+}
+
+TEST_F(ScalerMissingTest, NotMeasuredWithAScaler) {
+  expect_none(judged([](TestRun& run) {
+    UnsampledLoop loop(run);
+    const auto unscale = run.fact(FactKind::kUnscale, 10), update = run.fact(FactKind::kUpdate, 11);
+    const auto step = run.fact(FactKind::kOptimizerStep, 10, {.detail = 1, .text = "SGD"});
+    for (int i = 0; i < 4; ++i) {
+      run.enter(loop.region)
+          .cast(loop.weight, kWeight, true)
+          .exit()
+          .backward(loop.backward)
+          .cast(loop.gradient, kOther);
+      run.unscale(unscale).optimizer(step).update(update, 65536, 65536).step();
+    }
+  }));
+}
+
+// (loss * scale).backward(), or loss.backward(scale).
+TEST_F(ScalerMissingTest, NotMeasuredAndMaybeScaledByHand) {
+  for (const char* sign : {"the loss is a product", "gradients of the loss are given"}) {
+    expect_none(judged([&](TestRun& run) {
+      UnsampledLoop loop(run);
+      loop.backward = run.fact(FactKind::kBackward, 9, {.text = sign});
+      loop.steps();
+    }));
+  }
+}
+
+// A model in float16 whose masters somebody keeps: what autocast does with it is not what it is trained in.
+TEST_F(ScalerMissingTest, NotMeasuredOfFloat16Weights) {
+  expect_none_of("scaler-missing", judged([](TestRun& run) {
+                   UnsampledLoop loop(run);
+                   lanes::Operand weight = operand(kFloat16, Role::kWeight);
+                   weight.flags |= lanes::kOperandRequiresGrad;
+                   const auto use = run.use({.op = "aten::linear", .line = 6, .operands = {operand(kFloat16), weight}});
+                   run.deep().called(use).shallow();
+                   loop.steps();
+                 }));
+}
+
+TEST_F(ScalerMissingTest, NotMeasuredAndNeverTrained) {
+  expect_none(judged([](TestRun& run) {
+    UnsampledLoop loop(run);
+    for (int i = 0; i < 4; ++i) run.enter(loop.region).cast(loop.weight, kWeight, true).exit();
+  }));
+}
+
 }  // namespace
 }  // namespace castscope::rules

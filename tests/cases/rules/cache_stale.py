@@ -94,7 +94,7 @@ def c03():
         for _ in range(5):
             loss = F.mse_loss(model(x).float(), y)  # finds: cache-stale-weight
             optimizer.zero_grad()
-            loss.backward()
+            loss.backward()  # finds: region-contains-backward
             optimizer.step()
 
 

@@ -7,6 +7,7 @@ import threading
 import torch
 import torch.nn.functional as F
 from apart import loss_of, main, region, rows, trained
+from castscope import amp
 from torch import nn
 
 
@@ -35,7 +36,7 @@ def s07():
     with region():  # finds: region-spans-steps
         for _ in range(4):
             optimizer.zero_grad()
-            loss_of(model(rows())).backward()  # finds: cache-stale-weight
+            loss_of(model(rows())).backward()  # finds: cache-stale-weight, region-contains-backward
             optimizer.step()
 
 
@@ -46,7 +47,7 @@ def s07_decorated_epoch():
     def epoch():
         for _ in range(4):
             optimizer.zero_grad()
-            loss_of(model(rows())).backward()  # finds: cache-stale-weight
+            loss_of(model(rows())).backward()  # finds: cache-stale-weight, region-contains-backward
             optimizer.step()
 
     epoch()  # finds: region-spans-steps
@@ -59,8 +60,40 @@ def s07_in_an_exit_stack():
         for _ in range(3):
             optimizer.zero_grad()
             loss = loss_of(model(rows()))  # finds: cache-stale-weight
-            loss.backward()
+            loss.backward()  # finds: region-contains-backward
             optimizer.step()
+
+
+def s07_cleared_after_each_step():
+    model, optimizer = trained()
+    with region():  # finds: region-spans-steps
+        for _ in range(6):
+            optimizer.zero_grad()
+            loss_of(model(rows())).backward()  # finds: region-contains-backward
+            optimizer.step()
+            torch.clear_autocast_cache()
+
+
+def s07_handle_without_scale_loss():
+    model, optimizer = trained()
+    handle = amp.init(device_type="cpu", dtype=torch.bfloat16)  # finds: region-spans-steps
+    for _ in range(6):
+        optimizer.zero_grad()
+        loss_of(model(rows())).backward()  # finds: region-contains-backward
+        optimizer.step()
+        handle._clear_cache()
+    handle._deactivate()
+
+
+def s07n_handle_with_scale_loss():
+    model, optimizer = trained()
+    handle = amp.init(device_type="cpu", dtype=torch.float16)
+    for _ in range(4):
+        optimizer.zero_grad()
+        with handle.scale_loss(loss_of(model(rows())), optimizer) as scaled_loss:
+            scaled_loss.backward()
+        optimizer.step()
+    handle._deactivate()
 
 
 def s07n_many_forward_passes():

@@ -222,5 +222,29 @@ def c13n_cache_off():
         torch.jit.trace(layer, x, check_trace=False)
 
 
+def c13bn_what_a_trace_and_its_check_cast_again():
+    """Each of the runs that torch.jit.trace makes casts the weights, with the cache off as it must be."""
+    model, x = nn.Sequential(nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 16)), square()
+    with region(cache_enabled=False):
+        torch.jit.trace(model, x)
+
+
+def c13b2n_traced_outside_and_run_in_a_region():
+    model, x = nn.Sequential(nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 16)), square()
+    traced = torch.jit.trace(model, x)
+    for _ in range(3):
+        with region():
+            traced(x)
+
+
+def c13b3n_traced_and_run_in_regions_without_cache():
+    model, x = nn.Sequential(nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 16)), square()
+    with region(cache_enabled=False):
+        traced = torch.jit.trace(model, x)
+    for _ in range(3):
+        with region():
+            traced(x)
+
+
 if __name__ == "__main__":
     main(globals())

@@ -70,6 +70,8 @@ const kByCause: Record<string, Pair> = {
   fsdp: purple,
   compiled: purple,
   reflatten: purple,
+  annotation: blue,
+  pytorch: slate,
   unknown: pale,
 };
 
@@ -81,6 +83,8 @@ const kCauses: Record<string, string> = {
   fsdp: 'FSDP',
   compiled: 'torch.compile',
   reflatten: 'cuDNN RNN',
+  annotation: 'annotation',
+  pytorch: 'PyTorch itself',
   unknown: 'cause not known',
 };
 

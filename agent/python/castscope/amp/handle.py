@@ -6,12 +6,13 @@ import atexit
 import contextlib
 import threading
 import weakref
-from typing import Any, Dict, Iterator, List, Optional, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Union
 
 import torch
 
-from castscope import casting
+from castscope import casting, stand_in
 from castscope.amp import optimizer as optimizers
+from castscope.amp import threads
 from castscope.amp.optimizer import OptimWrapper
 from castscope.amp.printer import CastPrinter
 from castscope.amp.scaling import Backward, LossScale
@@ -21,17 +22,21 @@ class AmpHandle:
     """Autocast, switched on for the thread that called init(), and the loss scales.
 
     Autocast is off inside `scale_loss`, since backward passes are not meant to run under it, and on again after it.
+    Losses are scaled where the lower precision is float16. bfloat16 has the range of float32: there `scale_loss` gives
+    the loss itself, and no step is left out.
     """
 
     def __init__(self, device_type: str, dtype: torch.dtype, enable_caching: bool, verbose: bool) -> None:
         self._device_type = device_type
+        self._dtype = dtype
+        self._scaled = casting.lowered({device_type: dtype})[device_type] is torch.float16
         self._region = torch.autocast(device_type, dtype=dtype, cache_enabled=enable_caching)
         self._enter()
         self._thread = threading.get_ident()
         self._active = True
         self._weights = casting.WeightCache() if enable_caching else None
         self._printer = CastPrinter(device_type) if verbose else None
-        self._default: Optional[LossScale] = LossScale(device_type)  # None once an optimizer is wrapped
+        self._default: Optional[LossScale] = self.new_scale()  # None once an optimizer is wrapped
         self._wrapped: List[List[LossScale]] = []
         casting.thread.weights = self._weights
         if self._printer is not None:
@@ -57,7 +62,8 @@ class AmpHandle:
         """Gives the loss, scaled, to call backward() on; at the end of the block the gradients are unscaled.
 
         Where one of them is inf or NaN, the next optimizer.step() does nothing, and the scale is halved. Gradients that
-        were there before are added (gradient accumulation). Casts of weights are forgotten.
+        were there before are added (gradient accumulation). With bfloat16 the loss is given as it is, and no step is
+        left out. Casts of weights are forgotten, here and after the step.
 
             with handle.scale_loss(loss, optimizer) as scaled_loss:
                 scaled_loss.backward()
@@ -72,14 +78,21 @@ class AmpHandle:
             return
         if self._default is None:
             raise RuntimeError("after handle.wrap_optimizer(), call optimizer.scale_loss(loss) of the wrapped one")
-        backward = Backward(optimizer, [self._default])
+        with self.scaled(loss, [optimizer], self._default) as scaled_loss:
+            yield scaled_loss
+
+    @contextlib.contextmanager
+    def scaled(self, loss: Any, stepping: List[Any], scale: LossScale) -> Iterator[Any]:
+        """For castscope.amp's own modules: scale_loss(), for several optimizers and with this scale."""
+        backward = Backward(optimizers.together(stepping), [scale])
         with self._backward_pass(), backward.of(loss) as scaled_loss:
             yield scaled_loss
-        if not backward.accumulates:  # what an earlier pass has found was thrown away by zero_grad()
-            optimizers.skip_no_step(optimizer)
-        optimizers.update_at_step(optimizer, self._default)
-        if not backward.finite:
-            optimizers.skip_next_step(optimizer, self._default)
+        for optimizer in stepping:
+            if not backward.accumulates:  # what an earlier pass has found was thrown away by zero_grad()
+                optimizers.skip_no_step(optimizer)
+            optimizers.update_at_step(optimizer, self, scale)
+            if not backward.finite:
+                optimizers.skip_next_step(optimizer, scale)
 
     def wrap_optimizer(self, optimizer: torch.optim.Optimizer, num_loss: int = 1) -> OptimWrapper:
         """For several optimizers, or several backward passes before a step: `num_loss` of them, each with its scale.
@@ -106,7 +119,8 @@ class AmpHandle:
     _disable_casts = disable_casts
 
     def state_dict(self) -> Dict[str, Any]:
-        """The loss scales, as GradScaler.state_dict() has them, to go on with load_state_dict()."""
+        """The loss scales, as GradScaler.state_dict() has them, to go on with load_state_dict(); {} for each that is off.
+        """
         return {"default": self._default.state_dict() if self._default is not None else None,
                 "wrapped": [[scale.state_dict() for scale in scales] for scales in self._wrapped]}
 
@@ -115,8 +129,12 @@ class AmpHandle:
 
             handle.load_state_dict(checkpoint["amp"])
 
-        ValueError where they were not.
+        With bfloat16, where losses are not scaled, it takes nothing. ValueError where other optimizers were wrapped, and
+        where losses are scaled and the state is of a run without scales (bfloat16, or enabled=False).
         """
+        if not state:
+            state = {"default": {} if self._default is not None else None,
+                     "wrapped": [[{}] * len(scales) for scales in self._wrapped]}
         if ([len(scales) for scales in self._wrapped] != [len(states) for states in state["wrapped"]]
                 or (self._default is None) != (state["default"] is None)):
             raise ValueError("the state is of other optimizers: wrap the same ones before load_state_dict()")
@@ -164,9 +182,36 @@ class AmpHandle:
             self._region.__exit__(None, None, None)
             raise ValueError(f"autocast on {self._device_type} is not to be had with {self._region.fast_dtype}")
 
+    def new_scale(self, fixed: Optional[float] = None) -> LossScale:
+        """For castscope.amp's own modules: the scale of one more loss."""
+        return LossScale(self._device_type, self._scaled, fixed)
+
     def _new_scales(self, number: int) -> List[LossScale]:
-        self._wrapped.append([LossScale(self._device_type) for _ in range(number)])
+        self._wrapped.append([self.new_scale() for _ in range(number)])
         return self._wrapped[-1]
+
+    @contextlib.contextmanager
+    def in_thread(self) -> Iterator[None]:
+        """The region of this handle in another thread, for as long as the block lasts.
+
+        As torch.autocast enters one. It clears nothing when it is left: the cache is of all threads.
+        """
+        before = (torch.is_autocast_enabled(self._device_type), torch.get_autocast_dtype(self._device_type),
+                  torch.is_autocast_cache_enabled())
+        self._switch(True, self._dtype, self.has_cache, torch.autocast_increment_nesting)
+        casting.thread.weights = casting.WeightCache() if self.has_cache else None
+        try:
+            yield
+        finally:
+            casting.thread.weights = None
+            torch.autocast_decrement_nesting()
+            self._switch(*before)
+
+    def _switch(self, enabled: bool, dtype: torch.dtype, cache: bool, between: Callable[[], Any] = int) -> None:
+        torch.set_autocast_enabled(self._device_type, enabled)
+        torch.set_autocast_dtype(self._device_type, dtype)
+        between()
+        torch.set_autocast_cache_enabled(cache)
 
 
 class NoOpHandle:
@@ -229,6 +274,7 @@ def init(enabled: bool = True, enable_caching: bool = True, verbose: bool = Fals
         handle = amp.init(enabled=arguments.amp)
 
     Called again, it begins anew: the handle before is deactivated. ValueError for a dtype that autocast does not know.
+    Under `castscope run --apex` threads that are started after it cast, too.
     """
     before = getattr(_latest, "handle", None)
     if before is not None:
@@ -239,6 +285,8 @@ def init(enabled: bool = True, enable_caching: bool = True, verbose: bool = Fals
     device_type = device_type or ("cuda" if torch.cuda.is_available() else "cpu")
     handle = AmpHandle(device_type, dtype or torch.get_autocast_dtype(device_type), enable_caching, verbose)
     _latest.handle = handle
+    if stand_in.asked_for():
+        threads.cast_in_new_ones(handle)
     ends = weakref.WeakMethod(handle._deactivate)
     atexit.register(lambda: (ends() or (lambda: None))())  # a region that nobody leaves looks like a mistake
     return handle

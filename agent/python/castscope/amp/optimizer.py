@@ -6,14 +6,14 @@ import contextlib
 import logging
 import types
 import weakref
-from typing import Any, Dict, Iterator, List, MutableMapping, Optional
+from typing import Any, Dict, Iterator, List, MutableMapping, NamedTuple, Optional, Sequence
 
 import torch
 
 from castscope.amp.scaling import Backward, LossScale
 
 _log = logging.getLogger("castscope.amp")
-_hooked: MutableMapping[Any, LossScale] = weakref.WeakKeyDictionary()
+_waiting: MutableMapping[Any, List[_Waiting]] = weakref.WeakKeyDictionary()  # by optimizer
 
 
 class OptimWrapper(torch.optim.Optimizer):
@@ -104,15 +104,47 @@ class OptimWrapper(torch.optim.Optimizer):
         raise TypeError("amp's optimizer cannot be pickled or copied: keep its state_dict()")
 
 
-def update_at_step(optimizer: Any, scale: LossScale) -> None:
-    """Has the scale updated at each step of the optimizer; at once, where it has no hooks for that."""
+class _Waiting(NamedTuple):
+    """A backward pass whose gradients an optimizer is to take."""
+
+    handle: Any
+    scale: LossScale
+
+
+def update_at_step(optimizer: Any, handle: Any, scale: LossScale) -> None:
+    """Has the scale updated, and the handle's casts of weights forgotten, at the optimizer's next step.
+
+    At once, where it has no hooks for that.
+    """
     register = getattr(optimizer, "register_step_post_hook", None)
     if register is None:
         scale.update()
         return
-    if optimizer not in _hooked:
-        register(lambda stepped, *_: _hooked[stepped].update())
-    _hooked[optimizer] = scale
+    if optimizer not in _waiting:
+        register(lambda stepped, *_: _has_stepped(stepped))
+        _waiting[optimizer] = []
+    waiting = _Waiting(handle, scale)
+    if waiting not in _waiting[optimizer]:
+        _waiting[optimizer].append(waiting)
+
+
+def _has_stepped(optimizer: Any) -> None:
+    for waiting in _waiting.get(optimizer, ()):
+        waiting.scale.update()
+        waiting.handle._clear_cache()  # the weights are others now
+    if optimizer in _waiting:
+        _waiting[optimizer] = []
+
+
+class _Together:
+    """Several optimizers, as far as their gradients go."""
+
+    def __init__(self, optimizers: Sequence[Any]) -> None:
+        self.param_groups = [group for optimizer in optimizers for group in optimizer.param_groups]
+
+
+def together(optimizers: Sequence[Any]) -> Any:
+    return optimizers[0] if len(optimizers) == 1 else _Together(optimizers)
 
 
 def skip_next_step(optimizer: Any, scale: LossScale) -> None:
@@ -147,6 +179,7 @@ class _SkippedStep:
             return self._steps(*args, **kwargs)
         self.restore()
         self._scale.update()
+        _has_stepped(optimizer)
         _log.info("Gradient overflow, skipping update")
         return None
 

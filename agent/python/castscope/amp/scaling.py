@@ -3,6 +3,8 @@
 torch.amp.GradScaler scales, unscales, looks for infinities and adapts the scale. It does the middle two in an
 optimizer's step; here they are asked for as soon as a backward pass has ended, as in apex, so that gradients may be
 clipped, or those of another loss added, before the step.
+
+Where nothing needs a scale, as with bfloat16, the scaler is off: losses and gradients are left as they are.
 """
 
 from __future__ import annotations
@@ -16,11 +18,20 @@ Gradients = List[Tuple[torch.Tensor, torch.Tensor]]  # parameter, a copy of its 
 
 
 class LossScale:
-    """The scale of one loss. It changes once per step, however many backward passes there were."""
+    """The scale of one loss. It changes once per step, however many backward passes there were; a `fixed` one does not.
 
-    def __init__(self, device_type: str) -> None:
-        self._scaler = torch.amp.GradScaler(device_type)
+    Where it is not `enabled`, it leaves all as it is.
+    """
+
+    def __init__(self, device_type: str, enabled: bool = True, fixed: Optional[float] = None) -> None:
+        first = {} if fixed is None else {"init_scale": fixed}
+        self._scaler = torch.amp.GradScaler(device_type, enabled=enabled, **first)
+        self._fixed = fixed
         self._unscaled: List[_StepToBe] = []  # since the last update; GradScaler knows them by their address
+
+    @property
+    def enabled(self) -> bool:
+        return self._scaler.is_enabled()
 
     def scale(self, loss: Any) -> Any:
         return self._scaler.scale(loss)
@@ -39,7 +50,7 @@ class LossScale:
     def update(self) -> None:
         """The gradients since the last update have been taken, or thrown away."""
         if self._unscaled:
-            self._scaler.update()
+            self._scaler.update(self._fixed)
             self._unscaled.clear()
 
     def state_dict(self) -> Dict[str, Any]:
@@ -47,6 +58,11 @@ class LossScale:
         return self._scaler.state_dict()
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
+        if not self.enabled:  # as GradScaler has it
+            return
+        if not state:
+            raise ValueError("there are no loss scales in this state: it was saved where losses were not scaled, as with "
+                             "bfloat16; leave load_state_dict out to begin with new ones")
         self.update()
         self._scaler.load_state_dict(state)
 
@@ -78,6 +94,9 @@ class Backward:
 
         They are set aside meanwhile: they are unscaled already, and what is infinite among them is not this loss's.
         """
+        if not self._scale.enabled:
+            yield loss
+            return
         before = _set_aside(self._optimizer)
         self.accumulates = bool(before)
         if not self.accumulates:

@@ -6,14 +6,11 @@ autocast state around compare(), and on the source. Where those leave it open th
 
 from __future__ import annotations
 
-from typing import Dict
+from typing import Dict, Optional
 
 from castscope.modes import regions
+from castscope.modes.graph_nodes import name_of, pass_casts, pass_promotes
 from castscope.modes.units import Unit
-
-# castInputsToWidestType of torch/csrc/jit/passes/autocast.cpp: all inputs of these are cast to float32 if the type of
-# one says that it is float32, or says nothing.
-_PROMOTED = frozenset("add sub mul div stack cat addcdiv addcmul atan2 bilinear cross dot index_put tensordot".split())
 
 _WIDTH = {"float8_e4m3fn": 1, "float8_e5m2": 1, "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 
@@ -30,21 +27,45 @@ def reason(mode: str, eager: Unit, other: Unit, ambient: Dict[str, str]) -> str:
 def _script_reason(mode: str, eager: Unit, other: Unit, ambient: Dict[str, str]) -> str:
     narrower = _narrower(other, eager)
     region = regions.innermost(eager.stack)
-    if narrower and region is not None and region.enabled is False and other.input_dtypes != other.arrived:
+    lost = region is not None and region.enabled is False and (mode == "trace" or bool(ambient))
+    if narrower and lost and other.input_dtypes != other.arrived and other.beyond != "python":
         kept = "a trace does not keep it" if mode == "trace" else "the region around the script stays on inside of it"
         return f"autocast is off here, by {region}: {kept}"
-    if other.caster != "script":
-        cast = eager.input_dtypes != eager.arrived and eager.caster == ""
-        if cast and other.input_dtypes == other.arrived and other.operator == eager.operator:
-            return f"eager's autocast casts its inputs; TorchScript's autocast pass adds no cast to {other.operator}"
-        return ""
+    if other.caster == "script":
+        return _pass_casts_otherwise(narrower, eager, other)
+    if eager.input_dtypes != eager.arrived and eager.caster == "" and other.input_dtypes == other.arrived:
+        return _pass_casts_nothing(region, other)
+    return ""
+
+
+def _pass_casts_otherwise(narrower: bool, eager: Unit, other: Unit) -> str:
     to = _names(other)
-    if not narrower and other.operator in _PROMOTED:
-        return (f"TorchScript's autocast pass promotes {other.operator} to {to} where it cannot rule out that an "
+    operator = _of_graph(other) if other.node else "what it is given"  # it may be a part of one of several here
+    if not narrower and other.node and pass_promotes(other.node):
+        return (f"TorchScript's autocast pass promotes {operator} to {to} where it cannot rule out that an "
                 "argument is float32")
     left = eager.input_dtypes == eager.arrived
-    return (f"TorchScript's autocast pass has lists of its own: it casts {other.operator} to {to}; eager's autocast "
+    return (f"TorchScript's autocast pass has lists of its own: it casts {operator} to {to}; eager's autocast "
             + ("leaves it as it comes" if left else f"casts it to {_names(eager)}"))
+
+
+def _pass_casts_nothing(region: Optional[regions.Region], other: Unit) -> str:
+    """Where eager's autocast casts, and the script computes with what came. Of an operator that the pass knows, and has
+    not cast all the same, nothing is said."""
+    if other.beyond == "python":
+        return "it is called as Python here (code that is not scripted), which the region of a script does not reach"
+    if other.beyond == "off":
+        return "TorchScript's autocast pass is switched off (torch._C._jit_set_autocast_mode(False))"
+    if other.beyond == "no region":
+        return (f"the region is a decorator, {region}, which torch.jit.script drops"
+                if region is not None and region.decorates else "")
+    if not other.node or pass_casts(other.node) is not False:
+        return ""
+    return f"eager's autocast casts its inputs; TorchScript's autocast pass adds no cast to {_of_graph(other)}"
+
+
+def _of_graph(unit: Unit) -> str:
+    return name_of(unit.node).split("::")[-1]
 
 
 def _export_reason(eager: Unit, other: Unit, ambient: Dict[str, str]) -> str:

@@ -10,7 +10,7 @@ import contextlib
 import dataclasses
 import functools
 import weakref
-from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple, Union
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode, _pop_mode_temporarily
@@ -21,8 +21,17 @@ from castscope.modes.units import Unit
 
 _COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 
-# Tells where an operator stands that runs now: its stack, its module, and who makes a cast here ("" where unknown).
-Where = Callable[[Any], Tuple[Stack, str, str]]
+
+class Place(NamedTuple):
+    """Where an operator stands that runs now; `caster` is who makes a cast here. The rest as in Unit; "" = unknown."""
+    stack: Stack
+    module: str
+    caster: str = ""
+    node: str = ""
+    beyond: str = ""
+
+
+Where = Callable[[Any], Union[Place, Tuple[Stack, str, str]]]
 Origin = Tuple[int, str, str]  # number of the unit that made a value, the dtype it was made in, who cast it since
 
 
@@ -54,14 +63,14 @@ class Recorder(TorchDispatchMode):
             with self:
                 return func.decompose(*args, **kwargs)
         inputs = list(_tensors((args, {key: kwargs[key] for key in kwargs if key != "out"})))
-        stack, module, caster = self.where(func)
+        place = Place(*self.where(func))
         floats = _floating(inputs)
         before = [(str(tensor.dtype)[6:], tuple(tensor.shape), self._origin(tensor)) for tensor in floats]
         result = _call(func, args, kwargs)
         if is_unit(func) and inputs:
-            self._add(func, before, result, stack, module)
+            self._add(func, before, result, place)
         else:
-            self._hand_on(inputs, result, caster)
+            self._hand_on(inputs, result, place.caster)
         return result
 
     @contextlib.contextmanager
@@ -80,16 +89,16 @@ class Recorder(TorchDispatchMode):
             makers = tuple(maker if maker < 0 else maker + start for maker in unit.makers)
             self.units.append(dataclasses.replace(unit, makers=makers))
 
-    def _add(self, func: Any, before: list, result: Any, stack: Stack, module: str) -> None:
+    def _add(self, func: Any, before: list, result: Any, place: Place) -> None:
         results = list(_tensors((result,)))
         output = str(results[0].dtype)[6:] if results and results[0].is_floating_point() else None
         if before or output:
             origins = [origin for _, _, origin in before]
             self.units.append(Unit(
                 units.operator_name(func._schema.name), func._schema.name, tuple(dtype for dtype, _, _ in before),
-                output, stack, module, tuple(shape for _, shape, _ in before),
+                output, place.stack, place.module, tuple(shape for _, shape, _ in before),
                 tuple(dtype for _, dtype, _ in origins), tuple(maker for maker, _, _ in origins),
-                next((who for _, _, who in origins if who), "")))
+                next((who for _, _, who in origins if who), ""), place.node, place.beyond))
             for tensor in results:
                 self._set_origin(tensor, (len(self.units) - 1, str(tensor.dtype)[6:], ""))
 

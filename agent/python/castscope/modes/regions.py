@@ -20,6 +20,7 @@ class Region:
     file: str
     line: int
     enabled: Optional[bool]
+    decorates: bool = False
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
@@ -48,14 +49,15 @@ def _found(tree: ast.AST, file: str) -> Iterator[Tuple[int, int, Region]]:
     for node in ast.walk(tree):
         if isinstance(node, (ast.With, ast.AsyncWith)):
             calls, last = [item.context_expr for item in node.items], node.body[-1].end_lineno
-            first = node.body[0].lineno
+            first, decorates = node.body[0].lineno, False
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             calls, last, first = node.decorator_list, node.end_lineno, node.body[0].lineno
+            decorates = True
         else:
             continue
         for call in calls:
             if isinstance(call, ast.Call) and _name(call.func) == "autocast":
-                yield first, last or first, Region(file, call.lineno, _enabled(call))
+                yield first, last or first, Region(file, call.lineno, _enabled(call), decorates)
 
 
 def _name(expression: ast.expr) -> str:

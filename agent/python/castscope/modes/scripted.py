@@ -9,10 +9,11 @@ from typing import Any, Callable, Iterator, List
 import torch
 
 from castscope.modes.arguments import Arguments
-from castscope.modes.recorder import Recorder
+from castscope.modes.graph_nodes import GraphNodes, pass_is_on
+from castscope.modes.recorder import Place, Recorder
 from castscope.modes.recording import Options, Program, call
 from castscope.modes.refused import refused_line
-from castscope.modes.stacks import caller, python_stack, script_frames, users
+from castscope.modes.stacks import caller, is_called_by_script, python_stack, script_frames, users
 
 # torch.jit.script, trace and their modules: what is given as one of these is one already.
 SCRIPTED = (torch.jit.ScriptModule, torch.jit.ScriptFunction)
@@ -25,18 +26,24 @@ def prepare(function: Callable[..., Any], arguments: Arguments, options: Options
     else:
         with _nothing_known():
             program = torch.jit.script(_fresh(function))
-    return script_program(program, lambda func, frames: (users(frames), ""))
+    nodes = GraphNodes(program)
+    ambient = torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda")
+    beyond = "off" if not pass_is_on() else "" if nodes.enters_autocast or ambient else "no region"
+    return script_program(
+        program, lambda func, frames: Place(users(frames), "", node=nodes.schema_at(frames, func), beyond=beyond))
 
 
-def script_program(program: Any, where_of: Callable[[Any, tuple], tuple]) -> Program:
+def script_program(program: Any, where_of: Callable[[Any, tuple], Place]) -> Program:
     """A program for TorchScript's interpreter. Python code that a script calls stands inside it."""
-    def where(func: Any) -> tuple:
+    def where(func: Any) -> Place:
         frames = script_frames()
-        inner, _ = python_stack(caller())
-        stack, module = where_of(func, frames)
+        frame = caller()
+        place = where_of(func, frames)
+        if is_called_by_script(frame):
+            inner, _ = python_stack(frame)
+            return Place(inner + place.stack, place.module, beyond="python")
         # Casts of the autocast pass have no place of their own (torch/csrc/jit/passes/autocast.cpp).
-        caster = "script" if frames and frames[0].file == "??" and not inner else ""
-        return inner + stack, module, caster
+        return place._replace(caster="script" if frames and frames[0].file == "??" else "")
 
     def run(recorder: Recorder, given: Arguments) -> Any:
         with recorder:

@@ -87,6 +87,21 @@ def python_stack(frame: Optional[FrameType], modules: Optional[ModuleNames] = No
     return tuple(lines), module or ""
 
 
+# What stands between Python code and a dispatch mode, or between the mode and what it takes apart.
+_AROUND_OPERATORS = (_HERE, *(_NOT_USERS[0] + name for name in (
+    "_ops.py", "_compile.py", os.path.join("_dynamo", "eval_frame.py"), os.path.join("utils", "_python_dispatch.py"))))
+
+
+def is_called_by_script(frame: Optional[FrameType]) -> bool:
+    """Whether Python code that TorchScript's interpreter calls runs the operator that this frame is of: a function, or
+    a module, PyTorch's own too. The interpreter itself is called by us, or by a scripted module."""
+    while frame is not None and frame.f_code not in _callers and frame.f_code.co_filename.startswith(_AROUND_OPERATORS):
+        frame = frame.f_back
+    if frame is None or frame.f_code in _callers:
+        return False
+    return not (frame.f_code is _CALLS_MODULE and isinstance(frame.f_locals.get("self"), torch.jit.ScriptModule))
+
+
 def script_frames() -> Tuple[Line, ...]:
     """What TorchScript's interpreter is at, innermost first; `??` where a node has no place (a cast of its autocast
     pass, the call of a traced module). Python frames are not among them."""

@@ -9,16 +9,16 @@ autocast off: to show that is what the comparison is for.
 from __future__ import annotations
 
 import bisect
-import functools
 import itertools
 import re
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
 from castscope.modes import arguments as inputs
 from castscope.modes.arguments import Arguments
-from castscope.modes.recorder import is_composite, is_unit
+from castscope.modes.graph_nodes import is_made_of_others, operators, pass_is_on
+from castscope.modes.recorder import Place, is_unit
 from castscope.modes.recording import Options, Program
 from castscope.modes.scripted import SCRIPTED, script_program
 from castscope.modes.stacks import Stack, calls_the_user, traced_place, traced_stack, users
@@ -64,13 +64,15 @@ class TracedNodes:
     """
 
     def __init__(self, traced: Any):
-        nodes = list(_operators(_what_is_run(traced)))
+        nodes = list(operators(_what_is_run(traced)))
         ranges = [str(node.sourceRange()) for node in nodes]
         self.stacks = [traced_stack(text) for text in ranges]
         self.modules = [_module(node.scopeName()) for node in nodes]
         self.places = [traced_place(text) for text in ranges]
         self.operators = [operator_name(node.kind()) for node in nodes]
-        self.made_of_others = [_is_made_of_others(node.schema()) for node in nodes]
+        self.schemas = [node.schema() for node in nodes]
+        self.pass_is_on = pass_is_on()
+        self.made_of_others = [is_made_of_others(node.schema()) for node in nodes]
         self.positions: Dict[Tuple[str, int], List[int]] = {}
         for at, place in enumerate(self.places):
             self.positions.setdefault(place, []).append(at)
@@ -78,19 +80,20 @@ class TracedNodes:
         self.first = ""  # the operator that the present node began with
         self.done = False  # whether it has run as itself: batch_norm makes room before
 
-    def where(self, func: Any, frames: Tuple[Line, ...]) -> Tuple[Stack, str]:
+    def where(self, func: Any, frames: Tuple[Line, ...]) -> Place:
         if not frames or frames[0].file == "??":  # a cast of the autocast pass: before its node
-            return (), ""
+            return Place((), "")
         name = operator_name(func._schema.name)
         unit = name if is_unit(func) else ""
         at = self._next((frames[0].file, frames[0].line), name, unit)
         if at is None:
-            return users(frames), ""  # TorchScript that the trace calls
+            return Place(users(frames), "")  # TorchScript that the trace calls
         if at != self.at:
             self.at, self.first, self.done = at, "", False
         self.first = self.first or unit
         self.done = self.done or name == self.operators[at]
-        return self.stacks[at], self.modules[at]
+        beyond = "" if self.pass_is_on else "off"
+        return Place(self.stacks[at], self.modules[at], node=self.schemas[at], beyond=beyond)
 
     def _next(self, place: Tuple[str, int], name: str, unit: str) -> Optional[int]:
         known = self.positions.get(place, [])
@@ -119,25 +122,6 @@ def _what_is_run(traced: Any) -> Any:
         torch._C._jit_pass_dce(graph)
         torch._C._jit_pass_cse(graph)
     return graph
-
-
-def _operators(graph: Any) -> Iterator[Any]:
-    for node in graph.nodes():
-        for block in node.blocks():
-            yield from _operators(block)
-        if not node.kind().startswith("prim::"):
-            yield node
-
-
-@functools.lru_cache(maxsize=None)
-def _is_made_of_others(schema: str) -> bool:
-    """Whether a dispatch mode sees other operators in its place: `linear` is `addmm`."""
-    namespace, _, name = schema.split("(")[0].partition("::")
-    packet, _, overload = name.partition(".")
-    try:
-        return is_composite(getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default"))
-    except (AttributeError, RuntimeError):  # TorchScript's own: aten::Int, aten::ScalarImplicit
-        return False
 
 
 def _module(scope: str) -> str:

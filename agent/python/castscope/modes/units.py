@@ -29,6 +29,8 @@ class Unit:
     `arrived` and `makers` say where each of `input_dtypes` came from: the dtype that the value was made in, before
     casts, and the number of the unit that made it in this recording (-1: an argument, a weight, a constant).
     `caster` says who cast an input on the way, as far as it can be told: "script" is TorchScript's autocast pass.
+    `node` is the schema of the operator of a graph that it is, or is a part of; `beyond` why TorchScript's pass casts
+    nothing here whatever the operator is: "python", "off" or "no region". Both are empty where they are not known.
     """
     operator: str
     overload: str
@@ -40,6 +42,8 @@ class Unit:
     arrived: Tuple[str, ...] = ()
     makers: Tuple[int, ...] = ()
     caster: str = ""
+    node: str = ""
+    beyond: str = ""
 
     @property
     def line(self) -> Optional[Line]:

@@ -1,0 +1,109 @@
+"""The operators of a TorchScript graph: where they stand, and whether its autocast pass casts what they are given.
+
+What a dispatch mode sees may be a part of one of them: `einsum` is `bmm`, `conv_transpose2d` is `convolution`. The pass
+knows the operators of the graph, not their parts.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+import torch
+
+from castscope.modes.recorder import is_composite
+from castscope.modes.stacks import traced_place
+from castscope.modes.units import Line, operator_name
+
+_PASS_CASTS = ("aten::_autocast_to_reduced_precision", "aten::_autocast_to_full_precision")
+_BANNED = "aten::binary_cross_entropy"  # the pass raises
+
+
+class GraphNodes:
+    """Of a scripted program, by their places; none of what has no graph."""
+
+    def __init__(self, program: Any):
+        graph = getattr(program, "inlined_graph", None)
+        self.enters_autocast = graph is not None and any(
+            str(node.outputsAt(0).type()).endswith("autocast_mode.autocast")
+            for node in graph.findAllNodes("prim::CreateObject"))
+        self._schemas: Dict[Tuple[str, int], List[str]] = {}
+        for node in operators(graph) if graph is not None else ():
+            known = self._schemas.setdefault(traced_place(str(node.sourceRange())), [])
+            if node.schema() not in known:
+                known.append(node.schema())
+
+    def schema_at(self, frames: Tuple[Line, ...], func: Any) -> str:
+        """Of the node that the interpreter is at, while it runs this operator; empty where several may be meant."""
+        known = self._schemas.get((frames[0].file, frames[0].line), []) if frames else []
+        name = operator_name(func._schema.name)
+        itself = [schema for schema in known if operator_name(name_of(schema)) == name]
+        fitting = itself[:1] or [schema for schema in known if is_made_of_others(schema)]
+        return fitting[0] if len(fitting) == 1 else ""
+
+
+def name_of(schema: str) -> str:
+    """`aten::conv2d` of `aten::conv2d.padding(…)`."""
+    return schema.split("(")[0].split(".")[0]
+
+
+def operators(graph: Any) -> Iterator[Any]:
+    for node in graph.nodes():
+        for block in node.blocks():
+            yield from operators(block)
+        if not node.kind().startswith("prim::"):
+            yield node
+
+
+@functools.lru_cache(maxsize=None)
+def is_made_of_others(schema: str) -> bool:
+    """Whether a dispatch mode sees other operators in its place: `linear` is `addmm`."""
+    namespace, _, name = schema.split("(")[0].partition("::")
+    packet, _, overload = name.partition(".")
+    try:
+        return is_composite(getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default"))
+    except (AttributeError, RuntimeError):  # TorchScript's own: aten::Int, aten::ScalarImplicit
+        return False
+
+
+def pass_is_on() -> bool:
+    """torch._C._jit_set_autocast_mode gives back what was set before."""
+    on = bool(torch._C._jit_set_autocast_mode(True))
+    torch._C._jit_set_autocast_mode(on)
+    return on
+
+
+@functools.lru_cache(maxsize=None)
+def pass_casts(schema: str, known_dtype: Optional[torch.dtype] = None) -> Optional[bool]:
+    """Whether the pass casts tensors that this operator is given, of a dtype that it knows or not: it is asked, with a
+    graph of that operator alone. None where such a graph cannot be made."""
+    if name_of(schema) == _BANNED:
+        return None
+    on = torch._C._jit_set_autocast_mode(True)
+    try:
+        graph = _graph_of(torch._C.parse_schema(schema), known_dtype)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            torch._C._jit_pass_autocast(graph)
+    except (AttributeError, RuntimeError):
+        return None
+    finally:
+        torch._C._jit_set_autocast_mode(on)
+    return any(node.kind() in _PASS_CASTS for node in graph.nodes())
+
+
+def pass_promotes(schema: str) -> bool:
+    """Whether it casts because it does not know the dtypes: to the widest of them, which may be float32."""
+    return pass_casts(schema) is True and pass_casts(schema, torch.bfloat16) is False
+
+
+def _graph_of(schema: Any, known_dtype: Optional[torch.dtype]) -> Any:
+    """What may be None is None: an operator that is told its dtype is left alone."""
+    graph = torch._C.Graph()
+    given = [graph.addInput() for _ in schema.arguments]
+    for value, argument in zip(given, schema.arguments):
+        optional = isinstance(argument.type, torch._C.OptionalType)
+        value.setType(torch._C.NoneType.get() if optional else argument.type)
+        if known_dtype is not None and isinstance(argument.type, torch._C.TensorType):
+            value.inferTypeFrom(torch.empty(1, dtype=known_dtype))
+    graph.registerOutput(graph.insertNode(graph.create(schema.name, given, 1)).outputsAt(0))
+    return graph

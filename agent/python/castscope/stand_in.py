@@ -1,0 +1,87 @@
+"""Stands in for apex, under `castscope run --apex`: where none is installed, `apex.amp` is castscope.amp.
+
+An apex that is installed is left alone, and one line on stderr says so. Of apex's other modules none is there; to import
+one raises an ImportError that says what to write instead.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import os
+import sys
+from types import ModuleType
+from typing import Any, Dict, Optional, Sequence
+
+_VARIABLE = "CASTSCOPE_APEX"  # `castscope run --apex` sets it for the job
+_INSTEAD: Dict[str, str] = {
+    "parallel": "torch.nn.parallel.DistributedDataParallel, or torch.nn.SyncBatchNorm",
+    "optimizers": "the optimizer of torch.optim, with fused=True",
+    "normalization": "torch.nn.LayerNorm or torch.nn.RMSNorm",
+    "fp16_utils": "castscope.amp",
+    "contrib": "torch.nn.functional",
+    "multi_tensor_apply": "torch._foreach_mul and its like",
+}
+
+
+def asked_for() -> bool:
+    return bool(os.environ.get(_VARIABLE))
+
+
+def install() -> None:
+    """Has `import apex` ask here first; as sitecustomize.py calls it."""
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+
+
+class _Finder:
+    """On sys.meta_path, before the others, which it asks."""
+
+    def __init__(self) -> None:
+        self._told = False
+        self._asking = False
+
+    def find_spec(self, name: str, path: Optional[Sequence[str]] = None,
+                  target: Optional[ModuleType] = None) -> Optional[importlib.machinery.ModuleSpec]:
+        if name == "apex" and not self._asking:
+            return self._find_apex(path, target)
+        module = sys.modules.get("apex")
+        if name.startswith("apex.") and isinstance(getattr(module, "__loader__", None), _Loader):
+            raise ModuleNotFoundError(_sentence(name), name=name)
+        return None
+
+    def _find_apex(self, path: Any, target: Any) -> Optional[importlib.machinery.ModuleSpec]:
+        from castscope.policy_functions import found_by_others
+
+        self._asking = True
+        try:
+            spec = found_by_others(self, "apex", path, target)
+        finally:
+            self._asking = False
+        if spec is None or spec.origin is None:  # a folder of that name, without code, is none
+            return importlib.machinery.ModuleSpec("apex", _Loader(), is_package=True)
+        self._tell(spec.origin)
+        return spec
+
+    def _tell(self, origin: str) -> None:
+        if not self._told and sys.stderr is not None:
+            sys.stderr.write(f"castscope: apex is installed ({origin}) and is used as it is: --apex stands in for it only "
+                             "where there is none\n")
+        self._told = True
+
+
+class _Loader:
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> Optional[ModuleType]:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        from castscope import amp
+
+        module.__doc__ = "castscope.amp in apex's place, by `castscope run --apex`."
+        vars(module)["amp"] = amp
+        sys.modules["apex.amp"] = amp
+
+
+def _sentence(name: str) -> str:
+    instead = _INSTEAD.get(name.split(".")[1])
+    return (f"No module named {name!r}: `castscope run --apex` stands in for apex.amp alone"
+            + (f"; write {instead} instead" if instead else ""))

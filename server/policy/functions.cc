@@ -1,0 +1,132 @@
+#include "server/policy/functions.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "absl/strings/str_split.h"
+#include "server/policy/shipped.h"
+
+namespace castscope::policy {
+namespace {
+
+constexpr std::string_view kOut = "(out=)", kShort = "F.", kLong = "torch.nn.functional.";
+
+Way way_of(std::string_view text) {
+  Way way;
+  for (const absl::string_view word : absl::StrSplit(absl::string_view(text.data(), text.size()), '>')) {
+    const bool writes = !word.empty() && word[0] == '!';
+    way.push_back({operator_name(std::string_view(word.data(), word.size()).substr(writes ? 1 : 0)), writes});
+  }
+  return way;
+}
+
+// "torch.norm(out=)" and "Tensor.norm_" are called norm, too; "Tensor.__add__" is as it is.
+std::string plain(std::string_view name) {
+  if (name.ends_with(kOut)) name.remove_suffix(kOut.size());
+  if (name.ends_with('_') && !name.ends_with("__")) name.remove_suffix(1);
+  return std::string(name);
+}
+
+std::string last_name(std::string_view name) {
+  const std::string whole = plain(name);
+  const std::size_t dot = whole.rfind('.');
+  return dot == whole.npos ? whole : whole.substr(dot + 1);
+}
+
+bool is_meant(const OperatorName& asked, const OperatorName& op) {
+  return asked.name == op.name && (asked.overload.empty() || asked.overload == op.overload);
+}
+
+}  // namespace
+
+Functions::Functions(std::string_view text) {
+  std::vector<absl::string_view> lines =
+      absl::StrSplit(absl::string_view(text.data(), text.size()), '\n', absl::SkipEmpty());
+  if (!lines.empty()) lines.erase(lines.begin());  // the version
+  for (const absl::string_view line : lines) {
+    const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
+    Function& function = all_.emplace_back();
+    function.name = std::string(words[0]);
+    for (std::size_t i = 1; i < words.size(); ++i)
+      function.ways.push_back(way_of(std::string_view(words[i].data(), words[i].size())));
+  }
+  for (const Function& function : all_) {
+    by_last_name_.emplace(last_name(function.name), &function);
+    std::set<std::string> operators;
+    for (const Way& way : function.ways)
+      for (const Step& step : way) operators.insert(step.op.name);
+    for (const std::string& op : operators) by_operator_[op].push_back(&function);
+  }
+}
+
+const Functions& Functions::of_pytorch() {
+  static const Functions* const functions = new Functions(shipped_functions());
+  return *functions;
+}
+
+std::vector<const Function*> Functions::named(std::string_view name) const {
+  std::string whole = plain(name);
+  if (whole.starts_with(kShort)) whole = std::string(kLong) + whole.substr(kShort.size());
+  std::vector<const Function*> found;
+  const auto [begin, end] = by_last_name_.equal_range(last_name(whole));
+  for (auto at = begin; at != end; ++at) {
+    const bool is_placed = whole.find('.') != whole.npos;
+    if (!is_placed || plain(at->second->name) == whole) found.push_back(at->second);
+  }
+  return found;
+}
+
+std::vector<const Function*> Functions::through(const OperatorName& op) const {
+  const auto known = by_operator_.find(op.name);
+  if (known == by_operator_.end()) return {};
+  std::vector<const Function*> found;
+  const auto has_it = [&](const Way& way) {
+    return std::any_of(way.begin(), way.end(), [&](const Step& step) { return is_meant(op, step.op); });
+  };
+  std::copy_if(known->second.begin(), known->second.end(), std::back_inserter(found), [&](const Function* function) {
+    return std::any_of(function->ways.begin(), function->ways.end(), has_it);
+  });
+  return found;
+}
+
+std::vector<Way> Functions::below(const OperatorName& op) const {
+  std::vector<Way> all;
+  for (const Function* function : through(op)) {
+    for (const Way& way : function->ways) {
+      const auto at = std::find_if(way.begin(), way.end(), [&](const Step& step) { return is_meant(op, step.op); });
+      if (at != way.end() && std::next(at) != way.end()) all.emplace_back(std::next(at), way.end());
+    }
+  }
+  return all;
+}
+
+std::vector<WayDecision> decide(const Policy& policy, const Function& function, const std::vector<ModuleUse>& modules) {
+  std::vector<WayDecision> all;
+  for (const Way& way : function.ways) {
+    WayDecision& decided = all.emplace_back();
+    decided.way = &way;
+    for (const Step& step : way) {
+      if (step.writes) break;
+      decided.decision = decide(policy, step.op, modules);
+      if (!decided.decision.ruled) continue;
+      decided.by = &step;
+      break;
+    }
+  }
+  return all;
+}
+
+const FunctionRule* rule_of(const Policy& policy, const Function& function) {
+  std::string name = function.name;
+  if (name.ends_with(kOut)) name.resize(name.size() - kOut.size());
+  const auto is_it = [&](const FunctionRule& rule) {
+    std::string dotted = rule.function;
+    std::replace(dotted.begin(), dotted.end(), ':', '.');
+    return dotted == name;
+  };
+  const auto rule = std::find_if(policy.functions.rbegin(), policy.functions.rend(), is_it);
+  return rule == policy.functions.rend() ? nullptr : &*rule;
+}
+
+}  // namespace castscope::policy

@@ -1,0 +1,158 @@
+#include "server/report/model_input.h"
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "server/report/words.h"
+#include "server/rules/counts.h"
+#include "server/rules/dtypes.h"
+#include "server/rules/operators.h"
+#include "server/rules/regions.h"
+#include "server/rules/uses.h"
+#include "server/store/causes.h"
+#include "server/store/names.h"
+
+namespace castscope::report {
+namespace {
+
+using lanes::Operand;
+using store::OperatorUse;
+
+constexpr std::size_t kNone = ~std::size_t{0};
+
+bool is_cast(const Operand& operand) { return operand.entered != rules::kNoDtype && operand.entered != operand.dtype; }
+
+class Search {
+ public:
+  explicit Search(const store::RunData& data) : data_(data), reasons_(data) {
+    for (const store::Flow& flow : data.flows) into_[flow.to].push_back(&flow);
+  }
+
+  std::optional<ModelInput> found() {
+    const std::vector<std::uint64_t> times = rules::times_of_uses(data_);
+    for (const OperatorUse& use : data_.operator_uses) {
+      if (times[use.id] == 0 || !rules::is_forward(use) || !rules::in_autocast(data_, use)) continue;
+      const std::size_t i = input_of(use);
+      if (i == kNone) continue;
+      ModelInput input{.dtype = use.operands[i].dtype, .first = place(use, i)};
+      if (is_cast(use.operands[i]))
+        input.cast_to = use.operands[i].entered;
+      else
+        look_beyond(use, i, input);
+      return input;
+    }
+    return first_site();
+  }
+
+ private:
+  // A batch that operators made before the region, too, which deep steps call an activation: they follow values.
+  bool is_input(const OperatorUse& use, const Operand& operand) const {
+    if (operand.flags & (lanes::kOperandNumber | lanes::kOperandRequiresGrad)) return false;
+    if (operand.role != lanes::Role::kActivation) return operand.role == lanes::Role::kInput;
+    bool made = false;
+    const auto flows = into_.find(use.id);
+    for (const store::Flow* flow : flows == into_.end() ? std::vector<const store::Flow*>() : flows->second) {
+      if (flow->argument != operand.argument) continue;
+      made = true;
+      if (rules::in_autocast(data_, data_.operator_use(flow->from))) return false;
+    }
+    return made;
+  }
+
+  // The first one; one that was cast stands before one that was not.
+  std::size_t input_of(const OperatorUse& use) const {
+    std::size_t found = kNone;
+    for (std::size_t i = 0; i < use.operands.size(); ++i) {
+      if (!is_input(use, use.operands[i])) continue;
+      if (is_cast(use.operands[i])) return i;
+      if (found == kNone) found = i;
+    }
+    return found;
+  }
+
+  ModelInput::Place place(const OperatorUse& use, std::size_t i) const {
+    return {.at = data_.user_location(use.stack),
+            .op = use.op,
+            .argument = i < use.argument_names.size() ? use.argument_names[i] : "",
+            .module = use.module};
+  }
+
+  void look_beyond(const OperatorUse& use, std::size_t i, ModelInput& input) const {
+    input.why = reasons_.of(use, i);
+    if (use.is(lanes::kUseConverts)) input.converted_to = use.result;
+    const std::set<std::uint32_t> derived = uses_of_what_comes_of(use.id);
+    for (const OperatorUse& later : data_.operator_uses) {
+      if (later.id == use.id || !rules::is_forward(later)) continue;
+      for (std::size_t k = 0; k < later.operands.size(); ++k) {
+        const Operand& operand = later.operands[k];
+        const bool itself = is_input(later, operand) && operand.dtype == input.dtype;
+        const bool comes_of_it = derived.contains(later.id) && operand.role == lanes::Role::kActivation;
+        if (!is_cast(operand) || !rules::is_low(operand.entered) || (!itself && !comes_of_it)) continue;
+        input.first_cast = place(later, k);
+        input.first_cast_to = operand.entered;
+        input.itself = itself;
+        return;
+      }
+    }
+  }
+
+  // What takes its result, and what takes theirs.
+  std::set<std::uint32_t> uses_of_what_comes_of(std::uint32_t use) const {
+    std::set<std::uint32_t> reached{use};
+    for (bool more = true; more;) {
+      more = false;
+      for (const store::Flow& flow : data_.flows)
+        if (reached.contains(flow.from)) more |= reached.insert(flow.to).second;
+    }
+    return reached;
+  }
+
+  std::optional<ModelInput> first_site() const {
+    std::set<std::uint32_t> casting;
+    for (const store::SiteUse& use : data_.site_uses)
+      if (use.counts.casts > 0) casting.insert(use.site);
+    for (const store::Site& site : data_.sites) {
+      if (site.role != lanes::Role::kInput || !store::is_autocasts(site.cause) || !casting.contains(site.id)) continue;
+      return ModelInput{.dtype = site.from,
+                        .first = {.at = data_.user_location(site.stack),
+                                  .op = site.op,
+                                  .argument = argument_of(data_, site),
+                                  .module = site.module},
+                        .cast_to = site.to};
+    }
+    return std::nullopt;
+  }
+
+  const store::RunData& data_;
+  const rules::CastReasons reasons_;
+  std::map<std::uint32_t, std::vector<const store::Flow*>> into_;  // by the use that takes it
+};
+
+std::string dtype(std::uint8_t number) { return std::string(store::dtype_name(number)); }
+
+std::string place_text(const store::RunData& data, const ModelInput::Place& at, bool with_argument) {
+  std::string text = rules::short_name(at.op);
+  if (with_argument && !at.argument.empty()) text += " " + at.argument;
+  return text + ", " + place(data, at.at);
+}
+
+}  // namespace
+
+std::optional<ModelInput> model_input(const store::RunData& data) { return Search(data).found(); }
+
+std::string input_line(const store::RunData& data, const ModelInput& input) {
+  if (input.cast_to != rules::kNoDtype)
+    return "cast from " + dtype(input.dtype) + " to " + dtype(input.cast_to) + ", first for " +
+           place_text(data, input.first, true);
+  std::string text = dtype(input.dtype) + ", which ";
+  text += input.converted_to == rules::kNoDtype
+              ? place_text(data, input.first, false) + ", takes as it is"
+              : "the code converts to " + dtype(input.converted_to) + ", " + place(data, input.first.at);
+  if (const std::string why = rules::words(input.why, input.dtype); !why.empty()) text += " (" + why + ")";
+  if (!input.first_cast) return text;
+  return text + "; " + (input.itself ? "it" : "what comes of it") + " is first cast to " + dtype(input.first_cast_to) +
+         " for " + place_text(data, *input.first_cast, true);
+}
+
+}  // namespace castscope::report

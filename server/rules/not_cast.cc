@@ -1,0 +1,142 @@
+#include "server/rules/not_cast.h"
+
+#include <algorithm>
+#include <array>
+
+#include "server/policy/compiled.h"
+#include "server/rules/dtypes.h"
+#include "server/rules/operators.h"
+#include "server/rules/policy/enforcing.h"
+#include "server/rules/regions.h"
+#include "server/rules/uses.h"
+#include "server/store/names.h"
+
+namespace castscope::rules {
+namespace {
+
+constexpr std::array<std::string_view, kNotCastReasons> kNames = {
+    "none",       "already",      "integer",         "not_floating", "float64",
+    "number",     "other_device", "in_place_or_out", "not_listed",   "excluded",
+    "sets_dtype", "within",       "region_disabled", "no_region"};
+
+bool is_integer(std::uint8_t dtype) {
+  const std::string_view name = store::dtype_name(dtype);
+  return name == "bool" || name.starts_with("int") || name.starts_with("uint");
+}
+
+// float8 and its like too, which autocast takes for floating.
+bool is_floating_at_all(std::uint8_t dtype) { return store::dtype_name(dtype).find("float") != std::string_view::npos; }
+
+bool is_one(const lanes::Operand& operand, std::uint8_t flag) { return (operand.flags & flag) != 0; }
+
+// Nothing of its device is switched on around it.
+NotCast outside(const store::RunData& data, const store::OperatorUse& use) {
+  if (const store::Region* const region = region_of_device(data, use)) {
+    return region->enabled ? NotCast::kNone : NotCast::kRegionDisabled;
+  }
+  for (std::uint32_t id = use.region; id != 0; id = data.region(id).parent)
+    if (data.region(id).enabled) return NotCast::kOtherDevice;
+  return NotCast::kNoRegion;
+}
+
+// What autocast of no device ever casts.
+NotCast never_cast(const lanes::Operand& operand) {
+  if (is_one(operand, lanes::kOperandNumber)) return NotCast::kNumber;
+  if (is_integer(operand.dtype)) return NotCast::kInteger;
+  if (!is_floating_at_all(operand.dtype)) return NotCast::kNotFloating;
+  if (operand.dtype == kDouble) return NotCast::kFloat64;
+  return is_one(operand, lanes::kOperandElsewhere) ? NotCast::kOtherDevice : NotCast::kNone;
+}
+
+}  // namespace
+
+std::string_view name(NotCast why) { return kNames[static_cast<std::size_t>(why)]; }
+
+std::string words(NotCast why, std::uint8_t dtype) {
+  switch (why) {
+    case NotCast::kNone:
+      return "";
+    case NotCast::kAlready:
+      return "already in " + std::string(store::dtype_name(dtype));
+    case NotCast::kInteger:
+      return "an integer tensor";
+    case NotCast::kNotFloating:
+      return "no floating-point tensor";
+    case NotCast::kFloat64:
+      return "float64, which autocast leaves alone";
+    case NotCast::kNumber:
+      return "a Python number";
+    case NotCast::kOtherDevice:
+      return "on another device than the region's";
+    case NotCast::kInPlaceOrOut:
+      return "in place or out=, a form for which autocast has no kernel";
+    case NotCast::kNotListed:
+      return "the operator is not on autocast's list for this device";
+    case NotCast::kExcluded:
+      return "excluded by the policy";
+    case NotCast::kSetsDtype:
+      return "autocast sets the operator's dtype, and it converts inside";
+    case NotCast::kWithin:
+      return "cast by an operator that it calls";
+    case NotCast::kRegionDisabled:
+      return "autocast is switched off here";
+    case NotCast::kNoRegion:
+      return "outside any autocast region";
+  }
+  return "";
+}
+
+CastReasons::CastReasons(const store::RunData& data) : data_(data) {
+  if (enforced_policy(data).empty() || data.start.policy.empty()) return;
+  if (auto policy = policy::restored(data.start.policy); policy.ok())
+    enforced_ = std::make_unique<const policy::Policy>(*std::move(policy));
+}
+
+const policy::Decision& CastReasons::decided(const store::OperatorUse& use) const {
+  const auto [found, fresh] = decisions_.try_emplace({use.op, use.module});
+  if (!fresh) return found->second;
+  std::vector<policy::ModuleUse> modules;
+  if (use.module != 0) {
+    const store::Module& in = data_.modules[use.module - 1];
+    modules = policy::modules_of(in.path, in.type);
+    modules.back().classes.push_back("torch.nn." + in.type);  // a recording knows classes without their package
+  }
+  return found->second = policy::decide(*enforced_, policy::operator_called(use.op), modules);
+}
+
+bool CastReasons::is_excluded(const store::OperatorUse& use, std::size_t i) const {
+  if (enforced_ == nullptr) return false;
+  const policy::Decision& decision = decided(use);
+  if (decision.policy == policy::CastPolicy::kPassthrough)
+    return policy::known_to_autocast(policy::operator_called(use.op));
+  const bool lowers = decision.policy == policy::CastPolicy::kLowerPrecision;
+  if (decision.policy == policy::CastPolicy::kFp32 && is_product(use.op)) return true;  // PyTorch would lower it
+  const std::string name = i < use.argument_names.size() ? use.argument_names[i] : "";
+  const auto& kept = decision.never_cast;
+  return lowers && !name.empty() && std::find(kept.begin(), kept.end(), name) != kept.end();
+}
+
+// An autocast kernel ran and handed it on as it was.
+NotCast CastReasons::of_kernel(const store::OperatorUse& use, std::size_t i) const {
+  const lanes::Operand& operand = use.operands[i];
+  const bool same = use.computed == operand.dtype;
+  if (is_excluded(use, i) && (!same || operand.dtype == kFloat)) return NotCast::kExcluded;
+  if (same) return NotCast::kAlready;
+  return use.computed == kFloat && is_low(operand.dtype) ? NotCast::kSetsDtype : NotCast::kNone;
+}
+
+NotCast CastReasons::of(const store::OperatorUse& use, std::size_t i) const {
+  const lanes::Operand& operand = use.operands[i];
+  const bool handed_on = operand.entered != kNoDtype;
+  if ((handed_on && operand.entered != operand.dtype) || use.is(lanes::kUseConverts)) return NotCast::kNone;
+  if (const NotCast why = outside(data_, use); why != NotCast::kNone)
+    return use.is(lanes::kUseScript) ? NotCast::kNone : why;  // a script's regions are in its graph
+  if (const NotCast why = never_cast(operand); why != NotCast::kNone) return why;
+  if (handed_on) return of_kernel(use, i);
+  if (use.is(lanes::kUseEligible)) return use.computed == operand.dtype ? NotCast::kAlready : NotCast::kNone;
+  if (use.is(lanes::kUseSiblingEligible)) return NotCast::kInPlaceOrOut;
+  const bool lowered = is_low(use.computed) && operand.dtype == kFloat && has_dimensions(operand);
+  return lowered && !use.is(lanes::kUseWrites) ? NotCast::kWithin : NotCast::kNotListed;
+}
+
+}  // namespace castscope::rules

@@ -1,0 +1,184 @@
+"""What a change costs on the thread that it observes: this tree against another commit, for scripts/bench --against.
+
+The commit is built in a work tree of its own below build/against; processes of both take turns. Calls of cached_cast are
+compared by the least of all processes, the tiny step by instructions, which valgrind's callgrind counts in the training
+thread, and by its CPU time.
+"""
+
+import dataclasses
+import json
+import math
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import measure
+import native
+import runs
+
+FOLDER = runs.CASTSCOPE.parent / "against"
+# Of callgrind's steps: past the operators that castscope records to learn from, and past step 100, which is deep.
+WARM_UP, COUNTED = 110, 60
+COUNTS = 2  # processes of each that callgrind counts: their spread is what of a difference is chance
+
+
+@dataclasses.dataclass
+class Limit:
+    what: str
+    unit: str
+    most: float  # more than the other commit
+
+
+CALLS = {"hit_5": "a cache hit, Python depth 5", "hit_20": "a cache hit, Python depth 20",
+         "hit_50": "a cache hit, Python depth 50", "pass_5": "a pass-through, Python depth 5",
+         "pass_20": "a pass-through, Python depth 20", "cast_20": "a cast, Python depth 20"}
+MOST_NS = {"hit": 1.0, "pass": 0.3}
+MOST_INSTRUCTIONS = 0.005
+
+
+def commit_of(name):
+    done = subprocess.run(["git", "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"], cwd=runs.ROOT, check=False,
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f"scripts/bench: git knows no commit {name}")
+    return done.stdout.strip()
+
+
+def build(commit):
+    """The program of that commit, built beside this one with the same Python."""
+    tree = FOLDER / commit[:12]
+    if not tree.exists():
+        subprocess.run(["git", "worktree", "prune"], cwd=runs.ROOT, check=True)
+        subprocess.run(["git", "worktree", "add", "--detach", str(tree), commit], cwd=runs.ROOT, check=True,
+                       stdout=sys.stderr)
+    if not (tree / ".venv").exists():
+        (tree / ".venv").symlink_to(runs.ROOT / ".venv")
+    measure.say(f"building {commit[:12]} in {tree}")
+    for command in (["cmake", "--preset", "default"],
+                    ["cmake", "--build", "--preset", "default", "--target", "castscope_in_job"]):
+        done = subprocess.run(command, cwd=tree, check=False, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise SystemExit(f"scripts/bench: {commit[:12]} cannot be built:\n{done.stdout[-4000:]}{done.stderr}")
+    return tree / "build" / "castscope"
+
+
+def turns(number, programs):
+    """The programs by name, in an order that changes from round to round."""
+    return list(programs.items())[::1 if number % 2 else -1]
+
+
+def calls(programs, processes):
+    """ns of one call of cached_cast: the least of all processes, by program."""
+    command = [sys.executable, str(measure.HERE / "calls.py")]
+    least = {name: {} for name in programs}
+    for number in range(processes):
+        measure.say(f"calls: process {number + 1} of {processes}")
+        for name, program in turns(number, programs):
+            for key, ns in measure.run(command, castscope=program)[0].items():
+                least[name][key] = min(ns, least[name].get(key, math.inf))
+    return least
+
+
+def instructions_once(program):
+    """Instructions that the training thread executes in one step."""
+    library = native.library(measure.HERE / "instructions.cc")
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["valgrind", "--tool=callgrind", "--separate-threads=yes", "--collect-atstart=no",
+                   "--toggle-collect=castscope_bench_measured", f"--callgrind-out-file={folder}/counted",
+                   "--dump-instr=no", sys.executable, str(measure.HERE / "instructions.py"), str(library), str(WARM_UP),
+                   str(COUNTED)]
+        command = [str(program), "run", "--force", "-o", f"{folder}/run", "--", *command]
+        environment = runs.clean_environment() | measure.STEADY_HEAP | {"PYTHONHASHSEED": "0"}
+        done = subprocess.run(command, env=environment, cwd=folder, check=False, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise SystemExit(f"scripts/bench: {' '.join(command)} ended with {done.returncode}:\n{done.stderr[-4000:]}")
+        # One file a thread; only what called instructions.cc's function has collected anything.
+        counted = [int(line.split()[1]) for file in pathlib.Path(folder).glob("counted*")
+                   for line in file.read_text(errors="replace").splitlines() if line.startswith("totals:")]
+    return max(counted) / COUNTED
+
+
+def instructions(programs):
+    """Per program the counts of some processes, instructions a step."""
+    if shutil.which("valgrind") is None:
+        raise SystemExit("scripts/bench: instructions are counted by valgrind: install it (Debian: valgrind)")
+    found = {name: [] for name in programs}
+    for number in range(COUNTS):
+        measure.say(f"instructions: process {number + 1} of {COUNTS}")
+        for name, program in turns(number, programs):
+            found[name].append(instructions_once(program))
+    return found
+
+
+def step(programs, pairs):
+    """CPU ms of the tiny step by program, one figure a process; those of a pair ran one after the other."""
+    found = {name: [] for name in programs}
+    for number in range(pairs):
+        measure.say(f"step: pair {number + 1} of {pairs}")
+        for name, program in turns(number, programs):
+            found[name].append(measure.steps_once("tiny", "castscope", program=program)["cpu_ms"])
+    return found
+
+
+def median_interval(values, confidence=0.95):
+    """The order statistics between which the median lies with that probability, whatever the distribution."""
+    ordered, n = sorted(values), len(values)
+    for low in range(n // 2, -1, -1):
+        inside = sum(math.comb(n, k) for k in range(low + 1, n - low)) / 2 ** n
+        if inside >= confidence:
+            return ordered[low], ordered[n - 1 - low]
+    return ordered[0], ordered[-1]
+
+
+def call_rows(least):
+    for key, what in CALLS.items():
+        more = least["this"][key] - least["other"][key]
+        most = MOST_NS.get(key.split("_")[0])
+        yield (what, f"{least['other'][key]:.1f} ns", f"{least['this'][key]:.1f} ns", f"{more:+.2f} ns",
+               f"≤ +{most:g} ns" if most else "", "" if not most else "met" if more <= most else "**missed**")
+
+
+def instruction_row(counted):
+    this, other = (statistics.mean(counted[name]) for name in ("this", "other"))
+    more = this / other - 1
+    spread = max((max(values) - min(values)) / other for values in counted.values())
+    return ("tiny step, instructions of the training thread", f"{other:,.0f}", f"{this:,.0f}",
+            f"{more:+.3%} (processes of one commit differ by {spread:.3%})", f"≤ +{MOST_INSTRUCTIONS:.1%}",
+            "met" if more <= MOST_INSTRUCTIONS else "**missed**")
+
+
+def step_row(times):
+    ratios = [this / other for this, other in zip(times["this"], times["other"])]
+    low, high = median_interval(ratios)
+    return (f"tiny step, CPU time of the training thread, median of {len(ratios)} pairs",
+            f"{statistics.median(times['other']):.3f} ms", f"{statistics.median(times['this']):.3f} ms",
+            f"{statistics.median(ratios):.4f} (95 %: {low:.4f}–{high:.4f})", "", "")
+
+
+def table(found):
+    rows = list(call_rows(found["calls"])) if "calls" in found else []
+    if "instructions" in found:
+        rows.append(instruction_row(found["instructions"]))
+    if "step" in found:
+        rows.append(step_row(found["step"]))
+    head = ["| what | that commit | this tree | difference | limit | |", "| --- | --- | --- | --- | --- | --- |"]
+    return "\n".join(head + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+SECTIONS = ("calls", "instructions", "step")
+
+
+def compare(name, sections, rounds):
+    """Prints the table; the figures themselves go into build/against/COMMIT.json."""
+    commit = commit_of(name)
+    programs = {"other": build(commit), "this": runs.CASTSCOPE}
+    found = {"calls": calls, "step": step}
+    found = {section: instructions(programs) if section == "instructions" else found[section](programs, rounds)
+             for section in sections}
+    (FOLDER / f"{commit[:12]}.json").write_text(json.dumps(found, indent=1))
+    print(f"This tree against {commit[:12]}, {rounds} processes of each in turns, {os.cpu_count()} cores.\n")
+    print(table(found))

@@ -1,0 +1,18 @@
+"""What the files of jobs here have in common: one function a job, chosen by its name on the command line."""
+
+import sys
+import warnings
+
+import torch
+
+
+def region(**options):
+    """A region as the texts write it for a GPU, here for the CPU."""
+    return torch.autocast("cpu", dtype=torch.bfloat16, **options)
+
+
+def main(jobs):
+    warnings.simplefilter("ignore")
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    jobs[sys.argv[1]]()

@@ -1,0 +1,85 @@
+"""What castscope told of a run, in the words of the tests here."""
+
+import json
+import pathlib
+import subprocess
+
+import runs
+
+CASTSCOPE = runs.CASTSCOPE
+PACKAGE = runs.ROOT / "agent" / "python"
+
+
+def environment():
+    """With the package `castscope` importable, as an installed one is."""
+    return runs.clean_environment() | {"PYTHONPATH": str(PACKAGE)}
+
+
+def plain(fact):
+    """An operator's name without its namespace, whatever else as it is."""
+    return fact.removeprefix("aten::") if isinstance(fact, str) else fact
+
+
+class Run:
+    def __init__(self, jobs, name, printed, screen):
+        self.jobs, self.name, self.printed, self.screen = jobs, name, printed.splitlines(), screen
+        self.report = json.loads(pathlib.Path(f"{name}.json").read_text())
+        self.totals = self.report["totals"]
+
+    def rules(self):
+        """Of the findings, each once."""
+        return {finding["rule"] for finding in self.report["findings"]}
+
+    def finding(self, rule):
+        """The one finding of this rule."""
+        found = [finding for finding in self.report["findings"] if finding["rule"] == rule]
+        assert len(found) == 1, f"{rule}: {len(found)} of {sorted(self.rules())}"
+        return found[0]
+
+    def line(self, mark):
+        """Of the jobs' file, the line that is marked so."""
+        lines = [number for number, text in enumerate(self.jobs.read_text().splitlines(), 1)
+                 if text.endswith(f"# mark: {mark}")]
+        assert len(lines) == 1, f"{len(lines)} lines are marked {mark}"
+        return lines[0]
+
+    def found_at(self, rule, mark):
+        """Whether the one finding of this rule stands at the marked line."""
+        place = self.finding(rule)["location"]
+        return (place["file"], place["line"]) == (str(self.jobs), self.line(mark))
+
+    def text(self, rule):
+        """All that the one finding of this rule says."""
+        finding = self.finding(rule)
+        return " ".join([finding["title"], finding["fix"], json.dumps(finding["evidence"])])
+
+    def as_format(self, form):
+        """The report in another form, as text."""
+        return subprocess.run([CASTSCOPE, "report", f"{self.name}.castscope", "-f", form], check=True, text=True,
+                              capture_output=True, timeout=60).stdout
+
+    def sites(self, **facts):
+        return [site for site in self.report["sites"] if all(plain(site[key]) == value for key, value in facts.items())]
+
+    def operators(self, **facts):
+        return {plain(site["operator"]) for site in self.sites(**facts)}
+
+    def casts(self, **facts):
+        return sum(site["casts"] for site in self.sites(**facts))
+
+    def hits(self, **facts):
+        return sum(site["cache_hits"] for site in self.sites(**facts))
+
+    def layers(self, operator=None):
+        """What deep steps saw of operators, or of one, with dtypes."""
+        return [row for row in self.report["layers"]["operators"] if operator in (None, plain(row["operator"]))]
+
+    def region_at(self, mark):
+        found = [region for region in self.report["regions"]
+                 if region["location"]["file"] == str(self.jobs) and region["location"]["line"] == self.line(mark)]
+        assert len(found) == 1, f"{len(found)} regions at {mark}"
+        return found[0]
+
+    @property
+    def steps(self):
+        return self.report["steps"]["count"]
