@@ -43,7 +43,7 @@ const PyObject* python_object_of_base(const void* tensor) {
 
 std::string backward_node_name() {
   const auto node = torch::autograd::get_current_node();
-  return node ? node->name() : std::string();
+  return node ? std::string(short_node_name(node->name())) : std::string();
 }
 
 std::size_t backward_node_kind() {

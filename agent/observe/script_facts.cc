@@ -68,6 +68,11 @@ NamedByNode name_by_node(ThreadState& t, const script::NodeNote& node, const scr
   return {node.op, node.argument_name, site.phase == lanes::Phase::kBackward ? lanes::Role::kUnknown : node.role};
 }
 
+std::optional<lanes::Role> role_of_planned_cast() {
+  const auto node = script::present_note();
+  return node == nullptr || !node->is_cast ? std::nullopt : std::optional(node->role);
+}
+
 std::uint32_t module_of_place(const RawStack& raw, std::uint32_t python, const script::NodePlace* place) {
   if (place == nullptr || place->module == nullptr) return python;
   Definitions& definitions = g_process.recording.load()->definitions;

@@ -1,6 +1,7 @@
 // What TorchScript's graphs tell of what is seen.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,10 @@ struct NamedByNode {
 };
 NamedByNode name_by_node(ThreadState& t, const script::NodeNote& node, const script::NodePlace* place,
                          lanes::SiteDefinition& site);
+// The conversion that TorchScript's interpreter is at was put into the graph for the operator that takes its result, by
+// TorchScript's autocast or by eager's while the code was traced: the role of what it converts (kUnknown: the tensor
+// tells). nullopt: the code has it.
+std::optional<lanes::Role> role_of_planned_cast();
 // The module of a node at this place, below what Python calls: `python` is the number of the innermost module there.
 std::uint32_t module_of_place(const RawStack& raw, std::uint32_t python, const script::NodePlace* place);
 

@@ -21,6 +21,9 @@ constexpr std::string_view kOperators[] = {"/torch/_prims_common/", "/torch/_pri
 constexpr std::string_view kPassOn[] = {"/torch/_ops.py",           "/torch/overrides.py",
                                         "/torch/_tensor.py",        "/torch/utils/_device.py",
                                         "/torch/fx/interpreter.py", "/torch/nn/parameter.py"};
+// Tensors of PyTorch's own that are made of others, and do with them what they are asked for.
+constexpr std::string_view kMadeOfOthers[] = {"/torch/nested/_internal/", "/torch/distributed/tensor/",
+                                              "/torch/masked/", "/torch/sparse/"};
 constexpr std::string_view kAsTold[] = {"/torch/nn/modules/module.py", "/torch/nn/utils/rnn.py"};
 constexpr std::string_view kWithoutValues[] = {"/torch/_subclasses/", "/torch/fx/experimental/",
                                                "/torch/_dynamo/convert_frame.py", "/torch/_dynamo/symbolic_convert.py"};
@@ -34,7 +37,8 @@ bool casts_for_autocast(std::string_view file, std::string_view function) {
 }
 
 bool passes_calls_on(std::string_view file) {
-  return std::ranges::any_of(kPassOn, [&](std::string_view one) { return file.ends_with(one); });
+  return std::ranges::any_of(kPassOn, [&](std::string_view one) { return file.ends_with(one); }) ||
+         std::ranges::any_of(kMadeOfOthers, [&](std::string_view one) { return file.find(one) != file.npos; });
 }
 
 bool converts_as_told(std::string_view file) {

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "agent/observe/autocast_state.h"
+#include "agent/observe/backward_node.h"
 #include "agent/observe/call_frame.h"
 #include "agent/observe/record_inputs.h"
 #include "agent/operators/deep.h"
@@ -146,7 +147,7 @@ void node_begins(ThreadState& t, ThreadOperators& o, const char* name) {
   if (text.starts_with(kEngine)) text.remove_prefix(kEngine.size());
   o.enclosing = ThreadOperators::kOutside;
   if (o.stretch != present_stretch().number) begin_stretch(o);
-  o.node = observe::g_process.recording.load()->definitions.string(text);
+  o.node = observe::g_process.recording.load()->definitions.string(observe::short_node_name(text));
   // Most nodes hold a lock of their own while their operators run: code is pinned, with the GIL, before.
   o.places.know_stack(t, summary_of(t).hash);
 }

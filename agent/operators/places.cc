@@ -27,6 +27,7 @@ lanes::Counter* counter_of(ThreadState& t, std::uint32_t id) {
 // As role.h, and then by what made it, which deep steps know: what an operator gave back is no input, and in backward
 // what forward made is no gradient.
 Role role_of(const GivenTensor& g, const PlaceKey& key, const observe::RawStack& raw) {
+  if (g.producer.before.role != Role::kUnknown) return g.producer.before.role;
   const More more = More::of(key.more);
   if (!c10::isFloatingType(static_cast<c10::ScalarType>(g.dtype)))
     return g.producer.use == 0 ? Role::kInput : Role::kActivation;

@@ -13,8 +13,6 @@
 
 namespace castscope::operators {
 
-inline constexpr std::uint8_t kNoDtype = 0xff;
-
 // An argument that is a tensor, as it was when the operator was called. The tensor is only good for comparing: an
 // operator that is called boxed may let go of its arguments before it returns.
 struct GivenTensor {
@@ -25,6 +23,13 @@ struct GivenTensor {
   bool leaf = true, view = false, parameter = false;
   bool elsewhere = false;          // on another kind of device than the first
   std::uint8_t inside = kNoDtype;  // dtype that it has in the operator's second call, from its autocast kernel
+  // Where a script's graph cast it for this operator: its dtype now; `dtype` and the rest tell what it was before.
+  std::uint8_t cast_by_script = kNoDtype;
+
+  // In which dtype the operator is called.
+  std::uint8_t arrives() const { return cast_by_script == kNoDtype ? dtype : cast_by_script; }
+  // The dtype to which autocast brought it, whichever did; kNoDtype: none was at work.
+  std::uint8_t entered(bool second_call) const { return second_call && inside != kNoDtype ? inside : cast_by_script; }
 
   std::uint64_t pack() const {
     const auto from = producer.use == 0 ? 0u : producer.phase == lanes::Phase::kBackward ? 1u : 2u;

@@ -9,6 +9,8 @@
 
 namespace castscope::operators {
 
+inline constexpr std::uint8_t kNoDtype = 0xff;
+
 // Its TensorImpl together with where its data begins. Either alone is used again by another tensor; both together only
 // by one that looks at the same memory.
 struct Identity {
@@ -17,10 +19,19 @@ struct Identity {
   bool operator==(const Identity&) const = default;
 };
 
+// What a tensor was before a script's graph cast it for the operator that takes the copy (script_casts.h).
+struct BeforeCast {
+  std::uint8_t dtype = kNoDtype;  // kNoDtype: it was not cast so
+  lanes::Role role{};             // as the graph tells; kUnknown: what follows tells
+  bool leaf = true, view = false, parameter = false, requires_grad = false;
+};
+
 struct Producer {
   std::uint32_t use = 0;  // 0 = not known
   std::uint8_t dtype = 0;
   lanes::Phase phase{};
+  BeforeCast before;
+  bool is_known() const { return use != 0 || before.dtype != kNoDtype; }
 };
 
 class Producers {
@@ -32,9 +43,9 @@ class Producers {
     // Another dtype: another tensor, at its address.
     return found == made_.end() || found->second.dtype != dtype ? Producer{} : found->second;
   }
-  // `producer.use` 0 forgets what was known of a tensor that had this address.
+  // One of which nothing is known forgets what was known of a tensor that had this address.
   void set(const Identity& tensor, const Producer& producer) {
-    if (producer.use == 0)
+    if (!producer.is_known())
       made_.erase(tensor);
     else if (made_.size() < kMost)
       made_.insert_or_assign(tensor, producer);

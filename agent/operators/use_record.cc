@@ -10,6 +10,7 @@
 #include "agent/observe/scaling.h"
 #include "agent/observe/script_regions.h"
 #include "agent/operators/picture.h"
+#include "agent/operators/script_casts.h"
 #include "agent/operators/values.h"
 
 namespace castscope::operators {
@@ -64,7 +65,9 @@ GivenTensor look_at(const ThreadOperators& o, const TensorImpl* tensor, std::uin
   g.leaf = standing.leaf;
   g.view = standing.view;
   g.parameter = observe::is_parameter(tensor, standing);
-  if (standing.requires_grad) g.flags |= lanes::kOperandRequiresGrad;
+  bool requires_grad = standing.requires_grad;
+  if (g.producer.before.dtype != kNoDtype) requires_grad = look_before_cast(g);
+  if (requires_grad) g.flags |= lanes::kOperandRequiresGrad;
   if (observe::has_plain_sizes(tensor) && tensor->sizes_default().empty()) g.flags |= lanes::kOperandScalar;
   if (tensor->is_wrapped_number()) g.flags |= lanes::kOperandNumber;
   return g;
@@ -124,10 +127,11 @@ std::uint8_t computed_in(const OpenUse& use, std::uint8_t result) {
   for (const bool scalars : {false, true}) {
     for (std::size_t i = 0; i < use.n; ++i) {
       const GivenTensor& g = use.given[i];
-      if (!is_floating(g.dtype) || ((g.flags & lanes::kOperandScalar) != 0) != scalars) continue;
-      widest = widest == kNoDtype ? g.dtype
+      const std::uint8_t dtype = g.arrives();
+      if (!is_floating(dtype) || ((g.flags & lanes::kOperandScalar) != 0) != scalars) continue;
+      widest = widest == kNoDtype ? dtype
                                   : static_cast<std::uint8_t>(c10::promoteTypes(static_cast<ScalarType>(widest),
-                                                                                static_cast<ScalarType>(g.dtype)));
+                                                                                static_cast<ScalarType>(dtype)));
     }
     if (widest != kNoDtype) break;
   }
@@ -142,7 +146,7 @@ std::uint16_t flags_of(const OpenUse& use, const TensorImpl* result, c10::Dispat
     flags |= lanes::kUseElsewhere;
   else if (keys.has_any(use.info->sibling))
     flags |= lanes::kUseSiblingEligible;
-  if (use.info->base == "aten::copy_" && use.n == 2 && use.given[0].dtype != use.given[1].dtype)
+  if (use.info->base == "aten::copy_" && use.n == 2 && use.given[0].arrives() != use.given[1].arrives())
     flags |= lanes::kUseConverts;
   if (result != nullptr && elements_of(result) == 1 && use.most_elements > 1) flags |= lanes::kUseReduces;
   if (use.grad_mode) flags |= lanes::kUseGradMode;
@@ -151,11 +155,11 @@ std::uint16_t flags_of(const OpenUse& use, const TensorImpl* result, c10::Dispat
   return flags;
 }
 
-// In which dtypes the autocast kernel handed on what it was given.
+// In which dtypes autocast handed on what was given.
 std::uint64_t entered_by(const OpenUse& use) {
   std::uint64_t entered = ~std::uint64_t{0};
-  for (std::size_t i = 0; use.second_call && i < use.n; ++i)
-    entered ^= std::uint64_t{static_cast<std::uint8_t>(~use.given[i].inside)} << 8 * i;
+  for (std::size_t i = 0; i < use.n; ++i)
+    entered ^= std::uint64_t{static_cast<std::uint8_t>(~use.given[i].entered(use.second_call))} << 8 * i;
   return entered;
 }
 
@@ -178,7 +182,7 @@ Results look_at_results(Values outputs) {
 
 void made_by(ThreadOperators& o, Values outputs, std::uint32_t use, lanes::Phase phase) {
   each_tensor(outputs, [&](const TensorImpl* tensor, std::uint8_t) {
-    o.producers.set(identity_of(tensor), {use, dtype_of(tensor), phase});
+    o.producers.set(identity_of(tensor), {.use = use, .dtype = dtype_of(tensor), .phase = phase});
     return true;
   });
 }
@@ -192,12 +196,20 @@ void hand_on(ThreadOperators& o, const OpenUse& use, Values outputs) {
   });
 }
 
+// The copy is what the tensor was for the operator that takes it.
+void hand_on_cast(ThreadOperators& o, const GivenTensor& from, lanes::Role role, Values outputs) {
+  each_tensor(outputs, [&](const TensorImpl* tensor, std::uint8_t) {
+    o.producers.set(identity_of(tensor), cast_copy(from, role, dtype_of(tensor)));
+    return true;
+  });
+}
+
 void count_flows(ThreadState& t, ThreadOperators& o, const OpenUse& use, std::uint32_t id) {
   for (std::size_t i = 0; i < use.n; ++i) {
     const GivenTensor& g = use.given[i];
     if (g.producer.use == 0) continue;
-    const bool cast = use.second_call && g.inside != kNoDtype && g.inside != g.dtype;
-    o.places.flow(t, g.producer.use, id, g.argument, cast ? g.inside : kNoDtype);
+    const std::uint8_t entered = g.entered(use.second_call);
+    o.places.flow(t, g.producer.use, id, g.argument, entered == g.dtype ? kNoDtype : entered);
   }
 }
 
@@ -319,8 +331,10 @@ std::uint32_t end_use(ThreadState& t, ThreadOperators& o, OpenUse& use, c10::Arr
   if (use.info->kind == Kind::kSame) return hand_on(o, use, results), 0;
   const Results r = look_at_results(results);
   const std::uint8_t result = r.first == nullptr ? kNoDtype : dtype_of(r.first);
-  const bool unchanged = use.info->kind == Kind::kConversion && use.n > 0 && result == use.given[0].dtype;
+  const bool unchanged = use.info->kind == Kind::kConversion && use.n > 0 && result == use.given[0].arrives();
   if (unchanged) return hand_on(o, use, results), 0;
+  if (const auto role = r.traced ? std::nullopt : role_of_script_cast(use))
+    return hand_on_cast(o, use.given[0], *role, results), 0;
   const std::uint8_t computed = computed_in(use, result);
   if (use.place == nullptr || r.traced || computed == kNoDtype) return made_by(o, results, 0, {}), 0;
 

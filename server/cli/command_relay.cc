@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "agent/relay/unreadable.h"
 #include "server/cli/commands.h"
+#include "server/cli/job_environment.h"
 #include "server/cli/proc.h"
 #include "server/cli/recording.h"
 #include "server/cli/settings_file.h"
@@ -28,11 +29,6 @@ rules::Settings settings_of_job(const RunRecord& record) {
 }
 
 using std::chrono::milliseconds;
-
-std::string variable(const char* name) {
-  const char* value = getenv(name);
-  return value != nullptr ? value : "";
-}
 
 // What can be known of a job that nobody described: by its first process that had an agent.
 RunRecord describe(const RunDirectory& directory) {
@@ -108,6 +104,7 @@ int relay_until_end(const std::string& path, CollectorAddress collector) {
   RecordingOptions options{.directory = directory,
                            .record = record,
                            .output = *output,
+                           .deep = variable("CASTSCOPE_DEEP"),
                            .overwrite = false,
                            .resume = false,
                            .main_process = first_attached(directory),

@@ -222,6 +222,7 @@ int run(RunOptions options) {
   RecordingOptions recorded{.directory = *directory,
                             .record = record,
                             .output = *output,
+                            .deep = options.deep.empty() ? variable("CASTSCOPE_DEEP") : options.deep,
                             .overwrite = options.force,
                             .resume = false,
                             .child = job,

@@ -13,12 +13,12 @@
 #include "server/cli/child.h"
 
 namespace castscope::cli {
-namespace {
-
 std::string variable(const char* name) {
   const char* value = getenv(name);
   return value != nullptr ? value : "";
 }
+
+namespace {
 
 // After what is there; once, where an `eval "$(castscope env)"` is repeated.
 std::string ld_preload_with(const std::string& library) {

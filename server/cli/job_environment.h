@@ -23,6 +23,9 @@ struct Preparation {
 };
 Preparation prepare_job(const std::vector<std::string>& command, const Say& say, bool lend = false);
 
+// Of castscope's own environment; "" = it is not set.
+std::string variable(const char* name);
+
 // The whole environment of a job of `castscope run`.
 std::vector<std::string> job_environment(Preparation prepared, const RunDirectory& directory, const Say& say);
 

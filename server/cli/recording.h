@@ -34,7 +34,8 @@ struct CollectorAddress {
 struct RecordingOptions {
   RunDirectory directory;
   RunRecord record;
-  Output output;  // of local collecting
+  Output output;          // of local collecting
+  std::string deep = {};  // as in store::RunStart
   bool overwrite = false;
   bool resume = false;     // go on with the run file that is there
   pid_t main_process = 0;  // whose end is the run's, where nobody waits for the job

@@ -8,6 +8,7 @@
 #include "server/rules/code_places.h"
 #include "server/rules/use_graph.h"
 #include "server/rules/uses.h"
+#include "server/store/causes.h"
 #include "server/store/names.h"
 
 namespace castscope::graph {
@@ -69,9 +70,9 @@ class Sites {
     std::vector<store::Counts> counts(data.sites.size() + 1);
     for (const store::SiteUse& use : data.site_uses) counts[use.site] += use.counts;
     for (const store::Site& site : data.sites) {
-      const bool by_autocast = site.cause == lanes::Cause::kAutocast || site.cause == lanes::Cause::kScript;
       const store::Counts& seen = counts[site.id];
-      if (!by_autocast || !site.has_dtypes() || site.from == site.to || seen.casts + seen.hits == 0) continue;
+      if (!store::is_autocasts(site.cause) || !site.has_dtypes() || site.from == site.to || seen.casts + seen.hits == 0)
+        continue;
       sites_[{site.stack, site.module, base_of(site.op)}].push_back({&site, seen.casts, seen.hits});
     }
     // As the operator has them, whichever was evaluated first.
@@ -162,7 +163,7 @@ class Builder {
               .module = use.module == 0 ? nullptr : &data_.modules[use.module - 1],
               .computed = use.computed,
               .result = use.result,
-              .by_code = use.is(lanes::kUseConverts),
+              .by_code = use.is(lanes::kUseConverts) && use.phase != lanes::Phase::kBackward,
               .at = use.stack == 0 ? std::nullopt : data_.user_location(use.stack),
               .given = {},
               .entries = {}};

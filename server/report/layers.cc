@@ -80,7 +80,7 @@ Layers layers_of(const store::RunData& data) {
   std::map<Key, std::size_t> known;
   for (const store::OperatorUse& use : data.operator_uses) {
     const std::uint64_t calls = use.id < times.size() ? times[use.id] : 0;
-    if (calls == 0) continue;
+    if (calls == 0 || rules::raised(use)) continue;
     Layer layer{.first = &use,
                 .at = data.user_location(use.stack),
                 .arguments = arguments_of(reasons, use),
@@ -136,13 +136,23 @@ std::string elsewhere_text(const Layer& layer) {
   return list;
 }
 
+namespace {
+
+// What a model computes where a region of its device decides, one with autocast off as well.
+bool computes_in_region(const store::RunData& data, const store::OperatorUse& use) {
+  return rules::is_forward(use) && rules::region_of_device(data, use) != nullptr && !use.operands.empty() &&
+         !use.is(lanes::kUseConverts) && !rules::is_upkeep(use);
+}
+
+}  // namespace
+
 std::string computed_line(const store::RunData& data, const Layers& layers) {
   constexpr std::size_t kNamed = 6;
   std::map<std::uint8_t, std::map<std::string, std::uint64_t>> calls;
   for (const Layer& layer : layers.all) {
     const store::OperatorUse& use = *layer.first;
-    const bool counts = rules::is_forward(use) && rules::in_autocast(data, use) && !use.is(lanes::kUseConverts);
-    if (counts && rules::is_floating(use.computed)) calls[use.computed][rules::short_name(use.op)] += layer.calls;
+    if (!computes_in_region(data, use)) continue;
+    if (rules::is_floating(use.computed)) calls[use.computed][rules::short_name(use.op)] += layer.calls;
   }
   std::string line;
   for (const std::uint8_t dtype : {rules::kBrain, rules::kHalf, rules::kFloat, rules::kDouble}) {

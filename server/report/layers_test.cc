@@ -96,6 +96,35 @@ TEST_F(LayersTest, WhatComputesInWhichDtypeIsALine) {
   EXPECT_EQ(computed_line(store::RunData(), Layers()), "");
 }
 
+// What a region with autocast off holds in float32 is what its readers look for; what fills weights is no layer.
+TEST_F(LayersTest, TheLineHasDisabledRegionsAndNoUpkeep) {
+  const store::RunData data = recorded([](TestRun& run) {
+    const auto outer = run.region("train.py", 5);
+    store::RegionInfo off = TestRun::default_region();
+    off.enabled = false;
+    off.parent = outer;
+    const TestUse fill{
+        .op = "aten::uniform_", .operands = {operand(kFloat32, Role::kWeight)}, .flags = lanes::kUseWrites};
+    const TestUse make{.op = "aten::randn", .computed = kFloat32};
+    const auto first = run.use(linear("a")), second = run.use(fill), third = run.use(make);
+    const auto inner = run.region("train.py", 7, off);
+    const auto fourth = run.use({.op = "aten::logsumexp", .operands = {operand(kFloat32)}});
+    run.step().deep().enter(outer).called(second).called(third).called(first);
+    run.enter(inner).called(fourth).exit().exit().shallow();
+  });
+  EXPECT_EQ(computed_line(data, layers_of(data)), "in bfloat16: linear; in float32: logsumexp");
+}
+
+TEST_F(LayersTest, WhatRaisedHasComputedNothing) {
+  const store::RunData data = recorded([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto raised = run.use({.op = "aten::binary_cross_entropy", .operands = {operand(kFloat32)}, .raised = true});
+    run.step().deep().enter(region).called(raised).exit().shallow();
+  });
+  EXPECT_TRUE(layers_of(data).all.empty());
+  EXPECT_EQ(computed_line(data, layers_of(data)), "");
+}
+
 TEST_F(LayersTest, AllFormsHaveThem) {
   const store::RunData data = run();
   const Model model = model_of(data);

@@ -92,8 +92,16 @@ std::string failure_text(const Model& model) {
 
 namespace {
 
+// A job that has done nothing has no process here.
 bool was_always_deep(const store::RunData& run) {
+  if (run.start.deep == "always") return true;
   return std::ranges::any_of(run.processes, [](const store::Process& p) { return p.attribute("deep") == "always"; });
+}
+
+// A region that was on was entered.
+bool was_on(const store::RunData& run) {
+  return std::ranges::any_of(
+      run.region_uses, [&](const store::RegionUse& use) { return use.entered > 0 && run.region(use.region).enabled; });
 }
 
 }  // namespace
@@ -108,7 +116,9 @@ std::string totals_line(const Model& model) {
   const std::uint64_t custom = model.totals.by_cause[static_cast<std::size_t>(lanes::Cause::kCustomCast)];
   if (all.casts + all.hits + all.passes + all.traced + custom == 0) {
     const bool all_was_seen = model.complete && model.run.notices.empty();
-    text = all_was_seen ? "autocast was never asked to cast anything" : "no casts were recorded";
+    text = !all_was_seen       ? "no casts were recorded"
+           : was_on(model.run) ? "autocast was on, and cast nothing"
+                               : "autocast was never asked to cast anything";
     if (all_was_seen && model.run.operator_uses.empty() && !was_always_deep(model.run))
       text += " (--deep always looks at such a job, too)";
   }

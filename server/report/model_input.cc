@@ -1,13 +1,16 @@
 #include "server/report/model_input.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "server/report/words.h"
 #include "server/rules/counts.h"
 #include "server/rules/dtypes.h"
 #include "server/rules/operators.h"
+#include "server/rules/places.h"
 #include "server/rules/regions.h"
 #include "server/rules/uses.h"
 #include "server/store/causes.h"
@@ -25,18 +28,29 @@ bool is_cast(const Operand& operand) { return operand.entered != rules::kNoDtype
 
 class Search {
  public:
-  explicit Search(const store::RunData& data) : data_(data), reasons_(data) {
-    for (const store::Flow& flow : data.flows) into_[flow.to].push_back(&flow);
+  explicit Search(const store::RunData& data) : data_(data), reasons_(data), times_(rules::times_of_uses(data)) {
+    for (const store::Flow& flow : data.flows)
+      if (rules::is_forward(data.operator_use(flow.from)) && rules::is_forward(data.operator_use(flow.to))) {
+        into_[flow.to].push_back(&flow);
+        out_of_[flow.from].push_back(&flow);
+      }
+    has_modules_ = std::ranges::any_of(data.operator_uses,
+                                       [&](const OperatorUse& use) { return use.module != 0 && is_work(use); });
+    std::set<std::uint32_t> works;
+    for (const OperatorUse& use : data.operator_uses)
+      if (is_of_model(use)) works.insert(use.id);
+    made_by_model_ = with_what_comes_of(std::move(works));
   }
 
-  std::optional<ModelInput> found() {
-    const std::vector<std::uint64_t> times = rules::times_of_uses(data_);
+  std::optional<ModelInput> found() const {
     for (const OperatorUse& use : data_.operator_uses) {
-      if (times[use.id] == 0 || !rules::is_forward(use) || !rules::in_autocast(data_, use)) continue;
+      if (!is_of_model(use)) continue;
       const std::size_t i = input_of(use);
       if (i == kNone) continue;
       ModelInput input{.dtype = use.operands[i].dtype, .first = place(use, i)};
-      if (is_cast(use.operands[i]))
+      if (const store::Site* const annotated = annotation_of(use))
+        input.first = place(*annotated), input.cast_to = annotated->to;
+      else if (is_cast(use.operands[i]))
         input.cast_to = use.operands[i].entered;
       else
         look_beyond(use, i, input);
@@ -46,7 +60,15 @@ class Search {
   }
 
  private:
-  // A batch that operators made before the region, too, which deep steps call an activation: they follow values.
+  // What makes a batch or fills parameters is none.
+  bool is_work(const OperatorUse& use) const {
+    return times_[use.id] > 0 && rules::is_forward(use) && rules::in_autocast(data_, use) && !use.operands.empty() &&
+           !rules::raised(use) && !rules::is_upkeep(use);
+  }
+  // A region may reach beyond the model (all of a job under apex's amp): modules tell, where there are any.
+  bool is_of_model(const OperatorUse& use) const { return is_work(use) && (use.module != 0 || !has_modules_); }
+
+  // A batch that operators made before the model, too, which deep steps call an activation: they follow values.
   bool is_input(const OperatorUse& use, const Operand& operand) const {
     if (operand.flags & (lanes::kOperandNumber | lanes::kOperandRequiresGrad)) return false;
     if (operand.role != lanes::Role::kActivation) return operand.role == lanes::Role::kInput;
@@ -55,7 +77,7 @@ class Search {
     for (const store::Flow* flow : flows == into_.end() ? std::vector<const store::Flow*>() : flows->second) {
       if (flow->argument != operand.argument) continue;
       made = true;
-      if (rules::in_autocast(data_, data_.operator_use(flow->from))) return false;
+      if (made_by_model_.contains(flow->from)) return false;
     }
     return made;
   }
@@ -78,12 +100,30 @@ class Search {
             .module = use.module};
   }
 
+  ModelInput::Place place(const store::Site& site) const {
+    return {.at = data_.user_location(site.stack),
+            .op = site.op,
+            .argument = argument_of(data_, site),
+            .module = site.module};
+  }
+
+  // The conversion is castscope's own, for a function that was annotated: nullptr, it is not.
+  const store::Site* annotation_of(const OperatorUse& use) const {
+    if (!use.is(lanes::kUseConverts)) return nullptr;
+    const rules::Line at = rules::line_of(data_, use.stack);
+    for (const store::Site& site : data_.sites)
+      if (site.cause == lanes::Cause::kAnnotation && site.from == use.operands.front().dtype && site.to == use.result &&
+          rules::line_of(data_, site.stack) == at)
+        return &site;
+    return nullptr;
+  }
+
   void look_beyond(const OperatorUse& use, std::size_t i, ModelInput& input) const {
     input.why = reasons_.of(use, i);
     if (use.is(lanes::kUseConverts)) input.converted_to = use.result;
-    const std::set<std::uint32_t> derived = uses_of_what_comes_of(use.id);
+    const std::set<std::uint32_t> derived = with_what_comes_of({use.id});
     for (const OperatorUse& later : data_.operator_uses) {
-      if (later.id == use.id || !rules::is_forward(later)) continue;
+      if (later.id == use.id || !is_work(later)) continue;
       for (std::size_t k = 0; k < later.operands.size(); ++k) {
         const Operand& operand = later.operands[k];
         const bool itself = is_input(later, operand) && operand.dtype == input.dtype;
@@ -97,15 +137,17 @@ class Search {
     }
   }
 
-  // What takes its result, and what takes theirs.
-  std::set<std::uint32_t> uses_of_what_comes_of(std::uint32_t use) const {
-    std::set<std::uint32_t> reached{use};
-    for (bool more = true; more;) {
-      more = false;
-      for (const store::Flow& flow : data_.flows)
-        if (reached.contains(flow.from)) more |= reached.insert(flow.to).second;
+  // What takes their results, and what takes those.
+  std::set<std::uint32_t> with_what_comes_of(std::set<std::uint32_t> uses) const {
+    std::vector<std::uint32_t> open(uses.begin(), uses.end());
+    while (!open.empty()) {
+      const auto flows = out_of_.find(open.back());
+      open.pop_back();
+      if (flows == out_of_.end()) continue;
+      for (const store::Flow* flow : flows->second)
+        if (uses.insert(flow->to).second) open.push_back(flow->to);
     }
-    return reached;
+    return uses;
   }
 
   std::optional<ModelInput> first_site() const {
@@ -114,19 +156,17 @@ class Search {
       if (use.counts.casts > 0) casting.insert(use.site);
     for (const store::Site& site : data_.sites) {
       if (site.role != lanes::Role::kInput || !store::is_autocasts(site.cause) || !casting.contains(site.id)) continue;
-      return ModelInput{.dtype = site.from,
-                        .first = {.at = data_.user_location(site.stack),
-                                  .op = site.op,
-                                  .argument = argument_of(data_, site),
-                                  .module = site.module},
-                        .cast_to = site.to};
+      return ModelInput{.dtype = site.from, .first = place(site), .cast_to = site.to};
     }
     return std::nullopt;
   }
 
   const store::RunData& data_;
   const rules::CastReasons reasons_;
-  std::map<std::uint32_t, std::vector<const store::Flow*>> into_;  // by the use that takes it
+  const std::vector<std::uint64_t> times_;                                  // by use
+  std::map<std::uint32_t, std::vector<const store::Flow*>> into_, out_of_;  // by the use that takes it, or made it
+  bool has_modules_ = false;
+  std::set<std::uint32_t> made_by_model_;
 };
 
 std::string dtype(std::uint8_t number) { return std::string(store::dtype_name(number)); }

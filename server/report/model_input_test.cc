@@ -73,6 +73,62 @@ TEST_F(ModelInputTest, MayBeMadeByOperatorsBeforeTheRegion) {
             "float32, which layer_norm, train.py:9, takes as it is (the op");
 }
 
+TestUse within(const std::string& module, TestUse use) {
+  use.module = module;
+  return use;
+}
+
+// A region around a whole job (apex's amp) has the making of the batch in it.
+TEST_F(ModelInputTest, BeginsWithTheFirstModuleWhereThereAreAny) {
+  const TestUse fill{.op = "aten::randn", .line = 2, .computed = kFloat32};
+  const TestUse scale{.op = "aten::mul.Tensor", .line = 3, .operands = {operand(kFloat32)}, .computed = kFloat32};
+  EXPECT_EQ(line({fill, scale, within("fc", linear(Role::kActivation))}),
+            "cast from float32 to bfloat16, first for linear input, train.py:12");
+}
+
+TEST_F(ModelInputTest, IsNotWhatAModuleMade) {
+  const TestUse relu{.op = "aten::relu", .line = 13, .operands = {operand(kFloat32)}, .computed = kFloat32};
+  TestUse embedding = within("embedding", kept("aten::embedding", kInt64));
+  EXPECT_EQ(line({embedding, relu, within("fc", linear(Role::kActivation))}),
+            "int64, which embedding, train.py:9, takes as it is (an integer tensor); what comes of it is first cast to "
+            "bfloat16 for linear input, train.py:12");
+}
+
+TEST_F(ModelInputTest, IsNotGivenToAnOptimizerOrToAnInitialization) {
+  TestUse uniform{.op = "aten::uniform_", .line = 2, .operands = {operand(kFloat32, Role::kWeight)}};
+  uniform.flags = lanes::kUseWrites;
+  EXPECT_EQ(line({uniform, linear(Role::kInput)}),
+            "cast from float32 to bfloat16, first for linear input, train.py:12");
+}
+
+TEST_F(ModelInputTest, MayBeCastForAnAnnotatedFunction) {
+  const store::RunData data = recorded([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto stack = run.line("train.py", 9);
+    run.step().deep().enter(region);
+    run.cast(run.site({.stack = stack,
+                       .call_site = run.call_site("fused", 0, "x"),
+                       .region = region,
+                       .op = "",
+                       .role = Role::kInput,
+                       .cause = lanes::Cause::kAnnotation,
+                       .why = lanes::WhyNotCached::kNone,
+                       .phase = lanes::Phase::kForward,
+                       .from = kFloat32,
+                       .to = kBFloat16}),
+             0x10);
+    run.called(run.use({.op = "aten::to.dtype",
+                        .operands = {operand(kFloat32, Role::kInput)},
+                        .computed = kBFloat16,
+                        .flags = lanes::kUseConverts,
+                        .stack = stack}));
+    run.exit().shallow();
+  });
+  const auto input = model_input(data);
+  ASSERT_TRUE(input.has_value());
+  EXPECT_EQ(input_line(data, *input), "cast from float32 to bfloat16, first for fused x, train.py:9");
+}
+
 TEST_F(ModelInputTest, MayBeConvertedByTheCodeFirst) {
   TestUse to{.op = "aten::to.dtype", .line = 9, .operands = {operand(kInt64, Role::kInput)}, .computed = kFloat32};
   to.flags = lanes::kUseConverts;

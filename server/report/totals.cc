@@ -42,8 +42,10 @@ Totals totals_of(const store::RunData& data) {
   return totals;
 }
 
-// Each is rounded to ns by itself.
-std::uint64_t first_ns_of(const store::SiteUse& use) { return std::min(use.evidence.first_ns, use.counts.cpu_ns); }
+// Both are rounded to ns, each by itself.
+std::uint64_t first_ns_of(const store::SiteUse& use) {
+  return use.counts.casts == 1 ? use.counts.cpu_ns : std::min(use.evidence.first_ns, use.counts.cpu_ns);
+}
 
 std::vector<SiteTotal> cast_sites(const store::RunData& data) {
   std::vector<SiteTotal> all(data.sites.size());

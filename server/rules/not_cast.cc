@@ -8,6 +8,7 @@
 #include "server/rules/operators.h"
 #include "server/rules/policy/enforcing.h"
 #include "server/rules/regions.h"
+#include "server/rules/script_autocast.h"
 #include "server/rules/uses.h"
 #include "server/store/names.h"
 
@@ -46,6 +47,19 @@ NotCast never_cast(const lanes::Operand& operand) {
   if (!is_floating_at_all(operand.dtype)) return NotCast::kNotFloating;
   if (operand.dtype == kDouble) return NotCast::kFloat64;
   return is_one(operand, lanes::kOperandElsewhere) ? NotCast::kOtherDevice : NotCast::kNone;
+}
+
+// A region of a script, which TorchScript's autocast follows.
+bool is_for_script(const store::RunData& data, const store::OperatorUse& use) {
+  if (!use.is(lanes::kUseScript)) return false;
+  const store::Region* const region = region_of_device(data, use);
+  return region != nullptr && region->kind == lanes::RegionKind::kScript;
+}
+
+// The pass casts plain tensors: one that is Optional or in a list stays as it is, whatever its dtype.
+NotCast of_script(const store::OperatorUse& use, const lanes::Operand& operand) {
+  if (script_policy(use.op) == ScriptPolicy::kNone) return NotCast::kNotListed;
+  return use.computed == operand.dtype ? NotCast::kAlready : NotCast::kNone;
 }
 
 }  // namespace
@@ -132,6 +146,7 @@ NotCast CastReasons::of(const store::OperatorUse& use, std::size_t i) const {
   if (const NotCast why = outside(data_, use); why != NotCast::kNone)
     return use.is(lanes::kUseScript) ? NotCast::kNone : why;  // a script's regions are in its graph
   if (const NotCast why = never_cast(operand); why != NotCast::kNone) return why;
+  if (is_for_script(data_, use)) return of_script(use, operand);
   if (handed_on) return of_kernel(use, i);
   if (use.is(lanes::kUseEligible)) return use.computed == operand.dtype ? NotCast::kAlready : NotCast::kNone;
   if (use.is(lanes::kUseSiblingEligible)) return NotCast::kInPlaceOrOut;

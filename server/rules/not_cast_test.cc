@@ -54,6 +54,20 @@ class NotCastTest : public ::testing::Test {
   store::RunData run_;
 };
 
+TEST_F(NotCastTest, InARegionOfAScriptItsOwnListsDecide) {
+  run_.regions[0].kind = lanes::RegionKind::kScript;
+  const auto in_script = [&](const std::string& op, std::uint8_t dtype, std::uint8_t computed) {
+    return why(use(op, lanes::kUseScript | lanes::kUseEligible, computed, {given(dtype)}));
+  };
+  EXPECT_EQ(in_script("aten::conv_transpose2d.input", kFloat, kFloat), NotCast::kNotListed);
+  EXPECT_EQ(in_script("aten::relu", kBrain, kBrain), NotCast::kNotListed);
+  EXPECT_EQ(in_script("aten::linear", kBrain, kBrain), NotCast::kAlready);
+  EXPECT_EQ(in_script("aten::gelu", kFloat, kFloat), NotCast::kAlready);
+  EXPECT_EQ(in_script("aten::add.Tensor", kFloat, kFloat), NotCast::kAlready);
+  EXPECT_EQ(in_script("aten::linear", kFloat, kBrain), NotCast::kNone) << "a bias that is Optional";
+  EXPECT_EQ(in_script("aten::linear", kDouble, kDouble), NotCast::kFloat64);
+}
+
 TEST_F(NotCastTest, WhatWasCastHasNoReason) {
   EXPECT_EQ(why(use("aten::linear", lanes::kUseEligible, kBrain, {given(kFloat, kBrain)})), NotCast::kNone);
 }

@@ -32,6 +32,12 @@ const lanes::Operand* operand_at(const store::OperatorUse& use, std::uint8_t arg
   return nullptr;
 }
 
+bool is_upkeep(const store::OperatorUse& use) {
+  if (!use.is(lanes::kUseWrites) || use.is(lanes::kUseGradMode) || use.operands.empty()) return false;
+  const lanes::Role written = use.operands.front().role;
+  return written != lanes::Role::kActivation && written != lanes::Role::kInput;
+}
+
 bool is_on_no_list(const store::OperatorUse& use) {
   return !use.is(lanes::kUseEligible | lanes::kUseSiblingEligible | lanes::kUseElsewhere);
 }

@@ -189,6 +189,7 @@ absl::Status RunStore::Impl::fill(const RunStart& start, const StoreOptions& opt
   CASTSCOPE_RETURN_IF_ERROR(set("cwd", start.cwd));
   if (!start.checkout.empty()) CASTSCOPE_RETURN_IF_ERROR(set("checkout", start.checkout));
   if (!start.policy.empty()) CASTSCOPE_RETURN_IF_ERROR(set("policy", start.policy));
+  if (!start.deep.empty()) CASTSCOPE_RETURN_IF_ERROR(set("deep", start.deep));
   CASTSCOPE_RETURN_IF_ERROR(set("host", start.host));
   CASTSCOPE_RETURN_IF_ERROR(set("castscope_version", start.castscope_version));
   CASTSCOPE_RETURN_IF_ERROR(set("start_ns", start.start_ns));

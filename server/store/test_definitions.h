@@ -42,6 +42,7 @@ struct TestUse {
   std::string module = {};  // path; "" = in no module
   std::string file = "train.py";
   bool outside = false;                 // in no region
+  bool raised = false;                  // it gave nothing back
   std::uint8_t device = 0;              // c10::DeviceType
   std::uint32_t stack = 0;              // of none: that of the line
   std::vector<std::string> names = {};  // of the operands
@@ -195,7 +196,7 @@ class TestDefinitions {
                           operand.dtype == kBFloat16;
       if (info.computed == kNoDtype && floats) info.computed = operand.dtype;
     }
-    if (info.result == kNoDtype) info.result = info.computed;
+    if (info.result == kNoDtype && !use.raised) info.result = info.computed;
     ok(sink_.operator_use(key_, info));
     return info.id;
   }

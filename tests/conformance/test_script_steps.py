@@ -159,6 +159,28 @@ def test_casts_in_backward_name_the_operator_that_they_serve(ran):
     assert ("aten::linear", "weight") in {(site["operator"], site["argument"]) for site in sites}
 
 
+def layers(report, *operators):
+    """What each layer is given and computes in, and why it was not cast, by module and line."""
+    return {(row["module"], row["operator"].split(".")[0], row["location"]["line"], row["computed_in"], row["result"],
+             *((a["argument"], a["role"], a["given"], a["entered"], a["not_cast"]) for a in row["arguments"]))
+            for row in report["layers"]["operators"]
+            if row["phase"] == "forward" and row["operator"].split(".")[0].split("::")[1] in operators}
+
+
+def test_layers_are_those_of_eager_code(ran):
+    """A cast that a graph has before an operator is the operator's, as in eager code."""
+    eager, script = ran["eager"].report, ran["script"].report
+    assert layers(eager, "linear") == layers(script, "linear") != set()
+    operators = {row["operator"] for row in script["layers"]["operators"] if row["phase"] == "forward"}
+    assert not {name for name in operators if name.startswith(("aten::_autocast_to", "aten::to", "aten::_to_copy"))}
+    sentence = next(line for line in lines_of(ran["eager"]) if "the model's input" in line)
+    assert sentence in lines_of(ran["script"])
+
+
+def lines_of(outcome):
+    return [line.strip() for line in outcome.stderr.decode().splitlines()]
+
+
 NOTHING = '''
 import torch
 for _ in range(3):

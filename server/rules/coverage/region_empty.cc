@@ -13,6 +13,7 @@
 #include "server/rules/finding.h"
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
+#include "server/store/causes.h"
 
 namespace castscope::rules {
 namespace {
@@ -37,9 +38,8 @@ std::vector<bool> working_regions(const store::RunData& data) {
   };
   for (const store::SiteUse& use : data.site_uses) {
     const lanes::Cause cause = data.site(use.site).cause;
-    const bool autocasts = cause == lanes::Cause::kAutocast || cause == lanes::Cause::kScript ||
-                           cause == lanes::Cause::kCompiled || cause == lanes::Cause::kReflatten ||
-                           cause == lanes::Cause::kAnnotation;
+    const bool autocasts =
+        store::is_autocasts(cause) || cause == lanes::Cause::kCompiled || cause == lanes::Cause::kReflatten;
     if (autocasts && !use.counts.empty()) mark(data.site(use.site).region);
   }
   for (const store::OperatorUse& use : data.operator_uses)

@@ -61,21 +61,12 @@ std::uint32_t raised(TestRun& run, lanes::Cause cause, const std::string& op = "
                    .to = kFloat32});
 }
 
-// A graph's cast of what it gives to an operator.
-std::uint32_t cast_of(TestRun& run, std::uint8_t from, std::int64_t line = 8) {
-  return run.use({.op = "aten::_autocast_to_full_precision",
-                  .line = line,
-                  .operands = {operand(from)},
-                  .computed = kFloat32,
-                  .flags = lanes::kUseScript | lanes::kUseConverts,
-                  .file = "net.py"});
-}
-
 std::uint32_t in_script(TestRun& run, const std::string& op, std::vector<lanes::Operand> operands,
-                        std::uint8_t device = 0, std::uint16_t flags = 0) {
+                        std::uint8_t device = 0, std::uint16_t flags = 0, std::uint8_t computed = 0xff) {
   return run.use({.op = op,
                   .line = 8,
                   .operands = std::move(operands),
+                  .computed = computed,
                   .flags = static_cast<std::uint16_t>(lanes::kUseScript | flags),
                   .file = "net.py",
                   .device = device});
@@ -89,29 +80,32 @@ std::uint32_t script_region(TestRun& run, std::uint8_t dtype = kBFloat16, std::u
   return run.region("net.py", 7, region);
 }
 
-// Both arguments of an addition were bfloat16, in so many of its calls each, of ten.
-void added(TestRun& run, std::uint64_t first, std::uint64_t second) {
+lanes::Operand raised_from(std::uint8_t dtype) { return entering(kFloat32, operand(dtype)); }
+
+// An addition in a script, so often with both of its arguments in bfloat16, and with one in float32.
+void added(TestRun& run, std::uint64_t both, std::uint64_t one) {
   const auto region = script_region(run);
-  const auto left = cast_of(run, kBFloat16), right = cast_of(run, kBFloat16);
-  const auto add = in_script(run, "aten::add.Tensor", {operand(kFloat32), operand(kFloat32)});
-  run.enter(region).deep().called(left, first).called(right, second).called(add, 10);
-  run.flowed(run.flow(left, add, 0), first).flowed(run.flow(right, add, 1), second).shallow().exit();
+  const auto low = in_script(run, "aten::add.Tensor", {raised_from(kBFloat16), raised_from(kBFloat16)}, 0, 0, kFloat32);
+  const auto mixed = in_script(run, "aten::add.Tensor", {operand(kFloat32), raised_from(kBFloat16)}, 0, 0, kFloat32);
+  run.enter(region).deep();
+  if (both > 0) run.called(low, both);
+  if (one > 0) run.called(mixed, one);
+  run.shallow().exit();
 }
 
 TEST_F(ScriptDtypeDiffersTest, S30_TheScriptAlonePromotes) {
   expect_golden("S-30", judged([](TestRun& run) {
-                  added(run, 10, 10);
+                  added(run, 10, 0);
                   run.cast(raised(run, lanes::Cause::kScript, "aten::add.Tensor"), kOther);
                 }));
 }
 
 TEST_F(ScriptDtypeDiffersTest, S30_AFloat32OperandInEachCall) {
-  expect_none(judged([](TestRun& run) { added(run, 10, 0); }));
-  expect_none(judged([](TestRun& run) { added(run, 5, 5); }));
+  expect_none(judged([](TestRun& run) { added(run, 0, 10); }));
 }
 
 TEST_F(ScriptDtypeDiffersTest, S30_AFloat32OperandInSomeCalls) {
-  const auto found = judged([](TestRun& run) { added(run, 8, 9); });
+  const auto found = judged([](TestRun& run) { added(run, 7, 3); });
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].evidence_number.front(), std::make_pair(std::string("calls_in_deep_steps"), std::int64_t{7}));
 }
@@ -119,9 +113,8 @@ TEST_F(ScriptDtypeDiffersTest, S30_AFloat32OperandInSomeCalls) {
 // softmax: eager autocast brings it to float32 on a GPU, and leaves it alone on a CPU.
 void softmaxed(TestRun& run, std::uint8_t device) {
   const auto region = script_region(run, kBFloat16, device);
-  const auto cast = cast_of(run, kBFloat16);
-  const auto softmax = in_script(run, "aten::softmax.int", {operand(kFloat32)}, device);
-  run.enter(region).deep().called(cast).called(softmax).flowed(run.flow(cast, softmax)).shallow().exit();
+  const auto softmax = in_script(run, "aten::softmax.int", {raised_from(kBFloat16)}, device, 0, kFloat32);
+  run.enter(region).deep().called(softmax).shallow().exit();
 }
 
 TEST_F(ScriptDtypeDiffersTest, C16_ListsOfItsOwn) {

@@ -16,6 +16,7 @@
 #include "server/rules/step_time.h"
 #include "server/rules/use_graph.h"
 #include "server/rules/uses.h"
+#include "server/store/causes.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -33,7 +34,7 @@ struct Group {
 };
 
 bool is_double(const store::Site& site) {
-  return site.cause == lanes::Cause::kAutocast && !(site.flags & lanes::kSiteNoCast) && is_low(site.from) &&
+  return store::is_autocasts(site.cause) && !(site.flags & lanes::kSiteNoCast) && is_low(site.from) &&
          is_low(site.to) && site.from != site.to;
 }
 

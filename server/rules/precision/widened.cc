@@ -8,6 +8,7 @@
 #include "server/rules/regions.h"
 #include "server/rules/use_graph.h"
 #include "server/rules/uses.h"
+#include "server/store/causes.h"
 
 namespace castscope::rules {
 namespace {
@@ -96,8 +97,7 @@ double casting_ns(const store::RunData& data, const UseGraph& graph, const std::
   double ns = 0;
   for (const store::SiteUse& use : data.site_uses) {
     const store::Site& site = data.site(use.site);
-    if (site.cause != lanes::Cause::kAutocast || site.call_site == 0 || site.from != kFloat || !is_low(site.to))
-      continue;
+    if (!store::is_autocasts(site.cause) || site.call_site == 0 || site.from != kFloat || !is_low(site.to)) continue;
     const auto argument = static_cast<std::uint8_t>(data.call_sites[site.call_site - 1].argument);
     if (wanted.contains({site.stack, site.region, std::string(base_name(site.op)), argument}))
       ns += static_cast<double>(use.counts.cpu_ns);

@@ -1,4 +1,5 @@
 #include "server/rules/scaler/scaler_facts.h"
+#include "server/store/causes.h"
 
 #include <algorithm>
 
@@ -29,7 +30,7 @@ std::set<std::uint8_t> region_dtypes(const store::RunData& data, std::uint32_t p
     if (use.process == process && data.region(use.region).enabled) dtypes.insert(data.region(use.region).dtype);
   for (const store::SiteUse& use : data.site_uses) {  // switched on without a region
     const store::Site& site = data.site(use.site);
-    const bool autocasts = use.process == process && site.cause == lanes::Cause::kAutocast && site.region != 0;
+    const bool autocasts = use.process == process && store::is_autocasts(site.cause) && site.region != 0;
     if (autocasts && data.region(site.region).enabled) dtypes.insert(data.region(site.region).dtype);
   }
   return dtypes;

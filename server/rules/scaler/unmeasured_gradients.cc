@@ -6,6 +6,7 @@
 #include "server/rules/dtypes.h"
 #include "server/rules/places.h"
 #include "server/rules/scaler/scaler_facts.h"
+#include "server/store/causes.h"
 
 namespace castscope::rules {
 namespace {
@@ -23,8 +24,7 @@ bool are_sampled(const store::RunData& data, std::uint32_t process) {
 }
 
 bool is_by_autocast(const store::Site& site) {
-  return site.cause == lanes::Cause::kAutocast || site.cause == lanes::Cause::kScript ||
-         site.cause == lanes::Cause::kCompiled;
+  return store::is_autocasts(site.cause) || site.cause == lanes::Cause::kCompiled;
 }
 
 bool casts_weights(const store::RunData& data, std::uint32_t process) {

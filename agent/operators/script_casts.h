@@ -1,0 +1,20 @@
+// Casts that a script's graph has before an operator: TorchScript's autocast puts them there, and eager's does where
+// code is traced. Eager code has them inside the operator; so that the operators of both can be held side by side, such
+// a cast is no operator use here either: the operator is given what was cast, and it enters in the dtype of the copy.
+// In backward a conversion is a node of its own in eager code, too, and stays a use.
+#pragma once
+
+#include <optional>
+
+#include "agent/operators/thread_operators.h"
+
+namespace castscope::operators {
+
+// Of one that has converted, the role of what it was given; nullopt: it is no such cast.
+std::optional<lanes::Role> role_of_script_cast(const OpenUse&);
+// What is known of the copy.
+Producer cast_copy(const GivenTensor& from, lanes::Role, std::uint8_t dtype);
+// `given`, whose producer tells what it was before its cast, becomes that. Whether it required a gradient.
+bool look_before_cast(GivenTensor& given);
+
+}  // namespace castscope::operators

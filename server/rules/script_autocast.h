@@ -1,0 +1,21 @@
+// What TorchScript's autocast pass does with an operator.
+//
+// Source: torch/csrc/jit/passes/autocast.cpp, handleBlock, of PyTorch 2.13.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace castscope::rules {
+
+enum class ScriptPolicy : std::uint8_t {
+  kNone,      // it casts nothing for it
+  kLowers,    // to the region's dtype
+  kHolds,     // in float32
+  kPromotes,  // to float32, unless it knows that all arguments are of one low dtype
+};
+
+// `op` as it is recorded: "aten::add.Tensor".
+ScriptPolicy script_policy(std::string_view op);
+
+}  // namespace castscope::rules
