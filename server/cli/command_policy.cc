@@ -153,7 +153,7 @@ void add_policy(CommandLine& line) {
       "Examples:\n  castscope policy explain softmax\n  castscope policy explain torch-cuda norm\n"
       "  castscope policy explain mine.json linear --module head.fc",
       kNames,
-      "\nThe order of precedence: argument (never_cast) > function > module > operator > none.\n"
+      "\nThe order of precedence: function > argument (never_cast) > module > operator > none.\n"
       "It tells which operators the functions of that name end in, in the PyTorch that the shipped policies are of;\n"
       "which of them the policy does not reach, because they write into an argument (in place, out=); and what\n"
       "PyTorch's own autocast does with the operator on other devices."));

@@ -54,6 +54,7 @@ class Rule(NamedTuple):
     name: str
     arguments: Tuple[str, ...] = ()  # by position; "*rest" takes all from there on
     tells: bool = True  # castscope of what arrives; not where another wrapper of the same call does
+    of_pytorch: bool = False  # one of its functions: what is written into, out=, is not cast
 
     def argument(self, key: Union[int, str]) -> Tuple[str, int]:
         """Name and position of an argument that was passed by position, or by name: "" or -1 where it is not known.

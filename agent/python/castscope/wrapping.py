@@ -24,11 +24,13 @@ _MARK = "__castscope__"
 class Annotation(NamedTuple):
     kind: Optional[str] = None  # "half", "float" or "promote"; None says nothing: float, where it stands alone
     kept: Tuple[str, ...] = ()  # what is never cast
+    of_pytorch: bool = False  # of one of its functions: autocast is off inside, and out= is not cast
 
     def over(self, lower: Optional[Annotation]) -> Annotation:
         if lower is None:
             return self
-        return Annotation(self.kind or lower.kind, tuple(dict.fromkeys((*lower.kept, *self.kept))))
+        kept = tuple(dict.fromkeys((*lower.kept, *self.kept)))
+        return Annotation(self.kind or lower.kind, kept, self.of_pytorch if self.kind else lower.of_pytorch)
 
 
 class Mark:
@@ -91,9 +93,10 @@ def wrapper_of(runs: Callable[..., Any], annotation: Annotation, *, looks_like: 
     """
     takes = looks_like if takes is None else takes
     kind = annotation.kind or "float"
+    off = (kind == "float" or annotation.of_pytorch) if off is None else off
     name = name or short_name_of(looks_like)
-    rule = Rule(kind, kept_of(takes, annotation.kept, before), kind == "float" if off is None else off, name,
-                arguments_of(takes, before), tells)
+    rule = Rule(kind, kept_of(takes, annotation.kept, before), off, name, arguments_of(takes, before), tells,
+                annotation.of_pytorch)
     wrapper = functools.update_wrapper(_calling(runs, looks_like, rule), looks_like)
     setattr(wrapper, _MARK, Mark(annotation, raw, wrapper, name))
     # torch.jit.script raises what this says.
