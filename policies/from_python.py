@@ -7,10 +7,14 @@ operator norm once, and is linalg_vector_norm today. So each is called, with the
 for it, and PyTorch's profiler tells which operators arrive: as a function, as a method, in place, with out=. An operator
 that is made of others (CompositeImplicit) is followed into those, since each of them goes by autocast, too.
 
-A line is a function and the ways that it went, each from the operator that is called first to the one that computes:
+So is each class of torch.nn, layers and losses, with the samples that PyTorch's tests have for those.
+
+A line is a function and the ways that it went, each from the operator that is called first to the one that computes; of
+a class, @ stands before the function of torch.nn.functional that it calls, where it calls one:
 
     torch.einsum einsum.default>bmm.default einsum.default>mul.Tensor
     Tensor.exp_ !exp_.default
+    torch.nn.BCELoss @torch.nn.functional.binary_cross_entropy binary_cross_entropy.default
 
 ! stands before an operator that writes into an argument, which autocast leaves alone. What moves or makes values and
 computes none (views, copies, zeros) is left out. It is asked on the CPU, in float32; another device may take another
@@ -28,6 +32,7 @@ from from_dispatcher import returns_view, version, writes
 from torch._C._profiler import _ExperimentalConfig
 from torch.profiler import ProfilerActivity, profile, record_function
 from torch.testing._internal.common_methods_invocations import op_db
+from torch.testing._internal.common_modules import module_db
 
 MARK = "castscope "
 MOST_SAMPLES = 16  # of one entry, evenly spaced
@@ -92,6 +97,19 @@ MORE = [
 ]
 
 
+# Classes of which PyTorch's tests have no samples: (name, module, arguments).
+MODULES = [
+    ("torch.nn.CosineSimilarity", torch.nn.CosineSimilarity(), tensors((2, 3), (2, 3))),
+    ("torch.nn.PairwiseDistance", torch.nn.PairwiseDistance(), tensors((2, 3), (2, 3))),
+    ("torch.nn.TripletMarginLoss", torch.nn.TripletMarginLoss(), tensors((2, 3), (2, 3), (2, 3))),
+    ("torch.nn.Dropout", torch.nn.Dropout(), tensors((2, 3))),
+    ("torch.nn.Hardsigmoid", torch.nn.Hardsigmoid(), tensors((2, 3))),
+    ("torch.nn.EmbeddingBag", torch.nn.EmbeddingBag(4, 3), (torch.zeros(2, 2, dtype=torch.long),)),
+    *(("torch.nn.Upsample", torch.nn.Upsample(scale_factor=2, mode=mode), tensors((1, 2, 4, 4)))
+      for mode in ("nearest", "bilinear", "bicubic")),
+]
+
+
 class Call:
     """One way to call a function. `out`: with out=, as what it gave without."""
 
@@ -127,8 +145,8 @@ def variants(entry):
         yield f"Tensor.{name}", entry.op, {}
         return
     yield f"torch.{name}", entry.op, {}
-    if entry.supports_out:
-        yield f"torch.{name}(out=)", entry.op, {"out": True}
+    # PyTorch's tests leave some out that take it (sum, prod); whatever does not, raises.
+    yield f"torch.{name}(out=)", entry.op, {"out": True}
     for one in (entry, *entry.aliases):
         if one is not entry:
             yield f"torch.{one.name}", one.op, {}
@@ -157,6 +175,61 @@ def calls(wanted=lambda name: "<" not in name):
     for name, function, arguments in MORE:
         if wanted(name):
             yield Call(name, function, arguments, {})
+    yield from module_calls(wanted)
+
+
+def module_calls(wanted):
+    """As trained, and without gradients, where some layers are one operator."""
+    for name, module, arguments in MODULES:
+        if wanted(name):
+            yield Call(name, module, arguments, {})
+    for info in module_db:
+        name = f"torch.{info.name}"
+        if not wanted(name):
+            continue
+        torch.manual_seed(0)
+        inputs = [one for training in (True, False) for one in info.module_inputs_func(
+            info, device="cpu", dtype=torch.float32, requires_grad=False, training=training) if one.forward_input]
+        for one in inputs[::max(1, -(-len(inputs) // MOST_SAMPLES))]:
+            given = one.forward_input
+            module = info.module_cls(*one.constructor_input.args, **one.constructor_input.kwargs)
+            yield Call(name, module, given.args, given.kwargs)
+            yield Call(name, torch.no_grad()(module.__call__), given.args, given.kwargs)
+
+
+class Within:
+    """Notes which functions of torch.nn.functional are called, but by each other."""
+
+    def __init__(self):
+        self.names, self.depth = set(), 0
+
+    def noting(self, name, function):
+        @functools.wraps(function)
+        def noted(*arguments, **named):
+            if self.depth == 0:
+                self.names.add(name)
+            self.depth += 1
+            try:
+                return function(*arguments, **named)
+            finally:
+                self.depth -= 1
+        return noted
+
+
+def function_within(call):
+    """The one of torch.nn.functional that a class of torch.nn calls; None where it calls none, or several."""
+    within, before = Within(), dict(vars(F))
+    try:
+        for name, function in before.items():
+            if callable(function) and not name.startswith("_") and not isinstance(function, type):
+                setattr(F, name, within.noting(name, function))
+        call.run()
+    except Exception:  # noqa: BLE001  a sample that the class does not take
+        return None
+    finally:
+        for name, function in before.items():
+            setattr(F, name, function)
+    return f"torch.nn.functional.{within.names.pop()}" if len(within.names) == 1 else None
 
 
 def recorded(all_calls):
@@ -228,13 +301,32 @@ class Ways:
         return (way if floats or does_write else None), True
 
 
+def is_class(name):
+    return name.startswith("torch.nn.") and not name.startswith("torch.nn.functional.")
+
+
+def functions_within(all_calls):
+    """{class: @ and the function that each of its calls goes to}"""
+    within = {}
+    for call in all_calls:
+        if is_class(call.name):
+            within.setdefault(call.name, set()).add(function_within(call))
+    return {name: f"@{functions.pop()}" for name, functions in within.items() if len(functions) == 1 and None not in functions}
+
+
 def lines():
     ways, found = Ways(), {}
-    for call, event in recorded(list(calls())):
+    all_calls = list(calls())
+    within = functions_within(all_calls)
+    for call, event in recorded(all_calls):
         way = ways.way(call, event)
         if way is not None:
             found.setdefault(call.name, set()).add(">".join(way))
-    return [f"{name} {' '.join(sorted(all_ways))}" for name, all_ways in sorted(found.items())]
+    for name, all_ways in list(found.items()):
+        if name.endswith("(out=)") and not any(way.startswith("!") or ">!" in way for way in all_ways):
+            del found[name]  # what PyTorch's tests call is no function with out=
+    return [" ".join((name, *filter(None, [within.get(name)]), *sorted(all_ways)))
+            for name, all_ways in sorted(found.items())]
 
 
 def main(file):

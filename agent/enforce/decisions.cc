@@ -80,6 +80,11 @@ OperatorPlan::OperatorPlan(const PolicyTable& policy, const Overloaded& op)
   }
 }
 
+bool OperatorPlan::has_exceptions() const {
+  return enforce::has_exceptions(usual_) || std::any_of(in_module_.begin(), in_module_.end(),
+                                                        [](const Decision& d) { return enforce::has_exceptions(d); });
+}
+
 bool OperatorPlan::applies_to(Device device) const {
   return policy_.device == "any" || policy_.device == kDeviceWords[static_cast<std::size_t>(device)];
 }

@@ -44,6 +44,7 @@ class OperatorPlan {
   // `has_kernel`: PyTorch has an autocast kernel for it there. One that its list does not have is not known.
   By who(Device device, bool has_kernel) const;
   bool depends_on_module() const { return !in_module_.empty(); }
+  bool has_exceptions() const;  // some of its arguments are never cast, by itself or in a module
   bool applies_to(Device device) const;
 
  private:

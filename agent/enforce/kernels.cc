@@ -39,6 +39,14 @@ bool takes_list(const c10::FunctionSchema& schema) {
                      [](const c10::Argument& a) { return a.type()->isSubtypeOf(*c10::ListType::ofTensors()); });
 }
 
+// "vision::roi_pool input rois": what a rule of never_cast may name of it.
+std::string with_tensors(const c10::FunctionSchema& schema) {
+  std::string text = schema.name();
+  for (const c10::Argument& a : schema.arguments())
+    if (a.type()->str().find("Tensor") != std::string::npos) text += " " + a.name();
+  return text;
+}
+
 // Registering a second kernel makes PyTorch warn, once in a process. It was asked for here, and what a user overrides
 // later is the user's own.
 class Silence final : public c10::WarningHandler {
@@ -139,7 +147,10 @@ class Registry {
     if (asked == asked_.end() || (!asked->second.contains("") && !asked->second.contains(op.second))) return;
     const auto handle = c10::Dispatcher::singleton().findSchema(name);
     if (!handle || !may_be_cast(handle->schema())) return;
-    if (!op.first.starts_with("aten::")) rule_met("operator", op.first);
+    if (!op.first.starts_with("aten::")) {
+      rule_met("operator", op.first);
+      if (OperatorPlan(policy_, op).has_exceptions()) rule_met("arguments", with_tensors(handle->schema()));
+    }
     Planned& planned = plans_[text_of(op)];
     if (planned.plan == nullptr) planned = {op, std::make_unique<OperatorPlan>(policy_, op), false, {}};
     for (const Device device : kDevices) decide(planned, *handle, device);

@@ -7,8 +7,8 @@
 
 namespace castscope::enforce {
 
-// Kind "module": its pattern; "operator": its name without overload; "function": "module:name". Thread-safe; what was
-// met before counts once.
+// Kind "module": its pattern; "operator": its name without overload; "function": "module:name"; "arguments": an
+// operator's name and those of its arguments that hold tensors. Thread-safe; what was met before counts once.
 void rule_met(std::string_view kind, std::string_view rule);
 // A recording has begun: it knows of none yet.
 void tell_rules_met(observe::Definitions&);

@@ -236,6 +236,38 @@ def test_rules_for_a_module_of_torch(tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (0, "torch.float32\n", "")
 
 
+# On the CPU autocast casts what mse_loss and cumprod are given to float32, and what mm is given to bfloat16.
+@pytest.mark.parametrize(("function", "kind", "call", "dtype"), [
+    ("torch.nn.functional:mse_loss", "half", "torch.nn.functional.mse_loss(x, x)", "bfloat16"),
+    ("torch:cumprod", "half", "torch.cumprod(x, 0)", "bfloat16"),
+    ("torch:mm", "promote", "torch.mm(x, low)", "float32"),
+    ("torch:mm", "float", "torch.mm(low, low)", "float32"),
+    ("torch:Tensor.mm", "promote", "x.mm(low)", "float32"),
+    ("torch:Tensor.cumprod", "half", "x.cumprod(0)", "bfloat16")])
+def test_a_rule_for_a_function_of_pytorch_stands_above_the_lists(tmp_path, function, kind, call, dtype):
+    code = ("import torch\nx, low = torch.ones(2, 2), torch.ones(2, 2, dtype=torch.bfloat16)\n"
+            f"with torch.autocast('cpu', dtype=torch.bfloat16):\n    print({call}.dtype, torch.is_autocast_enabled('cpu'))")
+    lists = "table\t0\ndtype\tambient\n"
+    done = in_job(tmp_path, code, f"castscope-policy 3\nfunction\t{function}\t{kind}\n{lists}")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"torch.{dtype} True\n", "")
+    plain = in_job(tmp_path, code, f"castscope-policy 3\n{lists}")
+    assert plain.stdout != done.stdout, "the lists say something else"
+
+
+def test_what_a_function_of_pytorch_writes_into_is_not_cast(tmp_path):
+    code = ("import torch\nlow, out = torch.ones(2, dtype=torch.bfloat16), torch.zeros(2, dtype=torch.bfloat16)\n"
+            "with torch.autocast('cpu', dtype=torch.bfloat16):\n    torch.exp(low, out=out)\nprint(out[0].item() > 2)")
+    done = in_job(tmp_path, code, "castscope-policy 3\nfunction\ttorch:exp\tfloat\n")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
+
+
+def test_a_class_of_pytorch_has_its_weights_cast(tmp_path):
+    code = ("import torch\nwith torch.autocast('cpu', dtype=torch.bfloat16):\n"
+            "    print(torch.nn.Linear(2, 2)(torch.ones(2, 2)).dtype)")
+    done = in_job(tmp_path, code, "castscope-policy 3\nfunction\ttorch.nn:Linear\thalf\n")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "torch.bfloat16\n", "")
+
+
 def test_a_file_that_is_not_there_does_not_break_the_job(tmp_path):
     done = in_job(tmp_path, "print('ran')", None)
     assert (done.returncode, done.stdout) == (0, "ran\n")

@@ -145,21 +145,23 @@ void add_policy(CommandLine& line) {
 
   auto* explaining = group->add_subcommand("explain", "Tell what a policy decides for an operator, and why");
   explaining->add_option("POLICY", options->before, "The policy; without it, PyTorch's own of each device")->required();
-  explaining->add_option("OPERATOR", options->op,
-                         "linear, sum.dim_IntList, torchvision::roi_align; or a function: torch.norm, F.normalize");
+  explaining->add_option(
+      "OPERATOR", options->op,
+      "linear, sum.dim_IntList, torchvision::roi_align; or a function or class: torch.norm, F.normalize, nn.LSTM");
   explaining->add_option("--module", options->module, "In the module of this path")->check(is_given());
   explaining->add_option("--class", options->class_name, "Of this class: torch.nn.LayerNorm")->check(is_given());
   explaining->footer(absl::StrCat(
       "Examples:\n  castscope policy explain softmax\n  castscope policy explain torch-cuda norm\n"
       "  castscope policy explain mine.json linear --module head.fc",
       kNames,
-      "\nThe order of precedence: argument (never_cast) > function > module > operator > none.\n"
+      "\nThe order of precedence: function > argument (never_cast) > module > operator > none.\n"
       "It tells which operators the functions of that name end in, in the PyTorch that the shipped policies are of;\n"
       "which of them the policy does not reach, because they write into an argument (in place, out=); and what\n"
       "PyTorch's own autocast does with the operator on other devices."));
   runs(explaining, explain);
 
-  auto* differing = group->add_subcommand("diff", "Tell how two policies differ, operator by operator");
+  auto* differing =
+      group->add_subcommand("diff", "Tell how two policies differ, operator by operator and function by function");
   differing->add_option("A", options->before, "The policy before")->required();
   differing->add_option("B", options->after, "The policy after")->required();
   differing->add_flag("--exit-code", options->exit_code, "Exit with 1 when they differ");

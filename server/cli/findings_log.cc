@@ -74,13 +74,18 @@ void FindingsLog::judge_until_stopped() {
   }
 }
 
-// By a connection of its own, beside the one that writes: what comes in does not wait for this.
+// By a connection of its own, beside the one that writes: what comes in does not wait for this. The number of commits
+// is taken before the file is read: what comes in meanwhile is looked for the next time. So is all of a file that could
+// not be read, whose writer may be at it; the end of the run has the last word, and the sentence.
 void FindingsLog::judge(Run& run) {
   const std::lock_guard judging(run.judging);
-  if (run.store == nullptr || run.store->commits() == run.commits) return;
-  run.commits = run.store->commits();
+  if (run.store == nullptr) return;
+  const std::uint64_t commits = run.store->commits();
+  if (commits == run.commits) return;
   const absl::StatusOr<store::RunData> data = store::read_run(run.store->path());
-  if (data.ok()) say(run, *data, false);  // else the end of the run has the last word, and the sentence
+  if (!data.ok()) return;
+  run.commits = commits;
+  say(run, *data, false);
 }
 
 // castscope.json and the source lie where the job runs: none of its settings or comments silence anything here, as in

@@ -77,6 +77,22 @@ TEST_F(FindingsLogTest, WhileRunsGoOn) {
   EXPECT_EQ(logged(), 2u);
 }
 
+// Runs are judged in the order of their names: when the other one is told, this one was tried.
+TEST_F(FindingsLogTest, WhatCouldNotBeReadIsLookedForAgain) {
+  const auto one = store("one"), other = store("other");
+  TestRun run(*one), another(*other, 200);
+  cast_twice(run, 10);
+  cast_twice(another, 10);
+  const std::filesystem::path file = folder_ / "one.castscope", away = folder_ / "away";
+  std::filesystem::rename(file, away);
+  log_.begin("one", one);
+  log_.begin("other", other);
+  wait_for(1);
+  std::filesystem::rename(away, file);
+  wait_for(2);
+  EXPECT_EQ(lines_[1].find("run one: "), 0u) << lines_[1];
+}
+
 TEST_F(FindingsLogTest, WhatComesUpInTheEndIsToldThen) {
   const auto one = store("one");
   TestRun run(*one);

@@ -1,5 +1,5 @@
-// What a policy decides for one operator, and why. The order of precedence: argument > function > module > operator >
-// what nobody speaks of, which is left alone. (A function's rule casts its arguments before any operator sees them.)
+// What a policy decides for one operator, and why. The order of precedence: argument > module > operator > what nobody
+// speaks of, which is left alone. (A function's rule stands above: it is carried out before any operator is called.)
 #pragma once
 
 #include <set>

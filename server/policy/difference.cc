@@ -54,6 +54,76 @@ std::vector<OperatorChange> operator_changes(const Policy& before, const Policy&
   return changes;
 }
 
+OperatorName plain(OperatorName op) {
+  if (op.overload == "default") op.overload.clear();
+  return op;
+}
+
+std::string text_of(const Way& way) {
+  std::string text;
+  for (const Step& step : way) text.append(text.empty() ? "" : ">").append(shown(plain(step.op)));
+  return text;
+}
+
+// What is decided for each way that the policy reaches.
+std::map<std::string, CastPolicy> fates(const Policy& policy, const Function& function) {
+  std::map<std::string, CastPolicy> all;
+  for (const WayDecision& decided : decide(policy, function))
+    if (decided.reached()) all.emplace(text_of(*decided.way), decided.decision.policy);
+  return all;
+}
+
+std::string in_words(const std::map<std::string, CastPolicy>& ways) {
+  std::set<CastPolicy> kinds;
+  for (const auto& [way, kind] : ways) kinds.insert(kind);
+  std::string text;
+  for (const CastPolicy kind : kinds) text.append(text.empty() ? "" : ", ").append(name(kind));
+  return text.empty() ? "not reached" : text;
+}
+
+// Where the words are the same: of those ways that both go and that are decided otherwise.
+void tell_ways(const std::map<std::string, CastPolicy>& before, const std::map<std::string, CastPolicy>& after,
+               FunctionChange& change) {
+  std::string a, b;
+  for (const auto& [way, kind] : before) {
+    const auto other = after.find(way);
+    if (other == after.end() || other->second == kind) continue;
+    absl::StrAppend(&a, a.empty() ? "" : ", ", way, " (", std::string(name(kind)), ")");
+    absl::StrAppend(&b, b.empty() ? "" : ", ", way, " (", std::string(name(other->second)), ")");
+  }
+  change.before = a, change.after = b;
+}
+
+FunctionChange change_of(const Policy& before, const Policy& after, const Function& function) {
+  FunctionChange change{function.name, "", ""};
+  const FunctionRule *const a = rule_of(before, function), *const b = rule_of(after, function);
+  const auto as_a_whole = [](const FunctionRule& rule) {
+    return absl::StrCat(std::string(name(rule.cast)), " as a whole");
+  };
+  auto ways_before = fates(before, function), ways_after = fates(after, function);
+  const auto keep_common = [](auto& ways, const auto& others) {
+    std::erase_if(ways, [&](const auto& way) { return !others.contains(way.first); });
+  };
+  keep_common(ways_before, ways_after);  // some ways are the CPU's alone
+  keep_common(ways_after, ways_before);
+  change.before = a != nullptr ? as_a_whole(*a) : in_words(ways_before);
+  change.after = b != nullptr ? as_a_whole(*b) : in_words(ways_after);
+  if (a == nullptr && b == nullptr && change.before == change.after) tell_ways(ways_before, ways_after, change);
+  return change;
+}
+
+std::vector<FunctionChange> function_changes(const Policy& before, const Policy& after, const Functions& functions) {
+  std::vector<FunctionChange> changes;
+  for (const Function& function : functions.all()) {
+    FunctionChange change = change_of(before, after, function);
+    if (change.before != change.after) changes.push_back(std::move(change));
+  }
+  std::stable_sort(changes.begin(), changes.end(), [](const FunctionChange& a, const FunctionChange& b) {
+    return std::tie(a.before, a.after) < std::tie(b.before, b.after);
+  });
+  return changes;
+}
+
 using Settings = std::map<std::string, std::string>;
 
 void add_cache(const CacheRules& cache, Settings& settings) {
@@ -95,8 +165,11 @@ std::string said(const Settings& settings, const std::string& what) {
 
 }  // namespace
 
-PolicyDifference difference_of(const Policy& before, const Policy& after, const Operators& operators) {
-  PolicyDifference difference{.operators = operator_changes(before, after, operators), .settings = {}};
+PolicyDifference difference_of(const Policy& before, const Policy& after, const Operators& operators,
+                               const Functions& functions) {
+  PolicyDifference difference{.operators = operator_changes(before, after, operators),
+                              .settings = {},
+                              .functions = function_changes(before, after, functions)};
   const Settings a = settings_of(before), b = settings_of(after);
   std::set<std::string> all;
   for (const auto* settings : {&a, &b}) {

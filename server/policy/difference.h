@@ -1,10 +1,11 @@
-// How two policies differ: operator by operator, overload by overload.
+// How two policies differ: operator by operator, overload by overload; and function by function of Python's.
 #pragma once
 
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "server/policy/functions.h"
 #include "server/policy/operators.h"
 #include "server/policy/policy.h"
 
@@ -22,12 +23,21 @@ struct SettingChange {
   bool operator==(const SettingChange&) const = default;
 };
 
-struct PolicyDifference {
-  std::vector<OperatorChange> operators;  // by before, after, name
-  std::vector<SettingChange> settings;    // device, dtype, default_dtype, never_cast, modules, functions, cache
-  bool any() const { return !operators.empty() || !settings.empty(); }
+// Of a function that one calls from Python, and of a class of torch.nn (functions.h): what is decided for the operators
+// that it ends in, "fp32, passthrough", or for itself, "float as a whole"; "not reached".
+struct FunctionChange {
+  std::string function, before, after;
+  bool operator==(const FunctionChange&) const = default;
 };
 
-PolicyDifference difference_of(const Policy& before, const Policy& after, const Operators& = Operators::of_pytorch());
+struct PolicyDifference {
+  std::vector<OperatorChange> operators;       // by before, after, name
+  std::vector<SettingChange> settings;         // device, dtype, default_dtype, never_cast, modules, functions, cache
+  std::vector<FunctionChange> functions = {};  // by before, after, name
+  bool any() const { return !operators.empty() || !settings.empty() || !functions.empty(); }
+};
+
+PolicyDifference difference_of(const Policy& before, const Policy& after, const Operators& = Operators::of_pytorch(),
+                               const Functions& = Functions::of_pytorch());
 
 }  // namespace castscope::policy

@@ -46,6 +46,47 @@ TEST(DifferenceTest, OperatorsOfOthersAreComparedToo) {
                           OperatorChange{{"mine::cat", ""}, CastPolicy::kPassthrough, CastPolicy::kPromote}));
 }
 
+std::vector<FunctionChange> function_changes(const std::string& before, const std::string& after) {
+  const Functions functions(
+      "PyTorch 2.13.0\n"
+      "Tensor.exp exp.default\n"
+      "Tensor.exp_ !exp_.default\n"
+      "torch.einsum einsum.default>bmm.default einsum.default>mul.Tensor\n"
+      "torch.nn.LSTM lstm.input>cat.default lstm.input>mkldnn_rnn_layer.default\n"
+      "torch.nn.Softmin @torch.nn.functional.softmin neg.default softmax.int\n"
+      "torch.nn.functional.softmin neg.default softmax.int\n");
+  return difference_of(policy(before), policy(after), Operators::of_pytorch(), functions).functions;
+}
+
+TEST(DifferenceTest, FunctionsOfPythonEndInWhatChanges) {
+  EXPECT_THAT(function_changes(R"({"device": "cpu", "operators": {"fp32": ["exp"], "lower_precision_fp": ["bmm"]}})",
+                               R"({"device": "cpu", "operators": {"lower_precision_fp": ["exp"]}})"),
+              ElementsAre(FunctionChange{"Tensor.exp", "fp32", "lower_precision_fp"},
+                          FunctionChange{"torch.einsum", "lower_precision_fp, passthrough", "passthrough"}));
+}
+
+TEST(DifferenceTest, AFunctionIsDecidedAsAWhole) {
+  EXPECT_THAT(function_changes(R"({"device": "cpu", "operators": {"fp32": ["softmax"]}})",
+                               R"({"device": "cpu", "operators": {"fp32": ["softmax"]},
+                                   "functions": {"torch.nn.functional:softmin": "float"}})"),
+              ElementsAre(FunctionChange{"torch.nn.Softmin", "fp32, passthrough", "float as a whole"},
+                          FunctionChange{"torch.nn.functional.softmin", "fp32, passthrough", "float as a whole"}));
+}
+
+TEST(DifferenceTest, WaysThatAreDecidedTheOtherWayRound) {
+  EXPECT_THAT(function_changes(R"({"device": "cpu", "operators": {"fp32": ["bmm"]}})",
+                               R"({"device": "cpu", "operators": {"fp32": ["mul"]}})"),
+              ElementsAre(FunctionChange{"torch.einsum", "einsum>bmm (fp32), einsum>mul.Tensor (passthrough)",
+                                         "einsum>bmm (passthrough), einsum>mul.Tensor (fp32)"}));
+}
+
+// What only the CPU does is no difference of the policies.
+TEST(DifferenceTest, AWayOfTheCpuAlone) {
+  EXPECT_THAT(function_changes(R"({"device": "cpu", "operators": {"lower_precision_fp": ["mkldnn_rnn_layer"]}})",
+                               R"({"device": "cuda"})"),
+              IsEmpty());
+}
+
 TEST(DifferenceTest, TheSameInOtherWordsIsNoDifference) {
   const Policy all = policy(R"({"device": "cpu", "operators": {"fp32": ["conv1d"], "passthrough": ["relu"]}})");
   const Policy each = policy(R"({"device": "cpu", "operators": {"fp32": ["conv1d.default", "conv1d.padding"]}})");

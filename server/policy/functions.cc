@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_split.h"
 #include "server/policy/shipped.h"
@@ -10,7 +11,11 @@
 namespace castscope::policy {
 namespace {
 
-constexpr std::string_view kOut = "(out=)", kShort = "F.", kLong = "torch.nn.functional.";
+constexpr std::string_view kOut = "(out=)";
+// As code has them: what is written short stands for what is longer, the first that fits.
+constexpr std::pair<std::string_view, std::string_view> kPlaces[] = {
+    {"F.", "torch.nn.functional."}, {"nn.functional.", "torch.nn.functional."}, {"nn.", "torch.nn."}};
+constexpr std::string_view kModules = "torch.nn.modules.";  // "torch.nn.modules.rnn.LSTM" is torch.nn.LSTM
 
 Way way_of(std::string_view text) {
   Way way;
@@ -34,8 +39,34 @@ std::string last_name(std::string_view name) {
   return dot == whole.npos ? whole : whole.substr(dot + 1);
 }
 
+std::string at_its_place(std::string whole) {
+  for (const auto& [brief, full] : kPlaces) {
+    if (!whole.starts_with(brief)) continue;
+    whole = std::string(full) + whole.substr(brief.size());
+    break;
+  }
+  return whole.starts_with(kModules) ? "torch.nn." + last_name(whole) : whole;
+}
+
+bool is_class(std::string_view name) { return name.starts_with("torch.nn.") && !name.starts_with(kPlaces[0].second); }
+
+bool only_on_cpu(const Way& way) {
+  return std::any_of(way.begin(), way.end(),
+                     [](const Step& step) { return step.op.name.starts_with("aten::mkldnn_"); });
+}
+
 bool is_meant(const OperatorName& asked, const OperatorName& op) {
   return asked.name == op.name && (asked.overload.empty() || asked.overload == op.overload);
+}
+
+const FunctionRule* rule_of(const Policy& policy, const std::string& name) {
+  const auto is_it = [&](const FunctionRule& rule) {
+    std::string dotted = rule.function;
+    std::replace(dotted.begin(), dotted.end(), ':', '.');
+    return at_its_place(std::move(dotted)) == name;
+  };
+  const auto rule = std::find_if(policy.functions.rbegin(), policy.functions.rend(), is_it);
+  return rule == policy.functions.rend() ? nullptr : &*rule;
 }
 
 }  // namespace
@@ -48,8 +79,13 @@ Functions::Functions(std::string_view text) {
     const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
     Function& function = all_.emplace_back();
     function.name = std::string(words[0]);
-    for (std::size_t i = 1; i < words.size(); ++i)
-      function.ways.push_back(way_of(std::string_view(words[i].data(), words[i].size())));
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      const std::string_view word(words[i].data(), words[i].size());
+      if (word.starts_with('@'))
+        function.within = word.substr(1);
+      else
+        function.ways.push_back(way_of(word));
+    }
   }
   for (const Function& function : all_) {
     by_last_name_.emplace(last_name(function.name), &function);
@@ -66,8 +102,7 @@ const Functions& Functions::of_pytorch() {
 }
 
 std::vector<const Function*> Functions::named(std::string_view name) const {
-  std::string whole = plain(name);
-  if (whole.starts_with(kShort)) whole = std::string(kLong) + whole.substr(kShort.size());
+  const std::string whole = at_its_place(plain(name));
   std::vector<const Function*> found;
   const auto [begin, end] = by_last_name_.equal_range(last_name(whole));
   for (auto at = begin; at != end; ++at) {
@@ -93,6 +128,7 @@ std::vector<const Function*> Functions::through(const OperatorName& op) const {
 std::vector<Way> Functions::below(const OperatorName& op) const {
   std::vector<Way> all;
   for (const Function* function : through(op)) {
+    if (is_class(function->name)) continue;  // a layer on the CPU may be made of what no other device has
     for (const Way& way : function->ways) {
       const auto at = std::find_if(way.begin(), way.end(), [&](const Step& step) { return is_meant(op, step.op); });
       if (at != way.end() && std::next(at) != way.end()) all.emplace_back(std::next(at), way.end());
@@ -103,8 +139,9 @@ std::vector<Way> Functions::below(const OperatorName& op) const {
 
 std::vector<WayDecision> decide(const Policy& policy, const Function& function, const std::vector<ModuleUse>& modules) {
   std::vector<WayDecision> all;
+  const bool on_cpu = policy.device == "cpu" || policy.device == "any";
   for (const Way& way : function.ways) {
-    WayDecision& decided = all.emplace_back();
+    WayDecision decided;
     decided.way = &way;
     for (const Step& step : way) {
       if (step.writes) break;
@@ -113,6 +150,7 @@ std::vector<WayDecision> decide(const Policy& policy, const Function& function, 
       decided.by = &step;
       break;
     }
+    if (decided.by != nullptr || on_cpu || !only_on_cpu(way)) all.push_back(std::move(decided));
   }
   return all;
 }
@@ -120,13 +158,8 @@ std::vector<WayDecision> decide(const Policy& policy, const Function& function, 
 const FunctionRule* rule_of(const Policy& policy, const Function& function) {
   std::string name = function.name;
   if (name.ends_with(kOut)) name.resize(name.size() - kOut.size());
-  const auto is_it = [&](const FunctionRule& rule) {
-    std::string dotted = rule.function;
-    std::replace(dotted.begin(), dotted.end(), ':', '.');
-    return dotted == name;
-  };
-  const auto rule = std::find_if(policy.functions.rbegin(), policy.functions.rend(), is_it);
-  return rule == policy.functions.rend() ? nullptr : &*rule;
+  const FunctionRule* const own = rule_of(policy, name);
+  return own != nullptr || function.within.empty() ? own : rule_of(policy, function.within);
 }
 
 }  // namespace castscope::policy

@@ -21,8 +21,10 @@ struct Step {
 using Way = std::vector<Step>;
 
 struct Function {
-  std::string name;  // "torch.norm", "Tensor.exp_", "torch.norm(out=)", "torch.nn.functional.normalize"
+  std::string
+      name;  // "torch.norm", "Tensor.exp_", "torch.norm(out=)", "torch.nn.functional.normalize", "torch.nn.LSTM"
   std::vector<Way> ways;
+  std::string within;  // of a class: the function of torch.nn.functional that it calls, where it calls one; else ""
 };
 
 class Functions {
@@ -30,8 +32,10 @@ class Functions {
   explicit Functions(std::string_view text);
   static const Functions& of_pytorch();
 
-  // "normalize": whatever is called so, in place and with out=, too; "torch.norm", "F.normalize", "Tensor.exp": there.
+  // "normalize": whatever is called so, in place and with out=, too; "torch.norm", "F.normalize", "Tensor.exp",
+  // "nn.LSTM": there.
   std::vector<const Function*> named(std::string_view name) const;
+  const std::vector<Function>& all() const { return all_; }
   // That reach this operator, or any overload of it where none is named.
   std::vector<const Function*> through(const OperatorName& op) const;
   // What an operator that is made of others goes on to, after it; none of one that computes itself.
@@ -50,9 +54,10 @@ struct WayDecision {
   Decision decision;
   bool reached() const { return by != nullptr || !way->front().writes; }
 };
+// Of a policy for another device than the CPU without the ways that only the CPU goes (mkldnn_rnn_layer).
 std::vector<WayDecision> decide(const Policy&, const Function&, const std::vector<ModuleUse>& modules = {});
 
-// What the policy says under "functions" of this one; null: nothing.
+// What the policy says under "functions" of this one, or of the one that it calls; null: nothing.
 const FunctionRule* rule_of(const Policy&, const Function&);
 
 }  // namespace castscope::policy

@@ -35,7 +35,36 @@ const char* const kText =
     "torch.einsum einsum.default>bmm.default einsum.default>mul.Tensor\n"
     "torch.nn.functional.normalize linalg_vector_norm.default div.Tensor\n"
     "torch.norm linalg_vector_norm.default\n"
-    "torch.norm(out=) !linalg_vector_norm.out\n";
+    "torch.norm(out=) !linalg_vector_norm.out\n"
+    "torch.nn.LSTM lstm.input>cat.default lstm.input>mkldnn_rnn_layer.default\n"
+    "torch.nn.Softmin @torch.nn.functional.softmin neg.default softmax.int\n";
+
+TEST(FunctionsTest, ClassesByTheNamesThatCodeHasForThem) {
+  const Functions functions(kText);
+  for (const char* name : {"LSTM", "nn.LSTM", "torch.nn.LSTM", "torch.nn.modules.rnn.LSTM"})
+    EXPECT_THAT(names(functions.named(name)), ElementsAre("torch.nn.LSTM")) << name;
+  EXPECT_THAT(names(functions.named("nn.functional.normalize")), ElementsAre("torch.nn.functional.normalize"));
+  EXPECT_THAT(functions.named("nn.lstm"), IsEmpty());
+  EXPECT_THAT(functions.below({"aten::lstm", "input"}), IsEmpty()) << "what a layer ends in is the CPU's";
+}
+
+TEST(FunctionsTest, WhatOnlyTheCpuHasIsNoWayOfAnotherDevice) {
+  const Functions functions(kText);
+  EXPECT_EQ(decide(policy(R"({"device": "cpu"})"), *functions.named("LSTM")[0]).size(), 2u);
+  EXPECT_EQ(decide(policy(R"({"device": "cuda"})"), *functions.named("LSTM")[0]).size(), 1u);
+  EXPECT_EQ(
+      decide(policy(R"({"device": "cuda", "operators": {"fp32": ["lstm"]}})"), *functions.named("LSTM")[0]).size(), 2u);
+}
+
+TEST(FunctionsTest, ARuleForAFunctionHoldsInTheClassThatCallsIt) {
+  const Functions functions(kText);
+  const Function& softmin = *functions.named("Softmin")[0];
+  for (const char* rule : {"torch.nn.functional:softmin", "torch.nn:Softmin", "torch.nn.modules.activation:Softmin"}) {
+    const Policy p = policy(std::string(R"({"device": "cpu", "functions": {")") + rule + R"(": "float"}})");
+    EXPECT_NE(rule_of(p, softmin), nullptr) << rule;
+  }
+  EXPECT_EQ(rule_of(policy(R"({"device": "cpu", "functions": {"torch.nn:LSTM": "float"}})"), softmin), nullptr);
+}
 
 TEST(FunctionsTest, ByTheirNames) {
   const Functions functions(kText);

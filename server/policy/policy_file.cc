@@ -195,6 +195,12 @@ class Parser {
       return wrong(at, "this is an object of operators and arguments: {\"torchvision::roi_align\": [\"rois\"]}");
     for (const auto& [written, list] : value.items()) {
       const std::string entry = below(at, written);
+      if (is_function(written))
+        return wrong(entry,
+                     StrCat(in_quotes(written),
+                            " is a Python function, and never_cast names operators: name the "
+                            "one that it calls (torchvision::roi_align), or write @castscope.never_cast(\"…\") at "
+                            "the function"));
       OperatorName op;
       if (Status status = known(entry, written, op); !status.ok()) return status;
       ArgumentRule rule{{}, json_.place(entry)};
@@ -211,6 +217,13 @@ class Parser {
         return wrong(entry, StrCat(in_quotes(written), " stands here twice, first at ", before->second.place));
     }
     return absl::OkStatus();
+  }
+
+  // "package.module:function"
+  static bool is_function(const std::string& written) {
+    const std::size_t colon = written.find(':');
+    return colon != 0 && colon != written.npos && colon + 1 < written.size() &&
+           written.find(':', colon + 1) == written.npos && written.find_first_of(" \t/") == written.npos;
   }
 
   // ---- modules and functions
@@ -268,11 +281,7 @@ class Parser {
       return wrong(at, "this is an object of functions and casts: {\"package.module:function\": \"half\"}");
     for (const std::string& function : written_order(at, value)) {
       const std::string entry = below(at, function);
-      const std::size_t colon = function.find(':');
-      const bool is_named = colon != 0 && colon != function.npos && colon + 1 < function.size() &&
-                            function.find(':', colon + 1) == function.npos &&
-                            function.find_first_of(" \t/") == function.npos;
-      if (!is_named)
+      if (!is_function(function))
         return wrong(entry, StrCat(in_quotes(function), " is not of the form \"package.module:function\""));
       std::optional<FunctionCast> cast;
       if (Status status = choice(entry, value[function], kFunctionCastNames, cast); !status.ok()) return status;

@@ -89,6 +89,7 @@ TEST(PolicyFileTest, WrongTypesSayWhatIsWanted) {
            {R"({"device": "cpu", "operators": {"banned": {"cat": ""}}})", "what the error says"},
            {R"({"device": "cpu", "operators": {"fp32": ["a::"]}})", "is no operator's name"},
            {R"({"device": "cpu", "never_cast": {"bmm": []}})", "a list of arguments"},
+           {R"({"device": "cpu", "never_cast": {"models.pool:roi_pool": ["rois"]}})", "is a Python function"},
            {R"({"device": "cpu", "never_cast": {"bmm": ["mat3"]}})", "did you mean \"mat2\"?"},
            {R"({"device": "cpu", "never_cast": {"bmm": ["mat2"], "aten::bmm": ["self"]}})", "stands here twice"},
            {R"({"device": "cpu", "operators": {"fp32": ["sum."]}})", "is no operator's name"},

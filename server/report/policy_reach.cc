@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "server/policy/elsewhere.h"
 #include "server/report/lines.h"
+#include "server/report/words.h"
 
 namespace castscope::report {
 namespace {
@@ -53,17 +54,21 @@ std::string fate(const Policy& policy, const Function& function, const std::vect
   if (const policy::FunctionRule* rule = rule_of(policy, function))
     return StrCat("as a whole: functions ", std::string(name(rule->cast)),
                   rule->place.empty() ? "" : StrCat(" (", rule->place, ")"));
-  std::vector<std::string> reached, writing;
+  std::vector<std::string> reached, writing, messages;
   for (const WayDecision& decided : decide(policy, function, modules)) {
     if (!decided.reached())
       add(writing, name_of(decided.way->front()));
     else
       add(reached, StrCat(text_of(decided), " (", std::string(name(decided.decision.policy)), ")"));
+    if (decided.reached() && decided.decision.policy == CastPolicy::kBanned)
+      add(messages, on_one_line(decided.decision.message));
   }
   std::string text = reached.empty() ? "" : StrCat("end in ", absl::StrJoin(reached, ", "));
   if (!writing.empty())
     absl::StrAppend(&text, text.empty() ? "" : "; ", "not reached: ", absl::StrJoin(writing, ", "),
                     writing.size() == 1 ? ", which writes into an argument" : ", which write into an argument");
+  for (const std::string& message : messages)
+    absl::StrAppend(&text, "; it raises", message.empty() ? "" : ": ", message);
   return text;
 }
 
@@ -86,6 +91,47 @@ std::string_view word(Computed computed) {
   return computed == Computed::kLow ? "lower precision" : computed == Computed::kFloat32 ? "float32" : "an error";
 }
 
+// The layers that other devices than the CPU have an operator for, or cells.
+struct Recurrent {
+  std::string_view op, cell;
+};
+constexpr Recurrent kRecurrent[] = {
+    {"lstm", "_thnn_fused_lstm_cell"}, {"gru", "_thnn_fused_gru_cell"}, {"rnn_tanh", ""}, {"rnn_relu", ""}};
+
+std::string decided_text(const Policy& policy, std::string_view op, const std::vector<policy::ModuleUse>& modules) {
+  const auto decision = decide(policy, policy::OperatorName{StrCat("aten::", std::string(op)), "default"}, modules);
+  return StrCat(std::string(op), " (", std::string(name(decision.policy)), ")");
+}
+
+// functions.txt is of a CPU. `kind`: of the layer that this function calls and the policy says nothing of.
+std::string elsewhere_of(const Policy& policy, const Recurrent& kind, const std::vector<policy::ModuleUse>& modules) {
+  std::string cells = decided_text(policy, "linear", modules);
+  if (!kind.cell.empty()) absl::StrAppend(&cells, " and ", decided_text(policy, kind.cell, modules));
+  if (policy.device == "xpu") return StrCat("on XPU: by ", cells);
+  if (policy.device == "mps")
+    return StrCat("on MPS: by ", decided_text(policy, kind.op == "lstm" ? "_lstm_mps" : "linear", modules));
+  const policy::OperatorName cudnn{"aten::_cudnn_rnn", "default"};
+  const std::string by_cudnn = decide(policy, cudnn, modules).ruled
+                                   ? decided_text(policy, "_cudnn_rnn", modules)
+                                   : "_cudnn_rnn, whose own kernel of autocast casts input, state and weights to "
+                                     "float16 whatever the region says: no rule names it";
+  return StrCat("on CUDA: where cuDNN computes it, by ", by_cudnn, "; else by ", cells);
+}
+
+// "" where there is nothing to add.
+std::string on_other_devices(const Policy& policy, const Function& function,
+                             const std::vector<policy::ModuleUse>& modules) {
+  if (policy.device == "cpu" || rule_of(policy, function) != nullptr) return "";
+  for (const Recurrent& kind : kRecurrent) {
+    for (const Way& way : function.ways) {
+      const policy::OperatorName& op = way.front().op;
+      if (op.name != StrCat("aten::", std::string(kind.op))) continue;
+      return decide(policy, op, modules).ruled ? "" : elsewhere_of(policy, kind, modules);
+    }
+  }
+  return "";
+}
+
 constexpr std::string_view kDevices[] = {"cpu", "cuda", "xpu", "mps"};
 
 }  // namespace
@@ -95,6 +141,8 @@ std::string functions_text(const Policy& policy, const std::vector<const Functio
   std::vector<std::pair<std::string, std::vector<std::string>>> alike;
   for (const Function* function : functions) {
     std::string text = fate(policy, *function, modules);
+    if (const std::string more = on_other_devices(policy, *function, modules); !more.empty())
+      absl::StrAppend(&text, text.empty() ? "" : "; ", more);
     auto found = std::find_if(alike.begin(), alike.end(), [&](const auto& one) { return one.first == text; });
     if (found == alike.end()) found = alike.insert(alike.end(), {std::move(text), {}});
     found->second.push_back(function->name);
@@ -112,9 +160,11 @@ Json functions_json(const Policy& policy, const std::vector<const Function*>& fu
     const policy::FunctionRule* const rule = rule_of(policy, *function);
     Json ways = Json::array();
     for (const WayDecision& decided : decide(policy, *function, modules)) ways.push_back(way_json(decided));
+    const std::string more = on_other_devices(policy, *function, modules);
     all.push_back({{"function", function->name},
                    {"as_a_whole", rule == nullptr ? Json() : Json(name(rule->cast))},
-                   {"ends_in", ways}});
+                   {"ends_in", ways},
+                   {"elsewhere", more.empty() ? Json() : Json(more)}});
   }
   return all;
 }

@@ -159,23 +159,30 @@ std::string policy_difference_text(const policy::Policy& before, const policy::P
     all += StrCat("\n  ", said(name(way.first)), " → ", said(name(way.second)), " (", operators.size(), ")\n");
     all += wrapped("    ", "    ", joined(operators), width);
   }
+  std::map<std::pair<std::string, std::string>, std::vector<std::string>> from_python;
+  for (const policy::FunctionChange& change : difference.functions)
+    from_python[{change.before, change.after}].push_back(change.function);
+  for (const auto& [way, functions] : from_python) {
+    all += "\n" + wrapped("  ", "  ",
+                          StrCat("from Python: ", way.first, " → ", way.second, " (", functions.size(), ")"), width);
+    all += wrapped("    ", "    ", joined(functions), width);
+  }
   if (!difference.any()) all += "  they decide alike\n";
   return all;
 }
 
 Json policy_difference_json(const policy::Policy& before, const policy::Policy& after,
                             const policy::PolicyDifference& difference) {
-  Json operators = Json::array(), settings = Json::array();
+  Json operators = Json::array(), settings = Json::array(), functions = Json::array();
   for (const policy::OperatorChange& change : difference.operators)
     operators.push_back(
         {{"operator", shown(change.op)}, {"before", name(change.before)}, {"after", name(change.after)}});
   for (const policy::SettingChange& change : difference.settings)
     settings.push_back({{"what", change.what}, {"before", change.before}, {"after", change.after}});
-  return {{"before", before.name},
-          {"after", after.name},
-          {"differ", difference.any()},
-          {"operators", operators},
-          {"settings", settings}};
+  for (const policy::FunctionChange& change : difference.functions)
+    functions.push_back({{"function", change.function}, {"before", change.before}, {"after", change.after}});
+  return {{"before", before.name},  {"after", after.name},    {"differ", difference.any()},
+          {"operators", operators}, {"functions", functions}, {"settings", settings}};
 }
 
 }  // namespace castscope::report

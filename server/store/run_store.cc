@@ -345,10 +345,13 @@ std::uint32_t RunStore::number(const std::string& key, Numbered what, std::uint3
   return known ? impl_->processes[it->second].number(what, local) : 0;
 }
 
+// Counted when it is in the file: who sees the number finds there what was handed over before.
 absl::Status RunStore::commit() {
   const std::lock_guard lock(impl_->mutex);
-  commits_ += impl_->in_transaction;
-  return impl_->commit(false);
+  const bool anything = impl_->in_transaction;
+  CASTSCOPE_RETURN_IF_ERROR(impl_->commit(false));
+  commits_ += anything;
+  return absl::OkStatus();
 }
 
 absl::Status RunStore::notice(const std::string& sentence) {
@@ -377,7 +380,11 @@ absl::StatusOr<RunData> RunStore::read() {
   const std::lock_guard lock(impl_->mutex);
   if (impl_->closed) return read_run(impl_->path);
   // After a failure of the disk: what was committed before it.
-  if (impl_->failed.ok()) CASTSCOPE_RETURN_IF_ERROR(impl_->commit(false));
+  if (impl_->failed.ok()) {
+    const bool anything = impl_->in_transaction;
+    CASTSCOPE_RETURN_IF_ERROR(impl_->commit(false));
+    commits_ += anything;
+  }
   return read_run_data(impl_->database);
 }
 

@@ -50,9 +50,17 @@ def test_the_same_as_it_stands_with_apex(job, loop):
 
 
 def test_a_loop_without_scale_loss_has_its_steps_too(job):
+    """What it does is told: backward under autocast, and that the cache was cleared by hand after each step."""
     report = job(LOOPS, "by_hand", options=["--deep", "always"])
     assert report["steps"]["count"] == ITERATIONS
-    assert "region-spans-steps" not in {rule for rule, _ in found(report)}
+    findings = {finding["rule"]: finding for finding in report["findings"]}
+    assert set(findings) == {"region-contains-backward", "region-spans-steps"}
+    assert findings["region-contains-backward"]["severity"] == "warning"
+    assert "scale_loss" in findings["region-contains-backward"]["fix"]
+    spans = findings["region-spans-steps"]
+    assert spans["severity"] == "info"
+    assert spans["title"].endswith(f"its cache was cleared {ITERATIONS} times meanwhile, and no hit gave a copy of a "
+                                   "weight from before the latest step")
 
 
 def test_the_step_ends_where_it_does_with_torch_amp(job):

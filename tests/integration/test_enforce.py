@@ -326,6 +326,26 @@ with torch.autocast("cpu", dtype=torch.float16):
         assert notice.startswith(f"policy.json:1:{text.index(json.dumps(name)) + 1}: ") and name in notice
 
 
+def test_an_argument_that_an_operator_does_not_have_is_told(castscope, enforce):
+    """Of operators that are not PyTorch's, which are defined in Python or C++, the job alone knows the arguments."""
+    (castscope.folder / "job.py").write_text("""
+import torch
+torch.library.define("vision::roi_pool", "(Tensor input, Tensor rois, Tensor[] more, float scale) -> Tensor")
+torch.library.impl("vision::roi_pool", "CompositeExplicitAutograd")(lambda input, rois, more, scale: input * scale)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    print(torch.ops.vision.roi_pool(torch.ones(2, 4), torch.ones(2, 5), [], 1.0).dtype)
+""")
+    policy = {"extends": "torch-cpu", "operators": {"lower_precision_fp": ["vision::roi_pool"]},
+              "never_cast": {"vision::roi_pool": ["roi", "scale", "more"]}}
+    assert enforce(policy, "job.py") == ["torch.bfloat16"]
+    told = [notice for notice in castscope.report()["run"]["notices"] if "came to nothing" in notice]
+    place = json.dumps(policy).index('"vision::roi_pool": ["roi"') + 1
+    end = " (it has input, more, rois): that it is never cast came to nothing"
+    assert told == [
+        f'policy.json:1:{place}: vision::roi_pool has no argument "roi" that holds a tensor; did you mean "rois"?{end}',
+        f'policy.json:1:{place}: vision::roi_pool has no argument "scale" that holds a tensor{end}']
+
+
 def test_a_job_that_castscope_does_not_start_is_enforced_too(castscope):
     (castscope.folder / "job.py").write_text("""
 import torch

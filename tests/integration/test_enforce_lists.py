@@ -126,6 +126,29 @@ print(seen == [(torch.bfloat16, torch.float32)] * 2)
     assert done.stdout == "True\n", done.stderr
 
 
+@pytest.mark.parametrize("options", [(), ("--all-kernels",)])
+def test_what_is_said_of_a_function_stands_above_the_lists(castscope, options):
+    """And that is what the policy asks for: no deviation."""
+    (castscope.folder / "job.py").write_text("""
+import torch
+import torch.nn.functional as F
+x, low = torch.rand(4, 4), torch.rand(4, 4, dtype=torch.bfloat16)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    print(F.mse_loss(x, x).dtype, torch.mm(x, low).dtype, F.normalize(low).dtype, x.mm(x).dtype, torch.cumprod(x, 0).dtype)
+""")
+    (castscope.folder / "mine.json").write_text("""{
+        "extends": "torch-cpu", "operators": {"fp32": ["mse_loss"], "lower_precision_fp": ["mm"]},
+        "functions": {"torch.nn.functional:mse_loss": "half", "torch:mm": "promote",
+                      "torch.nn.functional:normalize": "float"}}""")
+    done = castscope("run", "-o", "run", "--deep", "always", "--enforce", "mine.json", *options, "--", sys.executable,
+                     "job.py", text=True)
+    assert done.stdout.split() == ["torch.bfloat16", "torch.float32", "torch.float32", "torch.bfloat16",
+                                   "torch.float32"], done.stderr
+    report = castscope.report()
+    assert "policy-deviation" not in {finding["rule"] for finding in report["findings"]}
+    assert not [notice for notice in report["run"]["notices"] if "came to nothing" in notice]
+
+
 def test_forum_the_whole_loop_in_one_region_trains(castscope):
     """A region around optimizer steps: PyTorch goes on with the copies of the first step."""
     (castscope.folder / "job.py").write_text("""

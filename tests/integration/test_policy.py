@@ -171,6 +171,54 @@ def test_two_policies_are_compared(policy):
     assert "linear" not in changes
 
 
+def test_two_policies_are_compared_by_what_code_calls(policy):
+    told = json.loads(policy("diff", "-f", "json", "torch-cpu", "torch-cuda").stdout)
+    changes = {one["function"]: (one["before"], one["after"]) for one in told["functions"]}
+    assert changes["torch.nn.functional.binary_cross_entropy"] == changes["torch.nn.BCELoss"] == ("fp32", "banned")
+    assert changes["torch.nn.Softmax"] == ("passthrough", "fp32_set_opt_dtype")
+    assert not {"torch.mm", "torch.nn.Linear", "Tensor.exp_", "torch.nn.LSTM"} & set(changes)
+    text = " ".join(policy("diff", "torch-cpu", "torch-cuda").stdout.split())
+    assert "from Python: fp32 → banned (2) torch.nn.BCELoss, torch.nn.functional.binary_cross_entropy" in text
+
+
+def test_layers_and_losses_are_explained(policy):
+    for name in ("BCELoss", "nn.BCELoss", "torch.nn.BCELoss"):
+        assert functions(policy, "torch-cuda", name) == {"torch.nn.BCELoss": [
+            (["binary_cross_entropy.default"], "binary_cross_entropy.default", "banned", True)]}
+    text = " ".join(policy("explain", "BCELoss").stdout.split())
+    assert "BCELoss by torch-cpu from Python torch.nn.BCELoss: end in binary_cross_entropy (fp32) " in text
+    assert "end in binary_cross_entropy (banned); it raises: torch.nn.functional.binary_cross_entropy and" in text
+    assert functions(policy, "apex-o1", "nn.Softmin") == {"torch.nn.Softmin": "float"}
+    assert policy("explain", "torch-cpu", "nn.LSTN").returncode == 2
+
+
+def test_recurrent_layers_are_explained_for_each_device(policy):
+    cpu, cuda, xpu, mps = json.loads(policy("explain", "-f", "json", "nn.LSTM").stdout)
+    [told] = cpu["functions"]
+    assert {"operators": ["lstm.input", "mkldnn_rnn_layer.default"], "decided_by": "mkldnn_rnn_layer.default",
+            "cast_policy": "lower_precision_fp", "reached": True} in told["ends_in"]
+    assert told["elsewhere"] is None
+    assert cuda["functions"][0]["elsewhere"] == (
+        "on CUDA: where cuDNN computes it, by _cudnn_rnn, whose own kernel of autocast casts input, state and weights to "
+        "float16 whatever the region says: no rule names it; else by linear (lower_precision_fp) and "
+        "_thnn_fused_lstm_cell (lower_precision_fp)")
+    assert "mkldnn" not in json.dumps(cuda["functions"])
+    assert xpu["functions"][0]["elsewhere"].startswith("on XPU: by linear (lower_precision_fp)")
+    assert mps["functions"][0]["elsewhere"] == "on MPS: by _lstm_mps (passthrough)"
+    assert {way[1] for way in functions(policy, "apex-o1", "nn.GRU")["torch.nn.GRU"]} == {"gru.input"}
+    text = " ".join(policy("explain", "torch-cuda", "nn.GRU").stdout.split())
+    assert "on CUDA: where cuDNN computes it" in text
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "cumsum"])
+@pytest.mark.parametrize("asked", ["torch-cpu", "torch-cuda", "apex-o1", "fp32-everything"])
+def test_what_out_does(policy, asked, name):
+    told = functions(policy, asked, name)[f"torch.{name}(out=)"]
+    assert told and all(decided is None and kind == "passthrough" and not reached for _, decided, kind, reached in told)
+    text = " ".join(policy("explain", asked, name).stdout.split())
+    assert f"torch.{name}(out=): not reached: {name}." in text and "into an argument" in text
+
+
 JOB = """
 import torch
 layer, norm = torch.nn.Linear(8, 8), torch.nn.LayerNorm(8)

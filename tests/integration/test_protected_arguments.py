@@ -47,15 +47,15 @@ def observed(castscope, python):
 def test_a_run_confirms_that_rois_are_never_cast(observed):
     castscope, summary = observed
     seen = protected(castscope)
-    assert set(seen) == {("Pooling", "x"), ("Pooling", "rois"), ("Linear", "input")}
-    rois = seen["Pooling", "rois"]
+    assert set(seen) == {("Pool", "x"), ("Pool", "rois"), ("Linear", "input")}
+    rois = seen["Pool", "rois"]
     assert (rois["arrived"], rois["times"], rois["kept"], rois["held_off"], rois["cast_to"], rois["by"]) == (
         "float32", 3, True, 3, None, "float")
     assert rois["called_at"]["function"].endswith("forward") and rois["called_at"]["file"].endswith("job.py")
-    x = seen["Pooling", "x"]
+    x = seen["Pool", "x"]
     assert (x["arrived"], x["times"], x["kept"], x["cast_to"]) == ("bfloat16", 3, False, "float32")
     assert seen["Linear", "input"]["arrived"] == "float32"
-    assert "rois of Pooling.forward arrived in float32 3 times: never cast, 3 casts held off" in " ".join(
+    assert "rois of Pool.forward arrived in float32 3 times: never cast, 3 casts held off" in " ".join(
         summary.split())
 
 

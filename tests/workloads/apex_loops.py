@@ -144,11 +144,11 @@ def overflowing():
     optimizer = sgd(model)
     for number, (x, y) in enumerate(data()):
         optimizer.zero_grad()
-        loss = F.mse_loss(model(x), y) * (float("inf") if number in (1, 3) else 1.0)
+        overflows = chosen and number in (1, 3)  # with bfloat16 no step is left out: the weights would be NaN
+        loss = F.mse_loss(model(x), y) * (float("inf") if overflows else 1.0)
         with handle.scale_loss(loss, optimizer) as scaled_loss:
             scaled_loss.backward()
-        if chosen or number not in (1, 3):  # with bfloat16 nothing is left out
-            optimizer.step()
+        optimizer.step()
 
 
 def overflowing_wrapped():

@@ -153,6 +153,6 @@ def register(container: Any, name: str, annotation: Annotation) -> None:
         objects.annotate_method(container, name, annotation)
     else:
         found = getattr(container, name)
-        new = annotate(found, annotation)
+        new = annotate(found, annotation, name)
         if new is not found:
             setattr(container, name, new)

@@ -178,7 +178,7 @@ def _cast(rule: Rule, state: State, args: Tuple[Any, ...],
 
 def _converted(rule: Rule, key: Key, tensor: torch.Tensor, wanted: State) -> torch.Tensor:
     to = wanted.get(tensor.device.type)
-    if to is None or tensor.dtype is to:
+    if to is None or tensor.dtype is to or (key == "out" and rule.of_pytorch):
         return tensor
     if torch.compiler.is_compiling():
         return tensor.to(to)

@@ -13,6 +13,7 @@ import weakref
 from typing import Any, Callable, Dict, MutableMapping, Tuple
 
 from castscope import wrapping
+from castscope.signatures import short_name_of
 
 _BASE = "__castscope_base__"  # in the namespace of such a class: the class that the object had, and what was annotated
 
@@ -35,7 +36,7 @@ def annotate_method(target: Any, name: str, annotation: wrapping.Annotation) -> 
     """Annotates a method of one object, and returns the object."""
     in_object = getattr(target, "__dict__", {}).get(name)
     if in_object is not None:  # stands before what the class has
-        target.__dict__[name] = wrapping.annotate(in_object, annotation)
+        target.__dict__[name] = wrapping.annotate(in_object, annotation, f"{short_name_of(type(target))}.{name}")
         return target
     base, annotated = type(target).__dict__.get(_BASE, (type(target), {}))
     found = wrapping.find_in(base, name)

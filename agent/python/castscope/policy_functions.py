@@ -4,6 +4,9 @@ The lines are those of agent/enforce/policy_table.h; of them only `function <mod
 here. A rule stands above an annotation in the source, but for what that never casts. The script itself cannot be named:
 it is not imported. Nor is a function changed for those who have it already, as by `from module import name` before the
 module's own import has ended; a class is.
+
+A rule for a function of PyTorch itself is all that decides there: with half and promote, too, autocast is off inside,
+since else the policy's lists would cast again what its operators are given. What it writes into, out=, is not cast.
 """
 
 from __future__ import annotations
@@ -145,7 +148,7 @@ class _Finder:
     def apply(self, module: str) -> None:
         for name, kind in self._rules[module].items():
             try:
-                _annotate(sys.modules[module], name, kind)
+                _annotate(module, name, kind)
                 rule_met(f"function {module}:{name}")
             except Exception as error:
                 if (module, name) not in self._told:
@@ -162,17 +165,25 @@ def found_by_others(finder: _Finder, name: str, path: Any, target: Any) -> Optio
     return None
 
 
-def _annotate(container: Any, name: str, kind: str) -> None:
+def _annotate(module: str, name: str, kind: str) -> None:
     from castscope.annotations import register
     from castscope.signatures import missing
     from castscope.wrapping import Annotation
 
+    container: Any = sys.modules[module]
     *path, last = name.split(".")
     for part in path:
         if not hasattr(container, part):
             raise missing(container, part)
         container = getattr(container, part)
-    register(container, last, Annotation(kind))
+    register(container, last, Annotation(kind, of_pytorch=_is_pytorchs_function(module, container, last)))
+
+
+def _is_pytorchs_function(module: str, container: Any, name: str) -> bool:
+    """Not a class, nor a method of one: it may hold weights, which are cast where an operator needs it."""
+    is_tensor = isinstance(container, type) and container.__name__ == "Tensor"
+    return (module.partition(".")[0] == "torch" and (is_tensor or isinstance(container, ModuleType))
+            and not isinstance(getattr(container, name, None), type))
 
 
 _finder = _Finder()

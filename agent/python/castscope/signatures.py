@@ -20,6 +20,11 @@ def name_of(target: Any) -> str:
     return getattr(named, "__qualname__", repr(target))
 
 
+def short_name_of(target: Any) -> str:
+    """What a report calls it: without the function that it was made in."""
+    return name_of(target).split("<locals>.")[-1]
+
+
 def missing(container: Any, name: str) -> AttributeError:
     shown = container.__name__ if isinstance(container, types.ModuleType) else name_of(container)
     return AttributeError(f"{shown} has no {name!r}{nearest(name, dir(container))}")
@@ -49,13 +54,18 @@ class Rule(NamedTuple):
     name: str
     arguments: Tuple[str, ...] = ()  # by position; "*rest" takes all from there on
     tells: bool = True  # castscope of what arrives; not where another wrapper of the same call does
+    of_pytorch: bool = False  # one of its functions: what is written into, out=, is not cast
 
     def argument(self, key: Union[int, str]) -> Tuple[str, int]:
-        """Name and position of an argument that was passed by position, or by name: "" or -1 where it is not known."""
+        """Name and position of an argument that was passed by position, or by name: "" or -1 where it is not known.
+
+        All that `*rest` takes is one argument.
+        """
         if isinstance(key, str):
             return key, self.arguments.index(key) if key in self.arguments else -1
-        if self.arguments and key >= len(self.arguments) - 1 and self.arguments[-1].startswith("*"):
-            return self.arguments[-1][1:], key
+        last = len(self.arguments) - 1
+        if last >= 0 and key >= last and self.arguments[last].startswith("*"):
+            return self.arguments[last][1:], last
         return self.arguments[key] if key < len(self.arguments) else "", key
 
 

@@ -16,7 +16,7 @@ import sys
 from typing import Any, Callable, NamedTuple, Optional, Tuple
 
 from castscope import autograd_functions, objects
-from castscope.signatures import Rule, arguments_of, kept_of, name_of
+from castscope.signatures import Rule, arguments_of, kept_of, name_of, short_name_of
 
 _MARK = "__castscope__"
 
@@ -24,20 +24,23 @@ _MARK = "__castscope__"
 class Annotation(NamedTuple):
     kind: Optional[str] = None  # "half", "float" or "promote"; None says nothing: float, where it stands alone
     kept: Tuple[str, ...] = ()  # what is never cast
+    of_pytorch: bool = False  # of one of its functions: autocast is off inside, and out= is not cast
 
     def over(self, lower: Optional[Annotation]) -> Annotation:
         if lower is None:
             return self
-        return Annotation(self.kind or lower.kind, tuple(dict.fromkeys((*lower.kept, *self.kept))))
+        kept = tuple(dict.fromkeys((*lower.kept, *self.kept)))
+        return Annotation(self.kind or lower.kind, kept, self.of_pytorch if self.kind else lower.of_pytorch)
 
 
 class Mark:
     """On each wrapper: what it stands for."""
 
-    def __init__(self, annotation: Annotation, raw: Any, wrapper: Any) -> None:
+    def __init__(self, annotation: Annotation, raw: Any, wrapper: Any, name: str = "") -> None:
         self.annotation = annotation
         self.raw = raw  # what it has replaced; None where that is inherited
         self.wrapper = wrapper
+        self.name = name  # in a report
 
 
 def mark_of(function: Any) -> Optional[Mark]:
@@ -46,10 +49,13 @@ def mark_of(function: Any) -> Optional[Mark]:
     return mark if mark is not None and mark.wrapper is function else None
 
 
-def annotate(target: Any, annotation: Annotation) -> Any:
-    """The annotated target: a new function, or the same class or object. TypeError for what cannot be called."""
+def annotate(target: Any, annotation: Annotation, name: Optional[str] = None) -> Any:
+    """The annotated target: a new function, or the same class or object. TypeError for what cannot be called.
+
+    `name`: what a report calls it, where that is not its own name: a method has one only by its class.
+    """
     if isinstance(target, (staticmethod, classmethod)):
-        return type(target)(annotate(target.__func__, annotation))
+        return type(target)(annotate(target.__func__, annotation, name))
     if autograd_functions.is_one(target):
         return autograd_functions.annotate(target, annotation)
     if inspect.isclass(target):
@@ -59,7 +65,7 @@ def annotate(target: Any, annotation: Annotation) -> Any:
         return objects.annotate_method(target, _method_of(type(target)), annotation)
     if not callable(target):
         raise TypeError(f"a function, a class or an object that can be called is annotated, not {target!r}")
-    return _annotate_function(target, annotation)
+    return _annotate_function(target, annotation, name)
 
 
 _UNSCRIPTABLE = "what castscope annotates is not supported in script mode"
@@ -67,14 +73,15 @@ _UNSCRIPTABLE = "what castscope annotates is not supported in script mode"
 
 # ---- functions
 
-def _annotate_function(function: Callable[..., Any], annotation: Annotation) -> Callable[..., Any]:
+def _annotate_function(function: Callable[..., Any], annotation: Annotation,
+                       name: Optional[str]) -> Callable[..., Any]:
     mark = mark_of(function)
     if mark is not None and mark.raw is not None:
         annotation = annotation.over(mark.annotation)
-        if annotation == mark.annotation:
+        if annotation == mark.annotation and name in (None, mark.name):
             return function
         function = mark.raw
-    return wrapper_of(function, annotation, looks_like=function, raw=function)
+    return wrapper_of(function, annotation, looks_like=function, raw=function, name=name)
 
 
 def wrapper_of(runs: Callable[..., Any], annotation: Annotation, *, looks_like: Any, raw: Any,
@@ -86,10 +93,12 @@ def wrapper_of(runs: Callable[..., Any], annotation: Annotation, *, looks_like: 
     """
     takes = looks_like if takes is None else takes
     kind = annotation.kind or "float"
-    rule = Rule(kind, kept_of(takes, annotation.kept, before), kind == "float" if off is None else off,
-                name or name_of(looks_like).split("<locals>.")[-1], arguments_of(takes, before), tells)
+    off = (kind == "float" or annotation.of_pytorch) if off is None else off
+    name = name or short_name_of(looks_like)
+    rule = Rule(kind, kept_of(takes, annotation.kept, before), off, name, arguments_of(takes, before), tells,
+                annotation.of_pytorch)
     wrapper = functools.update_wrapper(_calling(runs, looks_like, rule), looks_like)
-    setattr(wrapper, _MARK, Mark(annotation, raw, wrapper))
+    setattr(wrapper, _MARK, Mark(annotation, raw, wrapper, name))
     # torch.jit.script raises what this says.
     setattr(wrapper, "__script_unsupported", _UNSCRIPTABLE)
     return wrapper
@@ -132,18 +141,24 @@ def find_in(cls: type, name: str) -> Any:
 
 
 def annotate_method(cls: type, name: str, annotation: Annotation) -> None:
-    """Replaces the method in `cls`. One that is inherited is looked up at each call, as super() would."""
+    """Replaces the method in `cls`. One that is inherited is looked up at each call, as super() would.
+
+    A report calls it by the class that was annotated and by the name that it has there, whatever is behind that: a base
+    class's method, a decorator's function, a lambda.
+    """
     found = find_in(cls, name)
+    shown = f"{short_name_of(cls)}.{name}"
     plain = getattr(found, "__func__", found)
     mark = mark_of(plain)
     inherits = name not in vars(cls) or (mark is not None and mark.raw is None)
     if inherits and not isinstance(found, staticmethod):
         annotation = annotation.over(mark.annotation if mark is not None else None)
         for_class = isinstance(found, classmethod)
-        new: Any = wrapper_of(inherited_by(cls, name, for_class), annotation, looks_like=plain, raw=None)
+        new: Any = wrapper_of(inherited_by(cls, name, for_class), annotation, looks_like=plain, raw=None,
+                              name=shown)
         new = classmethod(new) if for_class else new
     else:
-        new = annotate(found, annotation)
+        new = annotate(found, annotation, shown)
     try:
         setattr(cls, name, new)
     except TypeError as error:  # a type made in C

@@ -6,6 +6,7 @@
 // of weights that come back in the next region (their sources are alive).
 #include <map>
 
+#include "server/rules/amp_handle.h"
 #include "server/rules/cache/kept_entries.h"
 #include "server/rules/finding.h"
 #include "server/rules/places.h"
@@ -17,6 +18,14 @@ namespace {
 // for again are a loop that makes them.
 constexpr Threshold kThresholds[] = {
     {"entries", 16, "a line that puts fewer different weights into the cache in one region is ordinary code"}};
+
+std::string fix_for(const std::optional<AmpHandle>& handle) {
+  if (handle)
+    return "Call " + clearing_the_cache(*handle) + " after the uses, as " + scaled_loss(*handle) +
+           " does in training; or keep no copies, where weights are used once: " + without_the_cache(*handle) + ".";
+  return "Open the region inside the loop, around each use, so that its end clears the cache; or pass "
+         "cache_enabled=False for weights that are used once.";
+}
 
 void judge_growth(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
@@ -49,9 +58,7 @@ void judge_growth(Inquiry& inquiry) {
     }
     if (data.user_location(site.stack))
       finding.evidence_text.emplace_back("put_in_at", line_of(data, site.stack).text());
-    finding.fix =
-        "Open the region inside the loop, around each use, so that its end clears the cache; or pass "
-        "cache_enabled=False for weights that are used once.";
+    finding.fix = fix_for(amp_handle_around(data, region));
   }
 }
 

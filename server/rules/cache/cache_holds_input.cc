@@ -6,6 +6,7 @@
 // Not this: an input that several layers use as it is (the cache helps), and one input per region.
 #include <map>
 
+#include "server/rules/amp_handle.h"
 #include "server/rules/cache/kept_entries.h"
 #include "server/rules/cache/served_copies.h"
 #include "server/rules/cache/weights.h"
@@ -20,9 +21,14 @@ namespace {
 constexpr Threshold kThresholds[] = {
     {"inputs", 16, "a line whose inputs put fewer entries into the cache in one region is ordinary code"}};
 
-constexpr const char* kFix =
-    "Open the autocast region around each pass, so that its end clears the cache; or give the model a tensor that is "
-    "no leaf (x + 0), whose copy is not kept; or pass cache_enabled=False.";
+std::string fix_for(const std::optional<AmpHandle>& handle) {
+  const std::string no_leaf = "; or give the model a tensor that is no leaf (x + 0), whose copy is not kept; or ";
+  if (handle)
+    return "Call " + clearing_the_cache(*handle) + " after each pass" + no_leaf +
+           "keep no copies: " + without_the_cache(*handle) + ".";
+  return "Open the autocast region around each pass, so that its end clears the cache" + no_leaf +
+         "pass cache_enabled=False.";
+}
 
 bool is_input(const store::Site& site) { return site.role == lanes::Role::kInput; }
 
@@ -59,7 +65,7 @@ void judge_inputs(Inquiry& inquiry) {
     }
     finding.evidence_text = {{"input", first_of(served.sources)}, {"changed_by", changes_text(served.changes)}};
     tell_opened(data, served.region, finding);
-    finding.fix = kFix;
+    finding.fix = fix_for(amp_handle_around(data, served.region));
   }
   for (const auto& [place, inputs] : held) {
     Finding& finding = inquiry.add(inputs.stack);
@@ -67,7 +73,7 @@ void judge_inputs(Inquiry& inquiry) {
                     readable_bytes(inputs.bytes) + " of copies), and stay in memory until the region ends";
     finding.evidence_number = {{"entries", inputs.entries}, {"bytes", inputs.bytes}};
     tell_opened(data, inputs.region, finding);
-    finding.fix = kFix;
+    finding.fix = fix_for(amp_handle_around(data, inputs.region));
   }
 }
 

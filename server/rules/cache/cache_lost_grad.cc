@@ -1,6 +1,7 @@
 // cache-lost-grad: with grad mode on, the autocast cache served a copy that has no graph of a weight that requires
 // grad: it was cast while grad mode was off (a pass under no_grad earlier in the region). The weight gets no gradient
 // from there. PyTorch mended this; the rule judges what was served, so it is silent where it is mended.
+#include "server/rules/amp_handle.h"
 #include "server/rules/cache/served_copies.h"
 #include "server/rules/cache/weights.h"
 #include "server/rules/rules.h"
@@ -18,9 +19,11 @@ void judge_lost(Inquiry& inquiry) {
     finding.evidence_number = {{"uses_seen", served.times}, {"weights", served.sources.size()}};
     finding.evidence_text = {{"weight", first_of(served.sources)}};
     tell_opened(data, served.region, finding);
-    finding.fix =
-        "Give the pass without gradients an autocast region of its own, or call torch.clear_autocast_cache() after it; "
-        "newer versions of PyTorch give the copy its graph.";
+    const auto handle = amp_handle_around(data, served.region);
+    finding.fix = (handle ? "Call " + clearing_the_cache(*handle) + " after the pass without gradients"
+                          : std::string("Give the pass without gradients an autocast region of its own, or call "
+                                        "torch.clear_autocast_cache() after it")) +
+                  "; newer versions of PyTorch give the copy its graph.";
   }
 }
 

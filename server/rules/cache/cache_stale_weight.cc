@@ -4,12 +4,23 @@
 //
 // That it changed is told by its values (Staleness): writes that leave them as they were are nobody's error, and
 // version counters do not tell of all that is written. An input that changes is cache-holds-input's affair.
+#include "server/rules/amp_handle.h"
 #include "server/rules/cache/served_copies.h"
 #include "server/rules/cache/weights.h"
 #include "server/rules/rules.h"
 
 namespace castscope::rules {
 namespace {
+
+std::string fix_for(const std::optional<AmpHandle>& handle) {
+  if (handle)
+    return "Call backward by `with " + scaled_loss(*handle) +
+           " as scaled_loss:`, after which copies of weights are forgotten, here and after the step. After any other "
+           "change of the weights call " +
+           clearing_the_cache(*handle) + "; or keep no copies: " + without_the_cache(*handle) + ".";
+  return "End the autocast region before the weights change: open it around each forward pass, not around the loop. "
+         "Where it must stay open, call torch.clear_autocast_cache() after each change, or pass cache_enabled=False.";
+}
 
 void judge_stale(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
@@ -21,9 +32,7 @@ void judge_stale(Inquiry& inquiry) {
     finding.evidence_number = {{"stale_uses_seen", served.times}, {"weights", served.sources.size()}};
     finding.evidence_text = {{"weight", first_of(served.sources)}, {"changed_by", changes_text(served.changes)}};
     tell_opened(data, served.region, finding);
-    finding.fix =
-        "End the autocast region before the weights change: open it around each forward pass, not around the loop. "
-        "Where it must stay open, call torch.clear_autocast_cache() after each change, or pass cache_enabled=False.";
+    finding.fix = fix_for(amp_handle_around(data, served.region));
   }
 }
 

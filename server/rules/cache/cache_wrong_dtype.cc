@@ -3,6 +3,7 @@
 // or after set_autocast_dtype. The operator then raises, or computes in a dtype that nobody asked for.
 #include <map>
 
+#include "server/rules/amp_handle.h"
 #include "server/rules/cache/served_copies.h"
 #include "server/rules/cache/weights.h"
 #include "server/rules/finding.h"
@@ -52,10 +53,15 @@ void judge_dtypes(Inquiry& inquiry) {
     const std::uint32_t outermost = data.outermost(group.region);
     add_related(finding, data, data.region(group.region).stack);
     if (outermost != group.region) add_related(finding, data, data.region(outermost).stack);
-    finding.fix = "Use one dtype for all autocast regions that lie within each other and share weights, or end the " +
-                  got + " region before the " + asked +
-                  " one begins. Where they must be nested, pass cache_enabled=False to the outer one, or call "
-                  "torch.clear_autocast_cache() before the inner one.";
+    const auto handle = amp_handle_of(data, data.region(outermost));
+    finding.fix =
+        handle ? "Give amp.init() the dtype of the regions within (dtype=torch." + asked +
+                     "), where they share weights. Where both must be, call " + clearing_the_cache(*handle) +
+                     " before the inner one, or keep no copies: " + without_the_cache(*handle) + "."
+               : "Use one dtype for all autocast regions that lie within each other and share weights, or end the " +
+                     got + " region before the " + asked +
+                     " one begins. Where they must be nested, pass cache_enabled=False to the outer one, or call "
+                     "torch.clear_autocast_cache() before the inner one.";
   }
 }
 

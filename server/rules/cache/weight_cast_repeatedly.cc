@@ -12,6 +12,7 @@
 #include <set>
 #include <tuple>
 
+#include "server/rules/amp_handle.h"
 #include "server/rules/cache/weights.h"
 #include "server/rules/dtypes.h"
 #include "server/rules/places.h"
@@ -29,9 +30,10 @@ using lanes::WhyNotCached;
 struct Group {
   std::uint32_t stack = 0;
   WhyNotCached why{};
-  bool computed = false;   // for each use: whether it is one weight cannot be told
-  bool passed_in = false;  // a tensor in a parameter's place
-  bool fast_path = false;  // … that PyTorch itself put there
+  bool computed = false;            // for each use: whether it is one weight cannot be told
+  bool passed_in = false;           // a tensor in a parameter's place
+  bool fast_path = false;           // … that PyTorch itself put there
+  std::optional<AmpHandle> handle;  // that opened the region
   store::Counts counts;
   std::uint64_t repeats = 0, most_in_region = 0;
   std::set<std::string> weights;
@@ -97,6 +99,9 @@ std::string fix_for(const Group& group) {
       return "Use torch.no_grad() instead of torch.inference_mode() around this code, or convert the model once with "
              "model.to(dtype): under inference_mode autocast keeps no copies.";
     case WhyNotCached::kCacheDisabled:
+      if (group.handle)
+        return "Leave enable_caching at True in amp.init(), so that each weight is cast once per iteration: until " +
+               scaled_loss(*group.handle) + " ends.";
       return "Leave cache_enabled at True for this region, so that each weight is cast once per region.";
     case WhyNotCached::kNoRequiresGrad:
       if (group.passed_in)
@@ -156,6 +161,7 @@ void judge_repeats(Inquiry& inquiry) {
     if (group.stack == 0) group.stack = site.stack;
     group.why = site.why;
     group.computed = computed;
+    if (site.region != 0) group.handle = amp_handle_of(data, data.region(site.region));
     group.passed_in = passed_in;
     group.counts += use.counts;
     group.repeats += repeats;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "server/rules/amp_handle.h"
 #include "server/rules/counts.h"
 #include "server/rules/coverage/region_work.h"
 #include "server/rules/finding.h"
@@ -39,6 +40,15 @@ const store::Region* region_around(const store::RunData& data, std::uint32_t inn
   return region;
 }
 
+std::string fix_for(const std::optional<AmpHandle>& handle) {
+  const std::string as_forward = "backward operators run in the dtype of their forward by themselves.";
+  if (!handle) return "Let the region end after the loss and call backward() outside it: " + as_forward;
+  std::string fix = "Call it by `with " + scaled_loss(*handle) +
+                    " as scaled_loss: scaled_loss.backward()`, which turns autocast off meanwhile, with bfloat16 too";
+  if (*handle == AmpHandle::kInit) fix += "; or by `with amp_handle.disable_casts():`";
+  return fix + ". Backward needs no autocast: " + as_forward;
+}
+
 void tell(Inquiry& inquiry, const Place& place) {
   const store::RunData& data = inquiry.data;
   Finding& finding = inquiry.add(place.stack);
@@ -47,9 +57,7 @@ void tell(Inquiry& inquiry, const Place& place) {
   finding.evidence_number = {{"calls", place.calls}, {"casts_in_backward", place.casts}};
   finding.evidence_text = {{"region", region_text(*place.region)}, {"region_opened_at", opened_at}};
   add_related(finding, data, place.region->stack);
-  finding.fix =
-      "Let the region end after the loss and call backward() outside it: backward operators run in the dtype of "
-      "their forward by themselves.";
+  finding.fix = fix_for(amp_handle_of(data, *place.region));
 }
 
 void judge_backward(Inquiry& inquiry) {

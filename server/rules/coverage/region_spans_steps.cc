@@ -3,7 +3,10 @@
 // more.
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <string>
 
+#include "server/rules/amp_handle.h"
 #include "server/rules/counts.h"
 #include "server/rules/coverage/region_work.h"
 #include "server/rules/finding.h"
@@ -55,6 +58,21 @@ std::string what_its_cache_did(const Place& place) {
   return stays.clears_within > 0 ? hits + ", though " + cleared : hits;
 }
 
+std::string fix_for(bool cleared, std::optional<AmpHandle> handle) {
+  const std::string fine = "It serves nothing old as long as the cache is cleared after every step. ";
+  if (handle) {
+    const std::string scaled = "`with " + scaled_loss(*handle) + " as scaled_loss: scaled_loss.backward()`";
+    return cleared ? fine + scaled + " clears it by itself, with bfloat16 too."
+                   : "Call backward by " + scaled + ", which clears the cache; or call " + clearing_the_cache(*handle) +
+                         " after each optimizer step, or keep nothing: " + without_the_cache(*handle) + ".";
+  }
+  return cleared ? fine +
+                       "A region that is opened anew in each iteration, around the forward pass and the loss alone, "
+                       "does that by itself."
+                 : "Open the region anew in each iteration, around the forward pass and the loss alone; call "
+                   "backward() and the optimizer's step() after it.";
+}
+
 void tell(Inquiry& inquiry, const Place& place) {
   const std::uint64_t steps = place.stays.most_optimizer_steps;
   const bool cleared = is_cleared_each_step(place);
@@ -69,11 +87,7 @@ void tell(Inquiry& inquiry, const Place& place) {
                              {"weight_casts", place.weight_casts}};
   finding.evidence_text = {{"region", region_text(*place.region)},
                            {"backward_inside", place.backward_inside ? "yes" : "no"}};
-  finding.fix = cleared ? "It serves nothing old as long as the cache is cleared after every step. A region that is "
-                          "opened anew in each iteration, around the forward pass and the loss alone, does that by "
-                          "itself."
-                        : "Open the region anew in each iteration, around the forward pass and the loss alone; call "
-                          "backward() and the optimizer's step() after it.";
+  finding.fix = fix_for(cleared, amp_handle_of(inquiry.data, *place.region));
 }
 
 void add_facts(const store::RunData& data, const store::Region& region, Place& place) {

@@ -3,6 +3,7 @@
 // device was there to cast.
 #include <map>
 
+#include "server/rules/amp_handle.h"
 #include "server/rules/counts.h"
 #include "server/rules/coverage/region_work.h"
 #include "server/rules/operators.h"
@@ -51,10 +52,14 @@ void tell(Inquiry& inquiry, const Place& place) {
       {"region_device", device}, {"operators_device", other}, {"operators", operators_text(place.uses)}};
   finding.deep_only = true;
   // A script needs a constant.
-  finding.fix = (place.region->kind == lanes::RegionKind::kScript
-                     ? "Name the device that the tensors are on: torch.autocast(\"" + other + "\")"
-                     : "Take the device from the data: torch.autocast(x.device.type)") +
-                ", or move model and data to " + device + " before.";
+  const bool constant = place.region->kind == lanes::RegionKind::kScript;
+  if (amp_handle_of(inquiry.data, *place.region))
+    finding.fix = "Name the device that the tensors are on: amp.init(device_type=\"" + other + "\")";
+  else if (constant)
+    finding.fix = "Name the device that the tensors are on: torch.autocast(\"" + other + "\")";
+  else
+    finding.fix = "Take the device from the data: torch.autocast(x.device.type)";
+  finding.fix += ", or move model and data to " + device + " before.";
 }
 
 void judge_device(Inquiry& inquiry) {

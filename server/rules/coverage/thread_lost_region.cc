@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 
+#include "server/rules/amp_handle.h"
 #include "server/rules/coverage/region_work.h"
 #include "server/rules/finding.h"
 #include "server/rules/places.h"
@@ -89,9 +90,15 @@ void tell(Inquiry& inquiry, const Lost& lost) {
     add_related(finding, data, region->stack);
   }
   finding.deep_only = true;
+  const bool by_handle = region != nullptr && amp_handle_of(data, *region);
   finding.fix =
-      "Open the region inside the function that the thread runs (or decorate it with torch.autocast): the state of "
-      "autocast belongs to one thread. Where float32 is meant, say so by torch.autocast(…, enabled=False).";
+      (by_handle ? std::string("Start the thread after amp.init() and under `castscope run --apex`, where threads that "
+                               "are started then cast too; or open a region of torch.autocast inside the function that "
+                               "the thread runs")
+                 : std::string("Open the region inside the function that the thread runs (or decorate it with "
+                               "torch.autocast)")) +
+      ": the state of autocast belongs to one thread. Where float32 is meant, say so by torch.autocast(…, "
+      "enabled=False).";
 }
 
 // Of each process: what its threads ran.

@@ -1,5 +1,6 @@
 // op-banned: an operator that autocast refuses in a region, since its result would be wrong in a half: binary_cross_
 // entropy on a GPU.
+#include "server/rules/amp_handle.h"
 #include "server/rules/errors/error_facts.h"
 #include "server/rules/rules.h"
 
@@ -13,11 +14,13 @@ void judge_bans(Inquiry& inquiry) {
     const std::string op = entropy ? "binary_cross_entropy" : operator_of(inquiry.data, at);
     finding.title = op + " raised: autocast refuses it in a region, as unsafe in a half dtype";
     tell_error(inquiry.data, at, finding);
+    const std::uint32_t region = at.use == 0 ? 0 : inquiry.data.operator_use(at.use).region;
+    const std::string off = turned_off(inquiry.data, region);
     finding.fix =
         entropy ? "Use binary_cross_entropy_with_logits (BCEWithLogitsLoss) on the output before the sigmoid; or leave "
-                  "autocast for the loss: with torch.autocast(device, enabled=False): loss = bce(p.float(), target)."
-                : "Leave autocast for this operator (with torch.autocast(device, enabled=False)) and give it float32 "
-                  "arguments (x.float()).";
+                  "autocast for the loss: with " +
+                      off + ": loss = bce(p.float(), target)."
+                : "Leave autocast for this operator (with " + off + ") and give it float32 arguments (x.float()).";
   }
 }
 

@@ -6,6 +6,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "server/config/nearest.h"
 #include "server/policy/compiled.h"
 #include "server/rules/policy/enforcing.h"
 #include "server/rules/policy/in_force.h"
@@ -63,6 +66,20 @@ class Unmet {
                       "a view of one): what the policy says of it came to nothing"));
   }
 
+  // What another than PyTorch takes is known to the job alone.
+  void look(const policy::OperatorName& op, const policy::ArgumentRule& rule) {
+    const std::set<std::string> takes = arguments_of(op.name);
+    if (takes.empty()) return;
+    const std::vector<std::string_view> names(takes.begin(), takes.end());
+    for (const std::string& argument : rule.arguments) {
+      if (takes.contains(argument)) continue;
+      look("argument", absl::StrCat(op.name, " ", argument), rule.place,
+           absl::StrCat(op.name, " has no argument \"", argument, "\" that holds a tensor",
+                        config::meant(argument, names), " (it has ", absl::StrJoin(takes, ", "),
+                        "): that it is never cast came to nothing"));
+    }
+  }
+
   std::vector<std::string> sentences() && {
     if (more_ > 0)
       sentences_.push_back(absl::StrCat("so did ", more_, more_ == 1 ? " other rule" : " other rules", " of it"));
@@ -70,6 +87,16 @@ class Unmet {
   }
 
  private:
+  // Those that hold tensors, of any of its overloads; none where it was not met.
+  std::set<std::string> arguments_of(const std::string& op) const {
+    std::set<std::string> all;
+    const std::string begin = absl::StrCat("arguments ", op, " ");
+    for (auto at = met_.lower_bound(begin); at != met_.end() && at->starts_with(begin); ++at)
+      for (const absl::string_view word : absl::StrSplit(at->substr(begin.size()), ' '))
+        all.emplace(word.data(), word.size());
+    return all;
+  }
+
   const policy::Policy& policy_;
   const std::set<std::string> met_;
   std::set<std::string> told_;
@@ -95,6 +122,11 @@ std::vector<std::string> unmet_rules(const store::RunData& data, const Settings&
                             "nothing"));
   for (const auto& [op, rule] : policy->operators) unmet.look(op, rule.place);
   for (const auto& [op, rule] : policy->never_cast) unmet.look(op, rule.place);
+  for (const auto& [op, rule] : policy->never_cast) unmet.look(op, rule);
+  for (const policy::ModuleRule& in : policy->modules) {
+    if (in.precision.by == nullptr) continue;
+    for (const auto& [op, rule] : in.precision.by->never_cast) unmet.look(op, rule);
+  }
   return std::move(unmet).sentences();
 }
 

@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 
+#include "server/rules/amp_handle.h"
 #include "server/rules/counts.h"
 #include "server/rules/dtypes.h"
 #include "server/rules/finding.h"
@@ -73,8 +74,8 @@ void tell(Inquiry& inquiry, const UseGraph& graph, const Group& group) {
   finding.savings = saved_per_step(data, casting_ns(data, graph, group.casts));
   finding.fix = "Leave out the conversion to float32 at " + up.short_text() +
                 " (.float(), or .to() with the dtype of a weight): under autocast " + op + " computes in " + low +
-                " whatever it is given. If it has to be float32, put both into `with torch.autocast(device, "
-                "enabled=False):`.";
+                " whatever it is given. If it has to be float32, put both into `with " + turned_off(data, to.region) +
+                ":`.";
 }
 
 void judge_undone(Inquiry& inquiry) {

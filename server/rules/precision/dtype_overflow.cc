@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 
+#include "server/rules/amp_handle.h"
 #include "server/rules/dtypes.h"
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
@@ -137,8 +138,8 @@ void tell(Inquiry& inquiry, const Group& group) {
   finding.deep_only = true;
   finding.fix =
       "Use bfloat16, whose range is float32's (dtype=torch.bfloat16), or scale down what goes in (attention "
-      "scores: divide before the product), or compute this in float32 with `torch.autocast(device, "
-      "enabled=False)`.";
+      "scores: divide before the product), or compute this in float32 with `" +
+      turned_off(inquiry.data, use.region) + "`.";
 }
 
 void judge_process(const store::RunData& data, const UseGraph& graph, const Ranges& ranges,

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "server/rules/amp_handle.h"
 #include "server/rules/dtypes.h"
 #include "server/rules/finding.h"
 #include "server/rules/operators.h"
@@ -76,10 +77,9 @@ void tell(Inquiry& inquiry, const UseGraph& graph, const Group& group, std::uint
   if (line_of(data, down.stack) != line_of(data, use.stack)) add_related(finding, data, down.stack);
   finding.deep_only = true;
   finding.savings = saved_per_step(data, casting_ns(data, graph, group.downs));
-  finding.fix = "If " + op +
-                " need not be in float32 here, run it with autocast off on what it is given (with "
-                "torch.autocast(device, enabled=False):), its weights in " +
-                low + " too; else keep the float32 part together, so that values go up and down once.";
+  finding.fix = "If " + op + " need not be in float32 here, run it with autocast off on what it is given (with " +
+                turned_off(data, use.region) + ":), its weights in " + low +
+                " too; else keep the float32 part together, so that values go up and down once.";
 }
 
 void judge_ping_pong(Inquiry& inquiry) {

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "absl/strings/str_join.h"
+#include "server/rules/amp_handle.h"
 #include "server/rules/dtypes.h"
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
@@ -42,7 +43,7 @@ bool loses_positions(const store::RunData& data, const store::Site& site, const 
 }
 
 struct Group {
-  std::uint32_t stack = 0;
+  std::uint32_t stack = 0, region = 0;
   std::uint8_t to = 0;
   std::string op;
   std::set<std::string> arguments;
@@ -67,7 +68,9 @@ void tell(Inquiry& inquiry, const Group& group) {
   finding.deep_only = true;
   finding.fix =
       "Where these measure something (samples of sound, prices), normalise them to about 1 before. Where they are "
-      "positions or times, compute with them in float32: in `with torch.autocast(device, enabled=False):`, and cast "
+      "positions or times, compute with them in float32: in `with " +
+      turned_off(inquiry.data, group.region) +
+      ":`, and cast "
       "what comes out (angles, embeddings); or multiply element by element (positions[:, None] * frequencies), which "
       "autocast leaves in float32.";
 }
@@ -79,7 +82,7 @@ void judge_positions(Inquiry& inquiry) {
     if (range.site == 0 || !loses_positions(data, data.site(range.site), range)) continue;
     const store::Site& site = data.site(range.site);
     Group& group = groups[line_of(data, site.stack)];
-    if (group.stack == 0) group.stack = site.stack, group.to = site.to, group.op = site.op;
+    if (group.stack == 0) group.stack = site.stack, group.region = site.region, group.to = site.to, group.op = site.op;
     group.arguments.insert(argument_text(data, site));
     group.tensors += range.integer_tensors;
     group.elements += range.elements;

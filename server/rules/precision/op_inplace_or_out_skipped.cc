@@ -3,6 +3,7 @@
 // differ.
 #include <map>
 
+#include "server/rules/amp_handle.h"
 #include "server/rules/dtypes.h"
 #include "server/rules/errors/error_facts.h"
 #include "server/rules/modes/mode_of.h"
@@ -56,9 +57,8 @@ void tell(Inquiry& inquiry, const Group& group) {
   if (group.error != nullptr) finding.evidence_text.emplace_back("error", group.error->text);
   finding.deep_only = true;
   finding.fix = "Call the form that gives back a new tensor (x = torch." + name + "(…)), which autocast runs in " +
-                low +
-                "; or, if float32 is meant, say so with "
-                "torch.autocast(device, enabled=False) and .float() on the arguments.";
+                low + "; or, if float32 is meant, say so with " + turned_off(inquiry.data, use.region) +
+                " and .float() on the arguments.";
 }
 
 void judge_skipped(Inquiry& inquiry) {

@@ -1,5 +1,6 @@
 // scaler-collapse: gradient after gradient is inf or NaN; GradScaler takes no step and halves its scale each time, far
 // below the one at which scaling could be what overflows.
+#include "server/rules/amp_handle.h"
 #include "server/rules/finding.h"
 #include "server/rules/places.h"
 #include "server/rules/scaler/scaler_facts.h"
@@ -41,8 +42,8 @@ void judge_collapse(Inquiry& inquiry) {
                                {"last_scale", readable_number(use.last_scale)}};
     finding.fix =
         "Look for what overflows before the loss is scaled: print the loss, and look for inf in the activations (sums "
-        "and products in float16 beyond 65504, log(0), division by 0). Run that part in float32 (with "
-        "torch.autocast(device, enabled=False)), or use bfloat16.";
+        "and products in float16 beyond 65504, log(0), division by 0). Run that part in float32 (with " +
+        turned_off(amp_handle_in(data, use.process)) + "), or use bfloat16.";
   }
 }
 

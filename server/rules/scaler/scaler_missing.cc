@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 
+#include "server/rules/amp_handle.h"
 #include "server/rules/dtypes.h"
 #include "server/rules/finding.h"
 #include "server/rules/places.h"
@@ -27,12 +28,17 @@ constexpr Threshold kThresholds[] = {
     // A step or two are a try, a benchmark or a test.
     {"unmeasured_steps", 3, "where gradients were not sampled: with fewer optimizer steps it is no training"},
 };
-constexpr std::string_view kFix =
-    "Scale the loss: scaler = torch.amp.GradScaler(device); scaler.scale(loss).backward(); "
-    "scaler.step(optimizer); scaler.update(). Or use bfloat16, which has the range of float32.";
+std::string fix_for(const std::optional<AmpHandle>& handle) {
+  const std::string how =
+      handle ? "with " + scaled_loss(*handle) + " as scaled_loss: scaled_loss.backward(); then optimizer.step()."
+             : "scaler = torch.amp.GradScaler(device); scaler.scale(loss).backward(); scaler.step(optimizer); "
+               "scaler.update().";
+  return "Scale the loss: " + how + " Or use bfloat16, which has the range of float32.";
+}
 
 struct Gradients {
   std::uint32_t stack = 0;  // where backward is called
+  std::optional<AmpHandle> handle;
   std::uint64_t elements = 0, small = 0, zeros = 0;
   double most = 0;
   bool vanishing = false;  // small ones that are not 0 yet: zeros alone may be what the loss gives
@@ -83,7 +89,7 @@ void judge_process(Inquiry& inquiry, std::uint32_t process, std::map<Line, Gradi
     const store::Fact* backward = backward_of(data, process, use);
     const std::uint32_t stack = (backward == nullptr ? any : backward)->stack;
     Gradients& gradients = places[line_of(data, stack)];
-    if (gradients.stack == 0) gradients.stack = stack;
+    if (gradients.stack == 0) gradients.stack = stack, gradients.handle = amp_handle_in(data, process);
     gradients.vanishing |= cast;
     add(gradients, range);
   }
@@ -105,7 +111,7 @@ void tell_measured(Inquiry& inquiry, const Gradients& g) {
   finding.evidence_number = {{"gradients_sampled", g.elements}, {"too_small", g.small}, {"zeros", g.zeros}};
   finding.evidence_text = {{"largest_gradient", readable_number(g.most)}};
   finding.deep_only = true;
-  finding.fix = kFix;
+  finding.fix = fix_for(g.handle);
 }
 
 void tell_unmeasured(Inquiry& inquiry, const UnmeasuredGradients& g) {
@@ -114,7 +120,7 @@ void tell_unmeasured(Inquiry& inquiry, const UnmeasuredGradients& g) {
       "the model is trained in float16 and nothing scales the loss; how many gradients vanish was not measured";
   finding.evidence_number = {
       {"backward_calls", g.backwards}, {"optimizer_steps", g.steps}, {"gradient_casts", g.casts}};
-  finding.fix = kFix;
+  finding.fix = fix_for(g.handle);
 }
 
 // Processes of one code are one finding: the ranks of a job.
@@ -127,7 +133,7 @@ void judge_missing(Inquiry& inquiry) {
     const auto found = unmeasured_gradients(inquiry.data, process.id, least_steps);
     if (!found) continue;
     UnmeasuredGradients& all = unmeasured[line_of(inquiry.data, found->stack)];
-    if (all.stack == 0) all.stack = found->stack;
+    if (all.stack == 0) all.stack = found->stack, all.handle = found->handle;
     all.backwards += found->backwards;
     all.steps += found->steps;
     all.casts += found->casts;

@@ -86,6 +86,7 @@ std::optional<UnmeasuredGradients> unmeasured_gradients(const store::RunData& da
   const store::Fact* first = first_seen(data, process, is_backward);
   if (first == nullptr || first_seen(data, process, may_be_scaled) != nullptr) return std::nullopt;
   found.stack = first->stack;
+  found.handle = amp_handle_in(data, process);
   found.backwards = times_seen(data, process, is_backward);
   if (found.backwards < steps) return std::nullopt;
   return found;

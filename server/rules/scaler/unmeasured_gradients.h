@@ -8,15 +8,17 @@
 #include <cstdint>
 #include <optional>
 
+#include "server/rules/amp_handle.h"
 #include "server/store/run_data.h"
 
 namespace castscope::rules {
 
 struct UnmeasuredGradients {
-  std::uint32_t stack = 0;      // where backward is called
-  std::uint64_t backwards = 0;  // calls there
-  std::uint64_t steps = 0;      // of optimizers, in the process
-  std::uint64_t casts = 0;      // gradients that came back from float16 to float32
+  std::uint32_t stack = 0;               // where backward is called
+  std::uint64_t backwards = 0;           // calls there
+  std::uint64_t steps = 0;               // of optimizers, in the process
+  std::uint64_t casts = 0;               // gradients that came back from float16 to float32
+  std::optional<AmpHandle> handle = {};  // of the process
 };
 
 // Of one process; nothing where gradients were sampled, something scales them, or may do so, or where fewer optimizer
