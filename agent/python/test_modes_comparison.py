@@ -112,6 +112,47 @@ def test_nor_a_module_of_pytorchs_own():
     assert script_reasons(CallsModuleAsPython(), torch.ones(1, 3, 8, 8)) == [REACHES_NO_PYTHON]
 
 
+LINEAR = torch.nn.Linear(4, 4)
+
+
+def calls_python_with_its_own_cast(x):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return LINEAR((x @ x).float())
+
+
+def test_nor_where_the_code_itself_casts_what_it_passes():
+    assert script_reasons(calls_python_with_its_own_cast, X) == [REACHES_NO_PYTHON]
+
+
+def calls_python_without_autocast(x):
+    with torch.autocast("cpu", enabled=False):
+        return product_in_python(x)
+
+
+def test_nor_where_the_script_switches_autocast_off():
+    found = compared(calls_python_without_autocast, "script", inputs=(X,))
+    assert verdicts(found, "script") == [("mm", "cause")]
+    assert reasons(found, "script") == [REACHES_NO_PYTHON]
+
+
+SCRIPTED_BEFORE = torch.jit.trace(lambda x: x @ x, (X,))
+
+
+def calls_torchscript(x):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return SCRIPTED_BEFORE(x)
+
+
+REGION = calls_torchscript.__code__.co_firstlineno + 1
+
+
+def test_a_trace_has_no_casts_of_torchscript_that_it_calls():
+    found = compare(calls_torchscript, (X,), ("trace",))
+    assert reasons(found, "trace") == [
+        f"the region, {__file__}:{REGION}, is not in the trace, and code that was scripted or traced before is recorded "
+        "without the casts that it makes there"]
+
+
 class Transposed(torch.nn.Module):
     def __init__(self):
         super().__init__()

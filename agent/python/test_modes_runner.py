@@ -72,6 +72,29 @@ def test_differences_and_json(run, tmp_path):
     assert document["comparisons"][1]["modes"][1]["differences"]
 
 
+@pytest.mark.parametrize("option", ["-o", "--json", "--html"])
+def test_a_file_that_exists_is_kept_until_it_is_forced(run, tmp_path, option):
+    (tmp_path / "kept.html").write_text("mine")
+    given = ("--modes", "script", "--format", "html", option, "kept.html")
+    done = run(*given, "train.py", train="raise SystemExit('it ran')")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "kept.html exists: choose another file, or --force\n"  # and the script was not run
+    assert (tmp_path / "kept.html").read_text() == "mine"
+    done = run("--force", *given, "train.py", train=DIFFERENT)
+    assert done.returncode == 1, done.stderr
+    assert "second" in (tmp_path / "kept.html").read_text()
+
+
+def test_output_goes_into_a_file(run, tmp_path):
+    done = run("--modes", "script", "--output", "out.txt", "--json", "out.json", "train.py", train=DIFFERENT)
+    assert (done.returncode, done.stdout) == (1, ""), done.stderr
+    assert "gelu at train.py:10" in (tmp_path / "out.txt").read_text()
+    assert json.loads((tmp_path / "out.json").read_text())["comparisons"]
+    assert "gelu at" in run("--modes", "script", "-o", "-", "train.py").stdout
+    done = run("-o", "same", "--json", "same", "train.py")
+    assert done.returncode == 2 and "-o and --json name the same file: same" in done.stderr
+
+
 def test_what_the_script_prints_goes_to_standard_error(run):
     source = SAME.replace("    return x @ x", "    print('in step')\n    return x @ x").replace("import sys,", """\
 import os

@@ -39,6 +39,21 @@ def test_a_function_that_draws_nothing_has_no_note():
     assert compare(torch.nn.ReLU(), (torch.ones(3),), ("trace",)).notes == {"eager": [], "trace": []}
 
 
+def test_a_region_that_is_left_open_is_closed_and_said():
+    """Entered again while it is open, an autocast object of PyTorch 2.13 ends with autocast on."""
+    def function(x):
+        with torch.autocast("cpu", dtype=torch.bfloat16) as region:
+            with region:
+                return x @ x
+    found = compare(function, (torch.ones(3, 3),), ("trace",))
+    assert not torch.is_autocast_enabled("cpu") and not found.ambient
+    assert "changes autocast's state of cpu (put back)" in notes(found)
+    assert torch.autocast_increment_nesting() == 1 and torch.autocast_decrement_nesting() == 0
+    with torch.autocast("cpu", dtype=torch.bfloat16, cache_enabled=False):
+        assert compare(lambda x: x @ x, (torch.ones(3, 3),), ("trace",)).ambient == {"cpu": "bfloat16"}
+        assert torch.is_autocast_enabled("cpu") and not torch.is_autocast_cache_enabled()
+
+
 def test_running_statistics_are_put_back_and_said():
     model = nn.BatchNorm1d(4)
     before = copy.deepcopy(model.state_dict())

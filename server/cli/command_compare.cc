@@ -19,7 +19,8 @@ namespace castscope::cli {
 namespace {
 
 struct CompareOptions {
-  std::string modes, json, html, format = "text", color = "auto", python;
+  std::string modes, json, html, output, format = "text", color = "auto", python;
+  bool force = false;
   std::vector<std::string> entries, inputs;
 };
 
@@ -37,6 +38,8 @@ Words given_options(const CompareOptions& options) {
   add("--modes", options.modes);
   add("--json", options.json);
   add("--html", options.html);
+  add("--output", options.output);
+  if (options.force) words.emplace_back("--force");
   for (const std::string& entry : options.entries) add("--entry", entry);
   for (const std::string& inputs : options.inputs) add("--inputs", inputs);
   return words;
@@ -136,6 +139,8 @@ void add_compare(CommandLine& line) {
   command->add_option("--json", options->json, "Write the comparisons into this file too, as JSON")->check(is_given());
   command->add_option("--html", options->html, "Write them into this file too, as a page with their tables")
       ->check(is_given());
+  command->add_option("-o,--output", options->output, "The file (default: standard output)")->check(is_given());
+  command->add_flag("--force", options->force, "Overwrite files that exist");
   command->add_option("-f,--format", options->format, "text, json or html")
       ->check(CLI::IsMember({"text", "json", "html"}))
       ->capture_default_str();
@@ -149,7 +154,8 @@ void add_compare(CommandLine& line) {
       "  castscope compare -- python train.py --epochs 0\n"
       "  castscope compare --modes script,compile -- python -m project.train\n"
       "  castscope compare --entry project.model:step --inputs project.model:make_batch\n"
-      "  castscope compare --json modes.json --html modes.html -- python train.py\n\n"
+      "  castscope compare --json modes.json --html modes.html -- python train.py\n"
+      "  castscope compare -f html -o modes.html --force -- python train.py\n\n"
       "Exit status: 0 the same precision everywhere, 1 it differs or a mode refused the code, 2 wrong usage,\n"
       "3 the script failed.");
   command->callback([&line, options] { line.run = [&line, options] { return compare(*options, line.job); }; });

@@ -358,10 +358,12 @@ TEST(WordsTest, NoControlReachesATerminal) {
 }
 
 TEST(WordsTest, SavingsAreALine) {
-  EXPECT_EQ(savings_text(std::nullopt), "");
-  EXPECT_EQ(savings_text(store::Savings{.ns_per_step = 3.1e6, .share_of_step = 0.06, .held_bytes = 18'000'000}),
-            "3.1 ms per step, 6 % of it; a kept copy would hold 18.0 MB");
-  EXPECT_EQ(savings_text(store::Savings{.ns_per_step = 0, .share_of_step = 0, .held_bytes = 1000}),
+  EXPECT_EQ(savings_text(std::nullopt, 2), "");
+  const store::Savings savings{.ns_per_step = 3.1e6, .share_of_step = 0.06, .held_bytes = 18'000'000};
+  EXPECT_EQ(savings_text(savings, 2), "3.1 ms per step, 6 % of it; a kept copy would hold 18.0 MB");
+  EXPECT_EQ(savings_text(savings, 1),  // inference: nothing tells steps apart
+            "3.1 ms in all, 6 % of the time that autocast was in use; a kept copy would hold 18.0 MB");
+  EXPECT_EQ(savings_text(store::Savings{.ns_per_step = 0, .share_of_step = 0, .held_bytes = 1000}, 2),
             "a kept copy would hold 1.0 kB");
 }
 

@@ -102,7 +102,7 @@ void write_in_brief(Html& html, const Model& model) {
   told("Not cached:", not_kept_line(model.roles));
   if (model.input) told("The model's input:", input_line(model.run, *model.input));
   if (const std::string computed = computed_line(model.run, model.layers); !computed.empty())
-    told("Computed:", computed + " (" + steps_text(model.layers, model.steps) + " looked at)");
+    told("Computed:", computed + " (" + looked_at_text(model.layers, model.steps) + " looked at)");
 }
 
 void write_sources(Html& html, const Model& model) {

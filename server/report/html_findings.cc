@@ -74,7 +74,7 @@ void write_finding(Html& html, const Model& model, const rules::Finding& finding
     html.leaf("strong", "Fix: ");
     html.text(finding.fix);
   }
-  if (const std::string saved = savings_text(finding.savings); !saved.empty()) {
+  if (const std::string saved = savings_text(finding.savings, model.steps); !saved.empty()) {
     const auto line = html.element("p");
     html.leaf("strong", "Saves: ");
     html.text(saved);

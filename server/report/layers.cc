@@ -166,8 +166,16 @@ std::string computed_line(const store::RunData& data, const Layers& layers) {
   return line;
 }
 
-std::string steps_text(const Layers& layers, std::uint64_t steps) {
-  return grouped(std::min(layers.deep_steps, steps)) + " of " + counted(steps, "step", "steps");
+std::string looked_at_text(const Layers& layers, std::uint64_t steps) {
+  if (steps > 1) return grouped(std::min(layers.deep_steps, steps)) + " of " + counted(steps, "step", "steps");
+  std::uint64_t calls = 0;
+  for (const Layer& layer : layers.all) calls += layer.calls;
+  return counted(calls, "call of an operator", "calls of operators");
+}
+
+std::string what_was_looked_at(const Layers& layers, std::uint64_t steps) {
+  const std::string what = "the " + looked_at_text(layers, steps);
+  return what + (steps > 1 ? " in which every operator was looked at" : " that were looked at");
 }
 
 std::string module_text(const store::RunData& data, const Layer& layer) {

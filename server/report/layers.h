@@ -51,7 +51,9 @@ std::string module_text(const store::RunData&, const Layer&);
 // "in bfloat16: linear, conv2d; in float32: layer_norm": of forward passes in regions, the most frequent first. ""
 // where no operator was looked at there.
 std::string computed_line(const store::RunData&, const Layers&);
-// "3 of 12 steps"
-std::string steps_text(const Layers&, std::uint64_t steps);
+// How much of the run that is: "3 of 12 steps"; of a job without steps, which is one to us, "40 calls of operators".
+std::string looked_at_text(const Layers&, std::uint64_t steps);
+// "the 3 of 12 steps in which every operator was looked at"
+std::string what_was_looked_at(const Layers&, std::uint64_t steps);
 
 }  // namespace castscope::report

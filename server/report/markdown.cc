@@ -99,7 +99,7 @@ std::string details(const Model& model, const rules::Finding& finding) {
                      "</summary>\n\n" + markdown_escaped(finding.title) + ".\n\n";
   text += excerpt(model, finding);
   text += "\n**Fix:** " + markdown_escaped(finding.fix) + "\n\n";
-  if (const std::string saved = savings_text(finding.savings); !saved.empty()) {
+  if (const std::string saved = savings_text(finding.savings, model.steps); !saved.empty()) {
     text += "**Saves:** " + markdown_escaped(saved) + "\n\n";
   }
   for (const store::CodeLocation& at : finding.related) text += "- see also " + code(place(model.run, at)) + "\n";
@@ -160,8 +160,8 @@ std::string layers(const Model& model) {
   std::erase_if(groups, [](const Layer& layer) { return layer.first->phase != lanes::Phase::kForward; });
   if (groups.empty()) return "";
   std::string text =
-      "\n<details><summary>Layers' dtypes, in the " + steps_text(model.layers, model.steps) +
-      " that every operator was looked at</summary>\n\n| where | module | operator | given | computed in "
+      "\n<details><summary>Layers' dtypes, in " + what_was_looked_at(model.layers, model.steps) +
+      "</summary>\n\n| where | module | operator | given | computed in "
       "| gave back | calls | not cast | elsewhere |\n|---|---|---|---|---|---|---:|---|---|\n";
   for (std::size_t i = 0; i < std::min(groups.size(), kLayers); ++i) {
     const Layer& layer = groups[i];
@@ -185,7 +185,7 @@ std::string in_brief(const Model& model) {
   add("Cache", cache_line(model));
   if (model.input) add("The model's input", input_line(model.run, *model.input));
   if (const std::string computed = computed_line(model.run, model.layers); !computed.empty())
-    add("Computed", computed + " (" + steps_text(model.layers, model.steps) + " looked at)");
+    add("Computed", computed + " (" + looked_at_text(model.layers, model.steps) + " looked at)");
   return text;
 }
 

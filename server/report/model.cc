@@ -162,7 +162,8 @@ std::string cache_line(const Model& model) {
 std::string enforcing_text(const Model& model) {
   if (!model.enforcing) return "";
   return "`castscope run --enforce torch-cpu` would keep " + rules::readable_bytes(model.enforcing->held_bytes) +
-         " of copies and save about " + percent(model.enforcing->share_of_step) + " of each step";
+         " of copies and save about " + percent(model.enforcing->share_of_step) +
+         (model.steps > 1 ? " of each step" : " of the time that autocast was in use");
 }
 
 std::string ignored_text(const Model& model) {

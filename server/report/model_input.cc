@@ -48,7 +48,7 @@ class Search {
       const std::size_t i = input_of(use);
       if (i == kNone) continue;
       ModelInput input{.dtype = use.operands[i].dtype, .first = place(use, i)};
-      if (const store::Site* const annotated = annotation_of(use))
+      if (const store::Site* const annotated = rules::annotation_of(data_, use))
         input.first = place(*annotated), input.cast_to = annotated->to;
       else if (is_cast(use.operands[i]))
         input.cast_to = use.operands[i].entered;
@@ -105,17 +105,6 @@ class Search {
             .op = site.op,
             .argument = argument_of(data_, site),
             .module = site.module};
-  }
-
-  // The conversion is castscope's own, for a function that was annotated: nullptr, it is not.
-  const store::Site* annotation_of(const OperatorUse& use) const {
-    if (!use.is(lanes::kUseConverts)) return nullptr;
-    const rules::Line at = rules::line_of(data_, use.stack);
-    for (const store::Site& site : data_.sites)
-      if (site.cause == lanes::Cause::kAnnotation && site.from == use.operands.front().dtype && site.to == use.result &&
-          rules::line_of(data_, site.stack) == at)
-        return &site;
-    return nullptr;
   }
 
   void look_beyond(const OperatorUse& use, std::size_t i, ModelInput& input) const {

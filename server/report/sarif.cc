@@ -125,13 +125,13 @@ Json rule_json(const rules::Rule& rule) {
   return json;
 }
 
-Json properties(const rules::Finding& finding) {
+Json properties(const Model& model, const rules::Finding& finding) {
   Json evidence = Json::object();
   for (const auto& [name, number] : finding.evidence_number) evidence[name] = number;
   for (const auto& [name, text] : finding.evidence_text) evidence[name] = text;
   Json json = {{"severity", finding.severity}, {"evidence", evidence}, {"deepOnly", finding.deep_only}};
   if (finding.severity == "performance") json["tags"] = Json::array({"performance"});
-  if (const std::string saved = savings_text(finding.savings); !saved.empty()) json["savings"] = saved;
+  if (const std::string saved = savings_text(finding.savings, model.steps); !saved.empty()) json["savings"] = saved;
   return json;
 }
 
@@ -162,7 +162,7 @@ Json result_json(const Model& model, std::size_t i, const std::map<std::string_v
   }
   if (!related.empty()) result["relatedLocations"] = std::move(related);
   result["partialFingerprints"] = {{"castscope/v1", model.fingerprints[i]}};
-  result["properties"] = properties(finding);
+  result["properties"] = properties(model, finding);
   return result;
 }
 

@@ -90,7 +90,7 @@ class Page {
     told("cache", cache_line(model_));
     if (model_.input) told("the model's input", input_line(data_, *model_.input));
     if (const std::string computed = computed_line(data_, model_.layers); !computed.empty())
-      told("computed", computed + " (" + steps_text(model_.layers, model_.steps) + " looked at)");
+      told("computed", computed + " (" + looked_at_text(model_.layers, model_.steps) + " looked at)");
     for (const std::string& line : gpu_lines(model_)) wrapped("  ", "  ", line);
     for (const std::string& line : protected_lines(data_)) wrapped("  ", "  ", line);
     if (const std::string policy = rules::enforced_policy(data_); !policy.empty())
@@ -154,7 +154,7 @@ class Page {
       line("  " + styled(colour, finding.severity) + " " + finding.rule + "  " + styled("36", place(finding.location)));
       wrapped("    ", "    ", finding.title + ".");
       if (!finding.related.empty()) wrapped("    ", "    ", "see also " + places(finding.related));
-      if (const std::string saved = savings_text(finding.savings); !saved.empty()) {
+      if (const std::string saved = savings_text(finding.savings, model_.steps); !saved.empty()) {
         wrapped("    saves: ", "           ", saved);
       }
       wrapped("    fix: ", "         ", finding.fix);

@@ -175,12 +175,13 @@ std::string command_line(const store::RunData& data) {
   return on_one_line(line);
 }
 
-std::string savings_text(const std::optional<store::Savings>& savings) {
+std::string savings_text(const std::optional<store::Savings>& savings, std::uint64_t steps) {
   if (!savings) return "";
   std::string text;
   if (savings->ns_per_step > 0) {
-    text = duration(static_cast<std::uint64_t>(savings->ns_per_step)) + " per step";
-    if (savings->share_of_step > 0) text += ", " + percent(savings->share_of_step) + " of it";
+    text = duration(static_cast<std::uint64_t>(savings->ns_per_step)) + (steps > 1 ? " per step" : " in all");
+    if (savings->share_of_step > 0)
+      text += ", " + percent(savings->share_of_step) + (steps > 1 ? " of it" : " of the time that autocast was in use");
   }
   if (savings->held_bytes > 0) {
     text += (text.empty() ? "" : "; ") + std::string("a kept copy would hold ") +

@@ -38,6 +38,6 @@ std::string operator_of(const store::Site&);
 std::string utc(std::int64_t ns);                 // 2026-11-18T11:06:40.000Z
 std::string command_line(const store::RunData&);  // words joined, those with spaces quoted
 // What mending a finding would save, as one line; "" when nothing was measured.
-std::string savings_text(const std::optional<store::Savings>&);
+std::string savings_text(const std::optional<store::Savings>&, std::uint64_t steps);
 
 }  // namespace castscope::report

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "server/policy/compiled.h"
 #include "server/rules/dtypes.h"
 #include "server/rules/operators.h"
-#include "server/rules/policy/enforcing.h"
 #include "server/rules/regions.h"
 #include "server/rules/script_autocast.h"
 #include "server/rules/uses.h"
@@ -100,27 +98,12 @@ std::string words(NotCast why, std::uint8_t dtype) {
   return "";
 }
 
-CastReasons::CastReasons(const store::RunData& data) : data_(data) {
-  if (enforced_policy(data).empty() || data.start.policy.empty()) return;
-  if (auto policy = policy::restored(data.start.policy); policy.ok())
-    enforced_ = std::make_unique<const policy::Policy>(*std::move(policy));
-}
-
-const policy::Decision& CastReasons::decided(const store::OperatorUse& use) const {
-  const auto [found, fresh] = decisions_.try_emplace({use.op, use.module});
-  if (!fresh) return found->second;
-  std::vector<policy::ModuleUse> modules;
-  if (use.module != 0) {
-    const store::Module& in = data_.modules[use.module - 1];
-    modules = policy::modules_of(in.path, in.type);
-    modules.back().classes.push_back("torch.nn." + in.type);  // a recording knows classes without their package
-  }
-  return found->second = policy::decide(*enforced_, policy::operator_called(use.op), modules);
-}
+CastReasons::CastReasons(const store::RunData& data) : data_(data), enforced_(data) {}
 
 bool CastReasons::is_excluded(const store::OperatorUse& use, std::size_t i) const {
-  if (enforced_ == nullptr) return false;
-  const policy::Decision& decision = decided(use);
+  const policy::Decision* const decided = enforced_.of(use);
+  if (decided == nullptr) return false;
+  const policy::Decision& decision = *decided;
   if (decision.policy == policy::CastPolicy::kPassthrough)
     return policy::known_to_autocast(policy::operator_called(use.op));
   const bool lowers = decision.policy == policy::CastPolicy::kLowerPrecision;

@@ -3,13 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 
-#include "server/policy/decide.h"
+#include "server/rules/policy/enforced_decisions.h"
 #include "server/store/run_data.h"
 
 namespace castscope::rules {
@@ -48,11 +45,9 @@ class CastReasons {
  private:
   NotCast of_kernel(const store::OperatorUse&, std::size_t operand) const;
   bool is_excluded(const store::OperatorUse&, std::size_t operand) const;
-  const policy::Decision& decided(const store::OperatorUse&) const;
 
   const store::RunData& data_;
-  std::unique_ptr<const policy::Policy> enforced_;  // null: PyTorch decided
-  mutable std::map<std::pair<std::string, std::uint32_t>, policy::Decision> decisions_;
+  const EnforcedDecisions enforced_;
 };
 
 }  // namespace castscope::rules

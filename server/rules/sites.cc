@@ -1,5 +1,6 @@
 #include "server/rules/sites.h"
 
+#include "server/rules/places.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -15,6 +16,16 @@ std::string argument_name(const store::RunData& data, const store::Site& site) {
 std::string argument_text(const store::RunData& data, const store::Site& site) {
   const std::string name = argument_name(data, site);
   return name.empty() ? std::string(store::name(site.role)) : name;
+}
+
+const store::Site* annotation_of(const store::RunData& data, const store::OperatorUse& conversion) {
+  if (!conversion.is(lanes::kUseConverts) || conversion.operands.empty()) return nullptr;
+  const Line at = line_of(data, conversion.stack);
+  for (const store::Site& site : data.sites)
+    if (site.cause == lanes::Cause::kAnnotation && site.from == conversion.operands.front().dtype &&
+        site.to == conversion.result && line_of(data, site.stack) == at)
+      return &site;
+  return nullptr;
 }
 
 }  // namespace castscope::rules

@@ -22,7 +22,7 @@ namespace castscope::store {
 struct SiteFacts {
   std::uint32_t site = 0;              // run-wide
   std::uint32_t outermost_region = 0;  // run-wide definition
-  std::uint32_t consumer = 0;          // same for the same weight of the same module: a hash of module and argument
+  std::uint32_t consumer = 0;          // same for the same weight of the same module in one dtype: a hash
   bool watch_repeats = false;          // a weight or buffer whose copy is not kept
   bool raw_region = false;             // switched on without nesting: nothing clears the cache at its end
 };

@@ -112,7 +112,7 @@ absl::Status ProcessWriter::define_site(const SiteInfo& info) {
   }
   facts.site = *number;
   facts.outermost_region = tables_->definitions.outermost(site.region);
-  facts.consumer = site.module * 0x9e3779b1u ^ site.call_site;
+  facts.consumer = (site.module * 0x9e3779b1u ^ site.call_site) * 256u + site.to;
   facts.watch_repeats = watch_repeats(info);
   if (facts.outermost_region != 0) {
     const Region& outermost = tables_->definitions.region_at(facts.outermost_region);

@@ -45,6 +45,17 @@ def test_the_same_precision_is_success(compare):
     assert json.loads(done.stdout)["comparisons"][0]["same_precision"] is True
 
 
+def test_a_file_that_exists_is_overwritten_only_by_force(compare, tmp_path):
+    (tmp_path / "modes.json").write_text("mine")
+    given = ("--modes", "trace", "-f", "json", "-o", "modes.json")
+    done = compare(*given, "--", sys.executable, "entry.py")
+    assert done.returncode == 2 and "modes.json exists: choose another file, or --force" in done.stderr, done.stderr
+    assert (tmp_path / "modes.json").read_text() == "mine" and "the script's own" not in done.stderr
+    done = compare("--force", *given, "--", sys.executable, "entry.py")
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert json.loads((tmp_path / "modes.json").read_text())["comparisons"]
+
+
 def test_a_function_by_its_name(compare, tmp_path):
     (tmp_path / "functions.py").write_text("import torch\ndef twice(x): return x * 2\ndef inputs(): return (torch.ones(3),)\n")
     done = compare("--modes", "script", "--python", sys.executable, "--entry", "functions:twice", "--inputs",

@@ -44,6 +44,37 @@ TEST_F(WeightCastRepeatedlyTest, C08_FrozenWeightsUsedOncePerRegion) {
   }));
 }
 
+// In a region of float16 within one of bfloat16: to convert it once, to either, would not do.
+TEST_F(WeightCastRepeatedlyTest, AFrozenWeightInTwoDtypesIsCastOnceToEach) {
+  const auto used = [](std::uint64_t times) {
+    return [times](TestRun& run) {
+      const auto outer = run.region("train.py", 5);
+      const auto to = [&](std::uint8_t dtype, std::int64_t line) {
+        return run.site({.stack = run.line("train.py", line, true),
+                         .module = run.module("base"),
+                         .call_site = run.call_site("aten::linear", 1, "weight"),
+                         .region = outer,
+                         .op = "",
+                         .role = Role::kWeight,
+                         .cause = lanes::Cause::kAutocast,
+                         .why = WhyNotCached::kNoRequiresGrad,
+                         .phase = lanes::Phase::kForward,
+                         .from = kFloat32,
+                         .to = dtype,
+                         .flags = lanes::kSiteParameter});
+      };
+      const auto brain = to(kBFloat16, 8), half = to(kFloat16, 10);
+      for (int step = 0; step < 3; ++step) {
+        run.enter(outer);
+        for (std::uint64_t i = 0; i < times; ++i) run.cast(brain, kWeight).cast(half, kWeight);
+        run.exit();
+      }
+    };
+  };
+  expect_none(judged(used(1)));
+  EXPECT_EQ(judged(used(2)).size(), 2u);  // at each line
+}
+
 // torch.jit.trace runs the code, and runs it again to check the trace; with the cache off, as it must be.
 TEST_F(WeightCastRepeatedlyTest, C13_ATraceAndItsCheckAreNoLoop) {
   const auto traced = [](std::uint8_t flags) {

@@ -10,6 +10,7 @@
 #include "server/rules/modes/mode_facts.h"
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
+#include "server/rules/policy/enforced_decisions.h"
 #include "server/rules/regions.h"
 #include "server/rules/rules.h"
 #include "server/rules/uses.h"
@@ -18,7 +19,7 @@
 namespace castscope::rules {
 namespace {
 
-enum class Why { kUnknown, kBackward, kNoRegion, kDisabled, kDouble, kWrites, kOther };
+enum class Why { kUnknown, kBackward, kNoRegion, kDisabled, kDouble, kWrites, kPolicy, kOther };
 
 // An operator of a script whose pass left arguments as they came: "conv2d", "bias: Optional[Tensor]".
 struct LeftByScript {
@@ -57,12 +58,19 @@ bool is_of_backward(const store::RunData& data, const store::OperatorUse& use) {
   return use.stack == 0 || is_inside_torch(data, use.stack);
 }
 
-Why why_of(const store::RunData& data, const store::OperatorUse& use) {
+// The policy in force has a say in it: it casts for this operator by rules of its own, or leaves it alone.
+bool is_left_by_policy(const policy::Decision* decided) {
+  return decided != nullptr &&
+         (decided->policy == policy::CastPolicy::kPassthrough || !decided->never_cast.empty());
+}
+
+Why why_of(const store::RunData& data, const EnforcedDecisions& enforced, const store::OperatorUse& use) {
   if (is_of_backward(data, use)) return Why::kBackward;
   if (region_of_device(data, use) == nullptr) return Why::kNoRegion;
   if (!in_autocast(data, use)) return Why::kDisabled;
   if (has_operand(use, kDouble)) return Why::kDouble;
-  return use.is(lanes::kUseWrites) ? Why::kWrites : Why::kOther;
+  if (use.is(lanes::kUseWrites)) return Why::kWrites;
+  return is_left_by_policy(enforced.of(use)) ? Why::kPolicy : Why::kOther;
 }
 
 // In the backward of a Function of the job's own, outside of autocast: what is wrong with such a Function is told by
@@ -73,16 +81,44 @@ bool raised_by_own_backward(const store::RunData& data, const ErrorAt& at) {
   return !in_autocast(data, data.operator_use(at.use));
 }
 
-// The dtypes that met: those of the arguments, or, where these are not known, those that the text names.
+// "weight": as the schema calls it, or else its role.
+std::string argument_name(const store::OperatorUse& use, std::size_t i) {
+  if (i < use.argument_names.size() && !use.argument_names[i].empty()) return use.argument_names[i];
+  const lanes::Operand& operand = use.operands[i];
+  return operand.role == lanes::Role::kUnknown ? "argument " + std::to_string(operand.argument)
+                                               : std::string(store::name(operand.role));
+}
+
+// The floating arguments as the operator's kernel got them, those of one dtype together: bfloat16: input; float32:
+// weight, bias.
+using ByDtype = std::vector<std::pair<std::uint8_t, std::vector<std::string>>>;
+ByDtype arguments_by_dtype(const store::OperatorUse& use) {
+  ByDtype all;
+  for (std::size_t i = 0; i < use.operands.size(); ++i) {
+    if (!is_floating_tensor(use.operands[i])) continue;
+    const std::uint8_t dtype = dtype_entered(use.operands[i]);
+    auto at = std::ranges::find(all, dtype, &ByDtype::value_type::first);
+    if (at == all.end()) at = all.insert(at, {dtype, {}});
+    std::string name = argument_name(use, i);
+    if (std::ranges::find(at->second, name) == at->second.end()) at->second.push_back(std::move(name));
+  }
+  return all;
+}
+
+// What met: "bfloat16 (input) and float32 (weight, bias)"; or, where the arguments are not known, the dtypes that the
+// text names.
 std::string dtypes_that_met(const store::RunData& data, const ErrorAt& at) {
-  std::set<std::uint8_t> dtypes;
-  if (at.use != 0)
-    for (const lanes::Operand& operand : data.operator_use(at.use).operands)
-      if (is_floating(operand.dtype)) dtypes.insert(operand.dtype);
-  if (dtypes.size() < 2) dtypes = dtypes_named(at.text);
-  if (dtypes.empty()) return "different dtypes";
-  return absl::StrJoin(dtypes, " and ",
-                       [](std::string* words, std::uint8_t dtype) { *words += store::dtype_name(dtype); });
+  const auto and_text = [](std::string* words, const auto& dtype) { *words += store::dtype_name(dtype); };
+  if (at.use != 0) {
+    const ByDtype met = arguments_by_dtype(data.operator_use(at.use));
+    if (met.size() > 1)
+      return absl::StrJoin(met, " and ", [](std::string* words, const ByDtype::value_type& one) {
+        *words += store::dtype_name(one.first);
+        *words += " (" + absl::StrJoin(one.second, ", ") + ")";
+      });
+  }
+  const std::set<std::uint8_t> named = dtypes_named(at.text);
+  return named.empty() ? "different dtypes" : absl::StrJoin(named, " and ", and_text);
 }
 
 std::string_view reason(Why why) {
@@ -99,10 +135,18 @@ std::string_view reason(Why why) {
       return ": autocast does not cast what an operator writes to in place";
     case Why::kOther:
       return ": autocast does not align the arguments of this operator here";
+    case Why::kPolicy:
     case Why::kUnknown:
       return "";
   }
   return "";
+}
+
+// Its list decides, and not PyTorch's.
+std::string policys_reason(const EnforcedDecisions& enforced, const policy::Decision& decided) {
+  if (!decided.never_cast.empty())
+    return ": " + enforced.name() + " never casts its " + absl::StrJoin(decided.never_cast, ", ");
+  return ": " + enforced.name() + (decided.ruled ? " leaves its arguments as they come" : " has no rule for it");
 }
 
 std::string_view fix_for(Why why) {
@@ -121,6 +165,9 @@ std::string_view fix_for(Why why) {
     case Why::kWrites:
       return "Cast the source to the dtype of what is written to (dst[i] = src.to(dst.dtype)), or make the destination "
              "in the dtype of the region.";
+    case Why::kPolicy:
+      return "Bring the arguments to one dtype before the call (y = y.to(x.dtype)), or have the policy cast all of them "
+             "(castscope policy explain tells which of its rules decides).";
     default:
       return "Bring the arguments to one dtype before the call (y = y.to(x.dtype)).";
   }
@@ -177,6 +224,7 @@ void tell_script(Inquiry& inquiry, const ErrorAt& at, const LeftByScript& left) 
 void judge_mismatches(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const std::map<Line, LeftByScript> scripts = left_by_scripts(data);
+  const EnforcedDecisions enforced(data);
   for (const ErrorAt& at : errors_about(data, ErrorTopic::kMismatch)) {
     if (raised_by_own_backward(data, at)) continue;
     const auto script = scripts.find(line_of(data, at.stack));
@@ -184,11 +232,13 @@ void judge_mismatches(Inquiry& inquiry) {
       tell_script(inquiry, at, script->second);
       continue;
     }
-    const Why why = at.use == 0 ? Why::kUnknown : why_of(data, data.operator_use(at.use));
+    const store::OperatorUse* const use = at.use == 0 ? nullptr : &data.operator_use(at.use);
+    const Why why = use == nullptr ? Why::kUnknown : why_of(data, enforced, *use);
     Finding& finding = inquiry.add(at.stack);
-    const std::string node = why == Why::kBackward ? data.operator_use(at.use).node : "";
+    const std::string node = why == Why::kBackward ? use->node : "";
     finding.title = operator_of(data, at) + " raised" + (node.empty() ? "" : " in " + node) + ": it got " +
-                    dtypes_that_met(data, at) + std::string(reason(why));
+                    dtypes_that_met(data, at) +
+                    (why == Why::kPolicy ? policys_reason(enforced, *enforced.of(*use)) : std::string(reason(why)));
     tell_error(data, at, finding);
     if (!node.empty()) finding.evidence_text.emplace_back("backward_node", node);
     tell_origin(data, at, finding);

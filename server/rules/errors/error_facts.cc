@@ -10,8 +10,10 @@
 #include "server/rules/counts.h"
 #include "server/rules/distributed/fsdp_casts.h"
 #include "server/rules/dtypes.h"
+#include "server/rules/errors/bans.h"
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
+#include "server/rules/policy/enforced_decisions.h"
 #include "server/rules/regions.h"
 #include "server/rules/rules.h"
 #include "server/rules/uses.h"
@@ -24,7 +26,6 @@ bool says(std::string_view text, std::string_view part) { return text.find(part)
 
 // at::autocast::prioritize, which is asked for the widest of the arguments' dtypes.
 constexpr std::string_view kMixedHalvesText = "Unexpected floating ScalarType in at::autocast::prioritize";
-constexpr std::string_view kBannedText = "unsafe to autocast";
 
 bool is_about_dtypes(std::string_view text, const store::OperatorUse* use) {
   const std::set<std::uint8_t> named = dtypes_named(text);
@@ -34,8 +35,12 @@ bool is_about_dtypes(std::string_view text, const store::OperatorUse* use) {
   return (says(text, "dtype") || says(text, "scalar type")) && use != nullptr && mixes_halves(*use);
 }
 
+// Where a policy is carried out, its rules are the list.
 bool is_unlisted(const store::RunData& data, const store::OperatorUse& use) {
-  return is_on_no_list(use) && !use.is(lanes::kUseWrites) && in_autocast(data, use);
+  if (!is_on_no_list(use) || use.is(lanes::kUseWrites) || !in_autocast(data, use)) return false;
+  const EnforcedDecisions enforced(data);
+  const policy::Decision* const decided = enforced.of(use);
+  return decided == nullptr || !decided->ruled;
 }
 
 // The cache served a copy in another dtype than that of the region, at this line.
@@ -129,7 +134,7 @@ bool came_back(const store::RunData& data, const store::OperatorUse& raised) {
 ErrorTopic topic_of(const store::RunData& data, const store::Fact& error) {
   if (error.kind != lanes::FactKind::kError) return ErrorTopic::kOther;
   if (says(error.text, kMixedHalvesText)) return ErrorTopic::kMixedHalves;
-  if (says(error.text, kBannedText)) return ErrorTopic::kBanned;
+  if (ban_in(data, error.text)) return ErrorTopic::kBanned;
   const store::OperatorUse* use = error.subject == 0 ? nullptr : &data.operator_use(error.subject);
   const bool custom = use != nullptr && !use->op.starts_with("aten::") && mixes_halves(*use);
   if (custom && is_unlisted(data, *use))  // whatever its kernel says

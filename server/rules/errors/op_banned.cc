@@ -1,26 +1,37 @@
-// op-banned: an operator that autocast refuses in a region, since its result would be wrong in a half: binary_cross_
-// entropy on a GPU.
+// op-banned: an operator that autocast refuses in a region, since its result would be wrong in a half:
+// binary_cross_entropy on a GPU; or one that the enforced policy bans. A policy that has it in float32 instead raises
+// nothing, and nothing is found.
 #include "server/rules/amp_handle.h"
+#include "server/rules/errors/bans.h"
 #include "server/rules/errors/error_facts.h"
 #include "server/rules/rules.h"
 
 namespace castscope::rules {
 namespace {
 
+std::string fix_for(const Ban& ban, const std::string& off) {
+  const std::string fix =
+      ban.op == "binary_cross_entropy"
+          ? "Use binary_cross_entropy_with_logits (BCEWithLogitsLoss) on the output before the sigmoid; or leave "
+            "autocast for the loss: with " +
+                off + ": loss = bce(p.float(), target)."
+          : "Leave autocast for this operator (with " + off + ") and give it float32 arguments (x.float()).";
+  if (ban.policy.empty()) return fix;
+  return fix + " Where float32 is enough, the policy can say so instead: \"operators\": {\"fp32\": [\"" +
+         (ban.op.empty() ? "…" : ban.op) + "\"]}.";
+}
+
 void judge_bans(Inquiry& inquiry) {
   for (const ErrorAt& at : errors_about(inquiry.data, ErrorTopic::kBanned)) {
     Finding& finding = inquiry.add(at.stack);
-    const bool entropy = at.text.find("binary_cross_entropy") != std::string::npos;
-    const std::string op = entropy ? "binary_cross_entropy" : operator_of(inquiry.data, at);
-    finding.title = op + " raised: autocast refuses it in a region, as unsafe in a half dtype";
+    const Ban ban = ban_in(inquiry.data, at.text).value_or(Ban());
+    const std::string op = ban.op.empty() ? operator_of(inquiry.data, at) : ban.op;
+    finding.title = op + (ban.policy.empty() ? " raised: autocast refuses it in a region, as unsafe in a half dtype"
+                                             : " raised: the policy " + ban.policy + " bans it in a region");
     tell_error(inquiry.data, at, finding);
+    if (!ban.policy.empty()) finding.evidence_text.emplace_back("policy", ban.policy);
     const std::uint32_t region = at.use == 0 ? 0 : inquiry.data.operator_use(at.use).region;
-    const std::string off = turned_off(inquiry.data, region);
-    finding.fix =
-        entropy ? "Use binary_cross_entropy_with_logits (BCEWithLogitsLoss) on the output before the sigmoid; or leave "
-                  "autocast for the loss: with " +
-                      off + ": loss = bce(p.float(), target)."
-                : "Leave autocast for this operator (with " + off + ") and give it float32 arguments (x.float()).";
+    finding.fix = fix_for(ban, turned_off(inquiry.data, region));
   }
 }
 
@@ -33,7 +44,7 @@ const Rule op_banned = {
     .summary = "an operator that autocast refuses was called in a region",
     .thresholds = {},
     .explanation = {.what = "`binary_cross_entropy` (or `BCELoss`) was called in an enabled region on a GPU, and "
-                            "autocast raised.",
+                            "autocast raised; or an operator that the policy bans which castscope enforced.",
                     .why = "Its backward computes values that float16 cannot hold, whatever loss scaling does. On a "
                            "CPU it runs in float32, so that the error appears only when the job moves to a GPU.",
                     .example = R"(# Autocast refuses it on a GPU only: on a CPU nothing is found.

@@ -1,7 +1,14 @@
+#include <gmock/gmock.h>
+
+#include "server/policy/compiled.h"
+#include "server/policy/policy_file.h"
 #include "server/rules/rules_test.h"
 
 namespace castscope::rules {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 using OpBannedTest = RulesTest;
 
@@ -29,6 +36,68 @@ TEST_F(OpBannedTest, C43_WithLogits) {
                               .flags = lanes::kUseEligible});
     run.deep().called(use).shallow();
   }));
+}
+
+class BannedByPolicyTest : public RulesTest {
+ protected:
+  static policy::Policy parsed(const std::string& text) {
+    auto parsed = policy::parse_policy(text, "ours.json", policy::Operators::of_pytorch());
+    EXPECT_TRUE(parsed.ok()) << parsed.status().message();
+    return parsed->policy;
+  }
+  // What is said of this error under this policy.
+  std::vector<Finding> told(const policy::Policy& policy, const std::string& error) {
+    const std::string path = (folder_ / "run.castscope").string();
+    store::RunStart start;
+    start.policy = policy::compiled(policy);
+    auto store = RunStore::create(path, start, {.overwrite = true});
+    EXPECT_TRUE(store.ok()) << store.status().message();
+    TestRun run(**store);
+    run.attribute("enforced_policy", "ours.json");
+    run.region("train.py", 5);
+    run.seen(run.error(9, error));
+    run.end();
+    return judge(*(*store)->read());
+  }
+};
+
+TEST_F(BannedByPolicyTest, ItsOwnMessage) {
+  const policy::Policy bans = parsed(R"({"device": "cpu", "operators": {"banned": {"bmm": "use matmul"}}})");
+  const auto found = told(bans, "use matmul");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].rule, "op-banned");
+  EXPECT_EQ(found[0].title, "bmm raised: the policy ours.json bans it in a region");
+  EXPECT_THAT(found[0].fix, HasSubstr(R"("fp32": ["bmm"])"));
+  expect_none(told(bans, "use matmul, please"));
+}
+
+TEST_F(BannedByPolicyTest, InAModule) {
+  policy::Policy policy = parsed(R"({"device": "cpu"})");
+  policy.modules.push_back(
+      {.pattern = "head",
+       .precision = {.kind = policy::Precision::Kind::kPolicy,
+                     .policy = "strict.json",
+                     .by = std::make_shared<const policy::Policy>(parsed(
+                         R"({"device": "cpu", "operators": {"banned": {"binary_cross_entropy": "not here"}}})"))},
+       .place = ""});
+  const auto found = told(policy, "not here");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0].fix, HasSubstr("binary_cross_entropy_with_logits"));
+}
+
+TEST_F(BannedByPolicyTest, WithoutAMessage) {
+  const auto found = told(parsed(R"({"device": "cpu", "operators": {"banned": {"bmm": ""}}})"),
+                          "aten::bmm is banned under autocast by the policy");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].title, "bmm raised: the policy ours.json bans it in a region");
+}
+
+// The policy has it in float32 on the CPU; what raised is PyTorch's own, on a GPU.
+TEST_F(BannedByPolicyTest, PyTorchsOwnBanIsToldAsThat) {
+  const auto found = told(parsed(R"({"device": "cpu", "operators": {"fp32": ["binary_cross_entropy"]}})"), kText);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_THAT(found[0].title, HasSubstr("autocast refuses it"));
+  EXPECT_THAT(found[0].fix, Not(HasSubstr("policy")));
 }
 
 }  // namespace

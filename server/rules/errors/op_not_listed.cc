@@ -7,6 +7,7 @@
 #include "server/rules/errors/error_facts.h"
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
+#include "server/rules/policy/enforced_decisions.h"
 #include "server/rules/regions.h"
 #include "server/rules/rules.h"
 #include "server/rules/use_graph.h"
@@ -43,8 +44,24 @@ constexpr std::string_view kFastPaths[] = {"_transformer_encoder_layer_fwd", "_n
 
 bool is_of_a_library(std::string_view op) { return !is_one_of(op.substr(0, op.find(':')), kMachinery); }
 
-bool is_unknown_to_autocast(const store::RunData& data, const store::OperatorUse& use) {
-  return is_on_no_list(use) && is_forward(use) && in_autocast(data, use);
+// Where a policy is carried out, its rules are the list.
+bool is_unknown_to_autocast(const store::RunData& data, const EnforcedDecisions& enforced,
+                            const store::OperatorUse& use) {
+  if (!is_on_no_list(use) || !is_forward(use) || !in_autocast(data, use)) return false;
+  const policy::Decision* const decided = enforced.of(use);
+  return decided == nullptr || !decided->ruled;
+}
+
+// "on none of autocast's lists"
+std::string where_it_is_not(const EnforcedDecisions& enforced, const store::OperatorUse& use) {
+  return enforced.of(use) == nullptr ? "on none of autocast's lists" : "in no rule of " + enforced.name();
+}
+
+std::string how_to_list(const EnforcedDecisions& enforced, const store::OperatorUse& use) {
+  const std::string name(base_name(use.op));
+  if (enforced.of(use) != nullptr)
+    return "Name the operator in the policy (\"operators\": {\"lower_precision_fp\": [\"" + name + "\"]})";
+  return "Register the operator with autocast (torch.library.register_autocast(\"" + name + "\", device, dtype))";
 }
 
 std::string arguments_of(const store::OperatorUse& use) {
@@ -53,13 +70,13 @@ std::string arguments_of(const store::OperatorUse& use) {
   return words_of(floating);
 }
 
-void judge_errors(Inquiry& inquiry, std::map<Line, bool>& told) {
+void judge_errors(Inquiry& inquiry, const EnforcedDecisions& enforced, std::map<Line, bool>& told) {
   for (const ErrorAt& at : errors_about(inquiry.data, ErrorTopic::kNotListed)) {
     const store::OperatorUse& use = inquiry.data.operator_use(at.use);
     told[line_of(inquiry.data, at.stack)] = true;
     Finding& finding = inquiry.add(at.stack, "error");
     const bool fast_path = is_one_of(short_name(use.op), kFastPaths);
-    finding.title = short_name(use.op) + " raised in a region: it is on none of autocast's lists" +
+    finding.title = short_name(use.op) + " raised in a region: it is " + where_it_is_not(enforced, use) +
                     (fast_path ? ", and what it calls is cast here and there"
                                : ", so " + arguments_of(use) + " reached it as they are");
     tell_error(inquiry.data, at, finding);
@@ -69,10 +86,7 @@ void judge_errors(Inquiry& inquiry, std::map<Line, bool>& told) {
         : use.op.starts_with("aten::")
             ? "Bring the arguments to one dtype before the call (w = w.to(x.dtype)): autocast leaves this operator "
               "alone."
-            : "Register the operator with autocast (torch.library.register_autocast(\"" +
-                  std::string(base_name(use.op)) +
-                  "\", device, dtype)), or bring the arguments to one dtype before "
-                  "the call.";
+            : how_to_list(enforced, use) + ", or bring the arguments to one dtype before the call.";
   }
 }
 
@@ -81,13 +95,14 @@ struct Group {
   std::uint64_t times = 0;
 };
 
-void judge_mixtures(Inquiry& inquiry, const std::map<Line, bool>& told) {
+void judge_mixtures(Inquiry& inquiry, const EnforcedDecisions& enforced, const std::map<Line, bool>& told) {
   const store::RunData& data = inquiry.data;
   const UseGraph graph(data);
   std::map<Line, Group> groups;
   for (const store::OperatorUse& use : data.operator_uses) {
     const std::uint64_t times = graph.total(use.id).times;
-    if (times == 0 || !is_of_a_library(use.op) || !is_unknown_to_autocast(data, use) || !mixes_halves(use)) continue;
+    if (times == 0 || !is_of_a_library(use.op) || !mixes_halves(use)) continue;
+    if (!is_unknown_to_autocast(data, enforced, use)) continue;
     const Line line = line_of(data, use.stack);
     if (told.contains(line)) continue;
     Group& group = groups[line];
@@ -99,21 +114,21 @@ void judge_mixtures(Inquiry& inquiry, const std::map<Line, bool>& told) {
     const std::string low(store::dtype_name(enabled_region(data, use)->dtype));
     Finding& finding = inquiry.add(use.stack);
     finding.title =
-        short_name(use.op) + " is on none of autocast's lists and got " + arguments_of(use) + " as they are";
+        short_name(use.op) + " is " + where_it_is_not(enforced, use) + " and got " + arguments_of(use) + " as they are";
     finding.evidence_number = {{"times", group.times}};
     finding.evidence_text = {{"operator", use.op}, {"arguments", arguments_of(use)}, {"region_dtype", low}};
     finding.deep_only = true;
-    finding.fix =
-        "Register the operator with autocast (torch.library.register_autocast(\"" + std::string(base_name(use.op)) +
-        "\", device, dtype)), so that its arguments come in one dtype; or cast them before the call. If it is "
-        "made for this mixture, ignore the rule here.";
+    finding.fix = how_to_list(enforced, use) +
+                  ", so that its arguments come in one dtype; or cast them before the call. If it is made for this "
+                  "mixture, ignore the rule here.";
   }
 }
 
 void judge_unlisted(Inquiry& inquiry) {
+  const EnforcedDecisions enforced(inquiry.data);
   std::map<Line, bool> told;
-  judge_errors(inquiry, told);
-  judge_mixtures(inquiry, told);
+  judge_errors(inquiry, enforced, told);
+  judge_mixtures(inquiry, enforced, told);
 }
 
 }  // namespace

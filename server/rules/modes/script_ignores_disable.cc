@@ -17,8 +17,9 @@ void judge_it(Inquiry& inquiry) {
     finding.evidence_text = {{"operators", ops}};
     if (!place.empty()) finding.evidence_text.emplace_back("region", place);
     finding.fix =
-        "Open the enabled region inside the scripted code too, around this one; or call the scripted code outside of "
-        "eager regions; or cast what this operator gives back: it is what eager autocast made of it.";
+        "Call the scripted code outside of eager regions (with torch.autocast(…, enabled=False) around its call), and "
+        "open the enabled region inside it, around this one: regions of the script are followed there. Within an eager "
+        "region none of the script's switches autocast off.";
   }
 }
 
@@ -45,7 +46,7 @@ def product(a, b):
 a = torch.randn(8, 8)
 with torch.autocast("cpu", dtype=torch.bfloat16):
     print(product(a, a).dtype)  # torch.bfloat16; in Python float32)",
-                    .fix = "Both regions in the script, or none around the call.",
+                    .fix = "Both regions in the script, and none around its call.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
     .judge = judge_it,
 };

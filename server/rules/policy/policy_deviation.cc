@@ -105,10 +105,13 @@ class Audit {
         times, false);
   }
 
-  // What autocast left alone where the policy has it in float32.
+  // What autocast left alone where the policy has it in float32. What writes to an argument (in place, out=) is cast by
+  // no autocast and by no policy; and in a region of a script TorchScript's lists decide.
   void look_at(const store::OperatorUse& use, std::uint64_t times) {
-    if (times == 0 || !is_forward(use) || use.is(lanes::kUseConverts) || !is_meant(use.device)) return;
-    if (!in_autocast(data_, use) || !is_low(use.computed)) return;
+    if (times == 0 || !is_forward(use) || !is_meant(use.device) || !is_low(use.computed)) return;
+    if (use.is(lanes::kUseConverts | lanes::kUseWrites)) return;
+    const store::Region* const region = enabled_region(data_, use);
+    if (region == nullptr || region->kind == lanes::RegionKind::kScript) return;
     const Decision& decision = decided(use.op, use.module);
     const bool held = decision.policy == CastPolicy::kFp32 || decision.policy == CastPolicy::kFp32SetOptDtype ||
                       decision.policy == CastPolicy::kFp32AppendDtype;

@@ -122,5 +122,43 @@ TEST_F(PolicyDeviationTest, WhatComputesInLowPrecisionWhereThePolicyHasItInFloat
   EXPECT_TRUE(found[0].deep_only);
 }
 
+// PyTorch's autocast casts nothing for them, by design, and no policy does.
+TEST_F(PolicyDeviationTest, WhatWritesToAnArgumentIsBeyondPolicies) {
+  hold_against(R"({"device": "cpu", "operators": {"fp32": ["exp"]}})");
+  const auto called = [&](const std::string& op, std::uint16_t flags) {
+    return deviations([&](TestRun& run) {
+             const auto region = run.region("train.py", 5);
+             const auto use = run.use({.op = op,
+                                       .line = 9,
+                                       .operands = {operand(kBFloat16)},
+                                       .computed = kBFloat16,
+                                       .flags = flags});
+             run.enter(region).deep().called(use).shallow().exit();
+           }).size();
+  };
+  EXPECT_EQ(called("aten::exp", 0), 1u);
+  EXPECT_EQ(called("aten::exp.out", lanes::kUseWrites | lanes::kUseSiblingEligible), 0u);
+  EXPECT_EQ(called("aten::exp_", lanes::kUseWrites | lanes::kUseSiblingEligible), 0u);
+}
+
+TEST_F(PolicyDeviationTest, InARegionOfAScriptTorchScriptsListsDecide) {
+  hold_against(R"({"device": "cpu", "operators": {"fp32": ["relu"]}})");
+  const auto in_region = [&](lanes::RegionKind kind) {
+    return deviations([&](TestRun& run) {
+             auto info = TestRun::default_region();
+             info.kind = kind;
+             const auto region = run.region("train.py", 5, info);
+             const auto use = run.use({.op = "aten::relu",
+                                       .line = 9,
+                                       .operands = {operand(kBFloat16)},
+                                       .computed = kBFloat16,
+                                       .flags = lanes::kUseScript});
+             run.enter(region).deep().called(use).shallow().exit();
+           }).size();
+  };
+  EXPECT_EQ(in_region(lanes::RegionKind::kContext), 1u);
+  EXPECT_EQ(in_region(lanes::RegionKind::kScript), 0u);
+}
+
 }  // namespace
 }  // namespace castscope::rules

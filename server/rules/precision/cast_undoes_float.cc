@@ -5,7 +5,8 @@
 // low precision before (pixels, a mask); data that comes in as float16 and is brought up outside the region; and an
 // operator that runs in a region which leaked from elsewhere (region-leaks-through-yield): the region is wrong there.
 //
-// Whether the code says `.float()` or aligns dtypes (`h.to(layer.weight.dtype)`, as libraries do) is not known here.
+// Whether the code says `.float()` or aligns dtypes (`h.to(layer.weight.dtype)`, as libraries do) is not known here; a
+// conversion that castscope made for an annotation is told as that.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -17,6 +18,7 @@
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
 #include "server/rules/precision/widened.h"
+#include "server/rules/sites.h"
 #include "server/rules/step_time.h"
 #include "server/rules/use_graph.h"
 #include "server/rules/uses.h"
@@ -59,23 +61,42 @@ struct Group {
   std::vector<CastDown> casts;
 };
 
+// "the value", or what an annotation of castscope's brought up.
+std::string brought_up_text(const store::RunData& data, const store::Site* annotated) {
+  if (annotated == nullptr) return "the value is brought to float32";
+  const std::string argument = argument_name(data, *annotated);
+  return "the annotation of " + annotated->op + " brings " + (argument.empty() ? "its argument" : "its " + argument) +
+         " to float32";
+}
+
+std::string fix_for(const store::Site* annotated, const Line& up, const std::string& op, const std::string& low,
+                    const std::string& off) {
+  const std::string then = "under autocast " + op + " computes in " + low + " whatever it is given. ";
+  if (annotated != nullptr)
+    return "Take the annotation off " + annotated->op +
+           " (castscope.float_function, force_fp32 or promote_function, or a policy's rule for it): " + then +
+           "If it has to be float32, annotate the function that calls " + op + ".";
+  return "Leave out the conversion to float32 at " + up.short_text() +
+         " (.float(), or .to() with the dtype of a weight): " + then + "If it has to be float32, put both into `with " +
+         off + ":`.";
+}
+
 void tell(Inquiry& inquiry, const UseGraph& graph, const Group& group) {
   const store::RunData& data = inquiry.data;
-  const store::OperatorUse& to = graph.use(group.casts.front().use);
+  const store::OperatorUse &to = graph.use(group.casts.front().use), &conversion = graph.use(group.up);
   const std::string low(store::dtype_name(group.low));
   const std::string op(short_name(to.op));
+  const store::Site* const annotated = annotation_of(data, conversion);
   Finding& finding = inquiry.add(to.stack);
-  finding.title = "the value is brought to float32 and " + op + " casts it straight back to " + low;
+  finding.title = brought_up_text(data, annotated) + " and " + op + " casts it straight back to " + low;
   finding.evidence_number = {{"casts_up", group.times}, {"casts_down", group.times}};
-  const Line up = line_of(data, graph.use(group.up).stack);
+  const Line up = line_of(data, conversion.stack);
   finding.evidence_text = {{"operator", to.op}, {"dtype", low}, {"brought_up_at", up.text()}};
-  if (up != line_of(data, to.stack)) add_related(finding, data, graph.use(group.up).stack);
+  if (annotated != nullptr) finding.evidence_text.emplace_back("annotated", annotated->op);
+  if (up != line_of(data, to.stack)) add_related(finding, data, conversion.stack);
   finding.deep_only = true;
   finding.savings = saved_per_step(data, casting_ns(data, graph, group.casts));
-  finding.fix = "Leave out the conversion to float32 at " + up.short_text() +
-                " (.float(), or .to() with the dtype of a weight): under autocast " + op + " computes in " + low +
-                " whatever it is given. If it has to be float32, put both into `with " + turned_off(data, to.region) +
-                ":`.";
+  finding.fix = fix_for(annotated, up, op, low, turned_off(data, to.region));
 }
 
 void judge_undone(Inquiry& inquiry) {

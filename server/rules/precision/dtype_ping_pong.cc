@@ -2,7 +2,8 @@
 // casts what comes out of it down again for the next matrix product: two casts of an activation for each such operator
 // (norms between the layers, on a GPU).
 //
-// Once in a step is ordinary (one float32 island before the loss), and so are conversions that the code asks for.
+// Once in a step is ordinary (one float32 island before the loss), and so are conversions that the code asks for. Where
+// nothing tells steps apart (inference) a stay in the outermost region counts for one.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -62,6 +63,22 @@ std::uint64_t brought_down(const store::RunData& data, const UseGraph& graph, co
   return most;
 }
 
+// A job without steps does its work region by region: inference.
+bool has_steps(const store::RunData& data) {
+  std::map<std::uint32_t, std::uint64_t> steps;
+  for (const store::StepRun& run : data.step_runs) steps[run.process] += std::uint64_t{run.last} - run.first + 1;
+  return std::ranges::any_of(steps, [](const auto& one) { return one.second > 1; });
+}
+
+std::uint64_t entered(const store::RunData& data, const Group& group) {
+  std::set<std::uint32_t> regions;
+  for (const std::uint32_t use : group.uses) regions.insert(data.outermost(data.operator_use(use).region));
+  std::uint64_t times = 0;
+  for (const store::RegionUse& use : data.region_uses)
+    if (regions.contains(use.region)) times += use.entered;
+  return times;
+}
+
 void tell(Inquiry& inquiry, const UseGraph& graph, const Group& group, std::uint64_t steps) {
   const store::RunData& data = inquiry.data;
   const store::OperatorUse& use = graph.use(group.use);
@@ -69,7 +86,8 @@ void tell(Inquiry& inquiry, const UseGraph& graph, const Group& group, std::uint
   const store::OperatorUse& down = graph.use(group.downs.front().use);
   Finding& finding = inquiry.add(use.stack);
   finding.title = op + " takes " + low + " values up to float32, and " + short_name(down.op) +
-                  " casts them down again, " + counted(group.times / steps, "time") + " in a step";
+                  " casts them down again, " + counted(group.times / steps, "time") +
+                  (has_steps(data) ? " in a step" : " each time that the region is entered");
   finding.evidence_number = {
       {"round_trips", group.times}, {"round_trips_per_step", group.times / steps}, {"deep_steps", steps}};
   finding.evidence_text = {
@@ -102,7 +120,8 @@ void judge_ping_pong(Inquiry& inquiry) {
     group.downs.insert(group.downs.end(), one.downs.begin(), one.downs.end());
   }
   for (const auto& [line, group] : groups) {
-    const std::uint64_t steps = std::max<std::uint64_t>(1, deep_steps(data, group.uses));
+    const std::uint64_t stays = has_steps(data) ? deep_steps(data, group.uses) : entered(data, group);
+    const std::uint64_t steps = std::max<std::uint64_t>(1, stays);
     if (static_cast<double>(group.times) >= inquiry.threshold("round_trips") * static_cast<double>(steps))
       tell(inquiry, graph, group, steps);
   }

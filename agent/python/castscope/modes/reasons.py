@@ -25,17 +25,35 @@ def reason(mode: str, eager: Unit, other: Unit, ambient: Dict[str, str]) -> str:
 
 
 def _script_reason(mode: str, eager: Unit, other: Unit, ambient: Dict[str, str]) -> str:
-    narrower = _narrower(other, eager)
     region = regions.innermost(eager.stack)
+    if other.beyond == "python":
+        return _python_otherwise(mode, region)
+    narrower = _narrower(other, eager)
     lost = region is not None and region.enabled is False and (mode == "trace" or bool(ambient))
-    if narrower and lost and other.input_dtypes != other.arrived and other.beyond != "python":
+    if narrower and lost and other.input_dtypes != other.arrived:
         kept = "a trace does not keep it" if mode == "trace" else "the region around the script stays on inside of it"
         return f"autocast is off here, by {region}: {kept}"
     if other.caster == "script":
         return _pass_casts_otherwise(narrower, eager, other)
     if eager.input_dtypes != eager.arrived and eager.caster == "" and other.input_dtypes == other.arrived:
+        if mode == "trace" and not ambient and region is not None and region.enabled:
+            return (f"the region, {region}, is not in the trace, and code that was scripted or traced before is "
+                    "recorded without the casts that it makes there")
         return _pass_casts_nothing(region, other)
     return ""
+
+
+def _python_otherwise(mode: str, region: Optional[regions.Region]) -> str:
+    """The same Python code with the same values: nothing but the autocast state around it differs. The code's own casts
+    (`x.float()`) are among those of its inputs, so that these tell nothing."""
+    if mode == "script" and region is not None and region.decorates:
+        return _dropped(region)
+    around = "a region that was traced" if mode == "trace" else "the region of a script"
+    return f"it is called as Python here (code that is not scripted), which {around} does not reach"
+
+
+def _dropped(region: regions.Region) -> str:
+    return f"the region is a decorator, {region}, which torch.jit.script drops"
 
 
 def _pass_casts_otherwise(narrower: bool, eager: Unit, other: Unit) -> str:
@@ -52,13 +70,10 @@ def _pass_casts_otherwise(narrower: bool, eager: Unit, other: Unit) -> str:
 def _pass_casts_nothing(region: Optional[regions.Region], other: Unit) -> str:
     """Where eager's autocast casts, and the script computes with what came. Of an operator that the pass knows, and has
     not cast all the same, nothing is said."""
-    if other.beyond == "python":
-        return "it is called as Python here (code that is not scripted), which the region of a script does not reach"
     if other.beyond == "off":
         return "TorchScript's autocast pass is switched off (torch._C._jit_set_autocast_mode(False))"
     if other.beyond == "no region":
-        return (f"the region is a decorator, {region}, which torch.jit.script drops"
-                if region is not None and region.decorates else "")
+        return _dropped(region) if region is not None and region.decorates else ""
     if not other.node or pass_casts(other.node) is not False:
         return ""
     return f"eager's autocast casts its inputs; TorchScript's autocast pass adds no cast to {_of_graph(other)}"

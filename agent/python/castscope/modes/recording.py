@@ -14,7 +14,7 @@ from castscope.modes.errors import ModeError, mode_error
 from castscope.modes.names import MODES
 from castscope.modes.recorder import Recorder
 from castscope.modes.stacks import ModuleNames, calls_the_user
-from castscope.modes.state import ModuleState, RandomStates
+from castscope.modes.state import AutocastState, ModuleState, RandomStates
 from castscope.modes.surroundings import plain_inference, quiet
 from castscope.modes.units import Unit
 from castscope.modes.values import same_values
@@ -68,12 +68,13 @@ def record(mode: str, function: Callable[..., Any], inputs: Any, options: Option
     inputs = inputs if isinstance(inputs, Inputs) else Inputs(inputs)
     options = dataclasses.replace(options or Options(), modules=ModuleNames(function))
     recording = Recording(mode)
-    random, state = RandomStates(), ModuleState(function)
+    random, state, autocast = RandomStates(), ModuleState(function), AutocastState()
     torch.clear_autocast_cache()
     try:
         with plain_inference(recording.notes):
-            _record(recording, function, inputs, options, random, state)
+            _record(recording, function, inputs, options, random, state, autocast)
     finally:
+        autocast.restore()
         state.restore()
         random.restore()
         torch.clear_autocast_cache()
@@ -88,18 +89,20 @@ def uncompiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _record(recording: Recording, function: Callable[..., Any], inputs: Inputs, options: Options,
-            random: RandomStates, state: ModuleState) -> None:
+            random: RandomStates, state: ModuleState, autocast: AutocastState) -> None:
     maker = importlib.import_module(_MAKERS[recording.mode])
     program = None
     try:
         random.restore()
         with quiet(recording.notes):
             program = maker.prepare(function, inputs.fresh(), options, recording.notes)
+        autocast.restore()
         state.restore()
         state.without_gradients()
         random.restore()
         torch.clear_autocast_cache()
         _run(recording, program, inputs.fresh(), options, state)
+        recording.changes += autocast.changes()
     except (Exception, SystemExit) as error:  # the function's own end is not the comparison's
         recording.error = mode_error(recording.mode, error, function)
     finally:

@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import time
-from typing import Any, Iterator, List, Optional, Sequence, TextIO, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, TextIO, Tuple
 
 from castscope.modes import entries
 from castscope.modes.entries import Entry
@@ -61,6 +61,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     try:
         modes = _modes(options.modes)
+        _refuse_existing(options)
         with _stdout_for_results() as stdout:
             to_compare = _entries(options, parser.prog)
             results, failed = _all_compared(to_compare, modes)
@@ -85,8 +86,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--modes", metavar="A,B", help="compare only these with eager")
     parser.add_argument("--json", metavar="FILE", help="write the comparisons there as JSON, too")
     parser.add_argument("--html", metavar="FILE", help="write them there as a page with their tables, too")
-    parser.add_argument("--format", choices=("text", "json", "html"), default="text",
-                        help="of what goes to standard output")
+    parser.add_argument("-f", "--format", choices=("text", "json", "html"), default="text",
+                        help="of what goes to standard output, or into -o FILE")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write it there instead of to standard output")
+    parser.add_argument("--force", action="store_true", help="replace files that exist")
     parser.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="auto: on a terminal")
     parser.add_argument("--entry", metavar="PACKAGE.MODULE:FUNCTION", action="append", default=[],
                         help="a function or module to compare; may be given several times, each with --inputs")
@@ -192,18 +195,42 @@ def _compared(one: Entry, modes: Optional[List[str]]) -> Any:
     return result
 
 
+def _refuse_existing(options: argparse.Namespace) -> None:
+    """Before the script runs, which may take long. What is no file (a pipe, /dev/null) is written as it is."""
+    given = {"-o": _output(options), "--json": options.json, "--html": options.html}
+    named: Dict[str, str] = {}
+    for option, path in given.items():
+        if not path:
+            continue
+        other = named.setdefault(os.path.realpath(path), option)
+        if other != option:
+            raise _Usage(f"{other} and {option} name the same file: {path}")
+        if os.path.isfile(path) and not options.force:
+            raise _Usage(f"{path} exists: choose another file, or --force")
+
+
+def _output(options: argparse.Namespace) -> Optional[str]:
+    """None: standard output."""
+    return None if options.output in (None, "-") else options.output
+
+
 def _write(results: List[Any], options: argparse.Namespace, stdout: TextIO) -> None:
     if options.json:
         _write_file("--json", options.json, _json(results))
     if options.html:
         _write_file("--html", options.html, _html(results))
-    if options.format == "json":
-        stdout.write(_json(results))
-    elif options.format == "html":
-        stdout.write(_html(results))
+    output = _output(options)
+    on_terminal = output is None and _on_terminal(stdout)
+    text = (_json(results) if options.format == "json" else _html(results) if options.format == "html"
+            else _text(results, options.color == "always" or options.color == "auto" and on_terminal))
+    if output is None:
+        stdout.write(text)
     else:
-        colour = options.color == "always" or options.color == "auto" and _on_terminal(stdout)
-        print("\n\n".join(result.text(colour=colour) for result in results), file=stdout)
+        _write_file("-o", output, text)
+
+
+def _text(results: List[Any], colour: bool) -> str:
+    return "\n\n".join(result.text(colour=colour) for result in results) + "\n"
 
 
 def _json(results: List[Any]) -> str:

@@ -1,4 +1,5 @@
-"""Everything that one mode could leave to the next: random states, parameters, buffers, attributes, gradients.
+"""Everything that one mode could leave to the next: random states, parameters, buffers, attributes, gradients, and
+autocast's state.
 
 Each mode begins with what compare() found, and finds it again at the end.
 """
@@ -162,6 +163,45 @@ def _same_items(left: Any, right: Any) -> bool:
         return {id(item) for item in left} == {id(item) for item in right}
     left, right = (list(side.items()) if isinstance(side, dict) else list(enumerate(side)) for side in (left, right))
     return len(left) == len(right) and all(a[0] == b[0] and a[1] is b[1] for a, b in zip(left, right))
+
+
+class AutocastState:
+    """Of all devices. A region that is entered twice (`with region: with region:`) leaves autocast on in PyTorch 2.13."""
+
+    def __init__(self) -> None:
+        self.before = _autocast_states()
+        self.cache, self.nesting = torch.is_autocast_cache_enabled(), _autocast_nesting()
+
+    def changes(self) -> List[str]:
+        now = _autocast_states()
+        found = [f"autocast's state of {device}" for device, state in self.before.items() if now.get(device) != state]
+        return found + (["autocast's cache setting"] if torch.is_autocast_cache_enabled() != self.cache else [])
+
+    def restore(self) -> None:
+        now = _autocast_states()
+        for device, (enabled, dtype) in self.before.items():
+            if now.get(device) != (enabled, dtype):
+                torch.set_autocast_enabled(device, enabled)
+                torch.set_autocast_dtype(device, dtype)
+        torch.set_autocast_cache_enabled(self.cache)
+        for _ in range(_autocast_nesting() - self.nesting):
+            torch.autocast_decrement_nesting()
+        for _ in range(self.nesting - _autocast_nesting()):
+            torch.autocast_increment_nesting()
+
+
+def _autocast_states() -> Dict[str, Tuple[bool, torch.dtype]]:
+    found = {}
+    for device in _DEVICES:
+        with contextlib.suppress(RuntimeError, TypeError):
+            found[device] = (torch.is_autocast_enabled(device), torch.get_autocast_dtype(device))
+    return found
+
+
+def _autocast_nesting() -> int:
+    """PyTorch tells it where it changes it."""
+    torch.autocast_increment_nesting()
+    return torch.autocast_decrement_nesting()
 
 
 def ambient_autocast() -> Dict[str, str]:
