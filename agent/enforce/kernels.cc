@@ -147,12 +147,13 @@ class Registry {
     if (asked == asked_.end() || (!asked->second.contains("") && !asked->second.contains(op.second))) return;
     const auto handle = c10::Dispatcher::singleton().findSchema(name);
     if (!handle || !may_be_cast(handle->schema())) return;
-    if (!op.first.starts_with("aten::")) {
-      rule_met("operator", op.first);
-      if (OperatorPlan(policy_, op).has_exceptions()) rule_met("arguments", with_tensors(handle->schema()));
-    }
+    const bool of_others = !op.first.starts_with("aten::");
+    if (of_others) rule_met("operator", op.first);
     Planned& planned = plans_[text_of(op)];
-    if (planned.plan == nullptr) planned = {op, std::make_unique<OperatorPlan>(policy_, op), false, {}};
+    if (planned.plan == nullptr) {
+      planned = {op, std::make_unique<OperatorPlan>(policy_, op), false, {}};
+      if (of_others && planned.plan->has_exceptions()) rule_met("arguments", with_tensors(handle->schema()));
+    }
     for (const Device device : kDevices) decide(planned, *handle, device);
   }
 
