@@ -12,6 +12,7 @@
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
 #include "server/rules/regions.h"
+#include "server/rules/sites.h"
 #include "server/rules/uses.h"
 #include "server/store/causes.h"
 #include "server/store/names.h"
