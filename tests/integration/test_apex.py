@@ -33,12 +33,17 @@ def found(report):
 
 # ------------------------------------------------------------------------------------------------- steps, no findings
 
+# On PyTorch's lists for the CPU: no cell is among them, so that its first state, which PyTorch makes in float32, takes
+# what it computes in lower precision up to float32. apex's lists have cells: with --apex there is nothing to find.
+WITH_PYTORCHS_LISTS = {"cells": ["dtype-silent-upcast"]}
+
+
 @pytest.mark.parametrize("dtype", [(), ("float16",)], ids=["bfloat16", "float16"])
 @pytest.mark.parametrize("loop", SCALED)
 def test_a_loop_has_as_many_steps_as_iterations_and_nothing_is_found(job, loop, dtype):
     report = job(LOOPS, loop, *dtype, options=["--deep", "always"])
     assert report["steps"]["count"] == ITERATIONS
-    assert found(report) == []
+    assert [rule for rule, _ in found(report)] == WITH_PYTORCHS_LISTS.get(loop, [])
 
 
 @pytest.mark.parametrize("loop", [*SCALED, "initialized"])

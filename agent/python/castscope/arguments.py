@@ -23,9 +23,16 @@ Convert = Callable[[torch.Tensor, Key], torch.Tensor]
 
 def cast_arguments(args: Tuple[Any, ...], kwargs: Dict[str, Any], kept: Kept,
                    convert: Convert) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
-    """All arguments but those that are kept, each tensor of a castable dtype replaced by what `convert` makes of it."""
-    return (tuple([value if kept.position(i) else _cast(value, convert, i) for i, value in enumerate(args)]),
-            {name: value if kept.keyword(name) else _cast(value, convert, name) for name, value in kwargs.items()})
+    """All arguments but those that are kept, each tensor of a castable dtype replaced by what `convert` makes of it.
+
+    `convert` is called from one place, however deep a tensor lies: a report tells casts apart by the frames they have.
+    """
+    done: Dict[Key, Any] = {}
+    for key, value in [*enumerate(args), *kwargs.items()]:
+        is_kept = kept.keyword(key) if isinstance(key, str) else kept.position(key)
+        before = [] if is_kept else list(_tensors(value))
+        done[key] = _replaced(value, iter([convert(tensor, key) for tensor in before])) if before else value
+    return tuple([done[i] for i in range(len(args))]), {name: done[name] for name in kwargs}
 
 
 def castable_tensors(args: Tuple[Any, ...], kwargs: Dict[str, Any], kept: Kept) -> List[torch.Tensor]:
@@ -58,13 +65,14 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
             yield from _tensors(item)
 
 
-def _cast(value: Any, convert: Convert, key: Key) -> Any:
+def _replaced(value: Any, tensors: Iterator[torch.Tensor]) -> Any:
+    """With these in place of what `_tensors` finds in it, in turn."""
     if isinstance(value, torch.Tensor):
-        return convert(value, key) if value.dtype in CASTABLE else value
+        return next(tensors) if value.dtype in CASTABLE else value
     if not _is_container(value):
         return value
     before = list(value.values() if isinstance(value, dict) else value)
-    after = [_cast(item, convert, key) for item in before]
+    after = [_replaced(item, tensors) for item in before]
     if all(new is old for new, old in zip(after, before)):
         return value
     return _remade(value, after)

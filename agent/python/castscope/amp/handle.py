@@ -157,8 +157,8 @@ class AmpHandle:
         """Switches all of it off, for good. Only the thread that called init() can leave its autocast region."""
         if self._active and threading.get_ident() == self._thread:
             self._active = False
-            self._clear_cache()
             self._region.__exit__(None, None, None)
+            self._clear_cache()
             casting.thread.weights = casting.thread.report = None
             if self._printer is not None:
                 self._printer.leave()
