@@ -15,10 +15,12 @@
 #include "server/rules/amp_handle.h"
 #include "server/rules/cache/weights.h"
 #include "server/rules/dtypes.h"
+#include "server/rules/operators.h"
 #include "server/rules/places.h"
 #include "server/rules/rules.h"
 #include "server/rules/sites.h"
 #include "server/rules/step_time.h"
+#include "server/rules/uses.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -59,6 +61,25 @@ std::uint64_t repeats_of(const store::Site& site, const store::SiteEvidence& evi
   // A float16 weight in a bfloat16 region: dtype-double-cast tells of it, however often it is used.
   if (site.cause == lanes::Cause::kAutocast && is_low(site.from) && is_low(site.to)) return 0;
   return is_computed(site, evidence) ? evidence.repeats : evidence.same_source;
+}
+
+// What deep steps saw called, by line.
+std::map<Line, std::set<std::string>> operators_by_line(const store::RunData& data) {
+  std::map<Line, std::set<std::string>> operators;
+  for (const store::OperatorUse& use : data.operator_uses)
+    if (is_forward(use) && !use.is(lanes::kUseConverts)) operators[line_of(data, use.stack)].insert(short_name(use.op));
+  return operators;
+}
+
+// A factor of a product that another operator makes inside itself, for parts of its arguments (F.bilinear): which of
+// the arguments of the user's that is, its place does not tell.
+bool is_inside_another(const store::RunData& data, const store::Site& site,
+                       const std::map<Line, std::set<std::string>>& operators) {
+  const std::string argument = argument_name(data, site);
+  const bool by_place = argument == "mat2" || argument == "batch2" || argument == "other" || argument == "self";
+  const auto called = operators.find(line_of(data, site.stack));
+  if (!by_place || (site.flags & lanes::kSiteParameter) || called == operators.end()) return false;
+  return !called->second.contains(short_name(site.op)) && std::ranges::none_of(called->second, is_made_of_products);
 }
 
 // What is converted once, before the loop, is never cast again; of any other weight one cast a region stays.
@@ -149,11 +170,12 @@ void tell(Inquiry& inquiry, const Group& group, const std::map<std::uint32_t, St
 
 void judge_repeats(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
+  const std::map<Line, std::set<std::string>> operators = operators_by_line(data);
   std::map<std::tuple<Line, WhyNotCached, bool, bool>, Group> groups;
   for (const store::SiteUse& use : data.site_uses) {
     const store::Site& site = data.site(use.site);
     const std::uint64_t repeats = repeats_of(site, use.evidence);
-    if (repeats == 0) continue;
+    if (repeats == 0 || is_inside_another(data, site, operators)) continue;
     const bool computed = is_computed(site, use.evidence);
     const bool fast_path = is_fast_path(data, site);
     const bool passed_in = site.role == lanes::Role::kWeight && !(site.flags & lanes::kSiteParameter);

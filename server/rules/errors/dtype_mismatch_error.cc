@@ -19,7 +19,7 @@
 namespace castscope::rules {
 namespace {
 
-enum class Why { kUnknown, kBackward, kNoRegion, kDisabled, kDouble, kWrites, kPolicy, kOther };
+enum class Why { kUnknown, kBackward, kNoRegion, kDisabled, kDouble, kWrites, kOut, kPolicy, kNoKernel, kOther };
 
 // An operator of a script whose pass left arguments as they came: "conv2d", "bias: Optional[Tensor]".
 struct LeftByScript {
@@ -69,8 +69,9 @@ Why why_of(const store::RunData& data, const EnforcedDecisions& enforced, const 
   if (region_of_device(data, use) == nullptr) return Why::kNoRegion;
   if (!in_autocast(data, use)) return Why::kDisabled;
   if (has_operand(use, kDouble)) return Why::kDouble;
-  if (use.is(lanes::kUseWrites)) return Why::kWrites;
-  return is_left_by_policy(enforced.of(use)) ? Why::kPolicy : Why::kOther;
+  if (use.is(lanes::kUseWrites)) return use.op.ends_with("out") ? Why::kOut : Why::kWrites;
+  if (is_left_by_policy(enforced.of(use))) return Why::kPolicy;
+  return use.is(lanes::kUseEligible) || enforced.of(use) != nullptr ? Why::kOther : Why::kNoKernel;
 }
 
 // In the backward of a Function of the job's own, outside of autocast: what is wrong with such a Function is told by
@@ -133,6 +134,10 @@ std::string_view reason(Why why) {
       return ": autocast never casts float64";
     case Why::kWrites:
       return ": autocast does not cast what an operator writes to in place";
+    case Why::kOut:
+      return ": autocast does not cast for a call with out=";
+    case Why::kNoKernel:
+      return ": autocast of this device leaves the operator alone";
     case Why::kOther:
       return ": autocast does not align the arguments of this operator here";
     case Why::kPolicy:
@@ -165,6 +170,8 @@ std::string_view fix_for(Why why) {
     case Why::kWrites:
       return "Cast the source to the dtype of what is written to (dst[i] = src.to(dst.dtype)), or make the destination "
              "in the dtype of the region.";
+    case Why::kOut:
+      return "Call the form that gives back a new tensor, or make the tensor that out= names in the dtype of the others.";
     case Why::kPolicy:
       return "Bring the arguments to one dtype before the call (y = y.to(x.dtype)), or have the policy cast all of them "
              "(castscope policy explain tells which of its rules decides).";

@@ -77,6 +77,18 @@ bool adds_up(const UseGraph& graph, std::uint32_t id) {
   return false;
 }
 
+// TorchScript's autocast pass brought what this value comes from to float32: script-dtype-differs tells of it, where it
+// begins.
+bool is_raised_by_script(const UseGraph& graph, std::uint32_t use, std::uint8_t argument, std::set<std::uint32_t>& seen) {
+  return is_made_by(graph, use, argument, [&](const store::OperatorUse& from) {
+    if (!from.is(lanes::kUseScript) || from.result != kFloat || !seen.insert(from.id).second) return false;
+    return std::ranges::any_of(from.operands, [&](const lanes::Operand& operand) {
+      return (is_low(operand.dtype) && operand.entered == kFloat) ||
+             (operand.dtype == kFloat && is_raised_by_script(graph, from.id, operand.argument, seen));
+    });
+  });
+}
+
 // Its low-precision operand was computed in the region, not brought along; its float32 one is no statistic.
 bool promotes(const store::RunData& data, const UseGraph& graph, const store::OperatorUse& use) {
   if (!is_forward(use) || use.result != kFloat || use.computed != kFloat || use.is(lanes::kUseConverts)) return false;
@@ -84,6 +96,8 @@ bool promotes(const store::RunData& data, const UseGraph& graph, const store::Op
   if (low == nullptr || wide == nullptr || !in_autocast(data, use) || !promotes_to_widest(use)) return false;
   const bool computed = is_made_by(graph, use.id, low->argument, [](const auto& from) { return is_low(from.result); });
   if (!computed || scales_by_statistic(graph, use)) return false;
+  std::set<std::uint32_t> seen;
+  if (use.is(lanes::kUseScript) && is_raised_by_script(graph, use.id, wide->argument, seen)) return false;
   if (!use.is(lanes::kUseWrites)) return true;
   // `sum += low`: to add up in float32 is good practice. Known to be a stream (x += block(x)) only by who made it.
   return is_made_by(graph, use.id, 0, [](const auto& from) { return from.result == kFloat; }) &&
