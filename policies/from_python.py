@@ -16,7 +16,8 @@ a class, @ stands before the function of torch.nn.functional that it calls, wher
     Tensor.exp_ !exp_.default
     torch.nn.BCELoss @torch.nn.functional.binary_cross_entropy binary_cross_entropy.default
 
-! stands before an operator that writes into an argument, which autocast leaves alone. What moves or makes values and
+! stands before an operator that writes into an argument, which autocast leaves alone; =dtype behind one that the function
+hands a dtype to without having been asked for it (torch.nn.functional.cross_entropy does so to log_softmax). What moves or makes values and
 computes none (views, copies, zeros) is left out. It is asked on the CPU, in float32; another device may take another
 way below a composite operator.
 """
@@ -264,6 +265,12 @@ def is_composite(name, overload):
     return torch._C._dispatch_has_kernel_for_dispatch_key(whole, "CompositeImplicitAutograd")
 
 
+def is_given_dtype(operator, event):
+    names = [argument.name for argument in operator.arguments]
+    values = event.concrete_inputs()
+    return "dtype" in names and len(values) == len(names) and values[names.index("dtype")] is not None
+
+
 class Ways:
     """Follows the events of one call after another down to the operators that compute."""
 
@@ -278,12 +285,12 @@ class Ways:
         while self.open and event.start_ns() >= self.open[-1][0]:
             self.open.pop()
         above = self.open[-1][1] if self.open else ()
-        way, ends = self.next(above, event)
+        way, ends = self.next(above, event, call.named.get("dtype") is None)
         self.open.append((event.start_ns() + event.duration_ns(), None if ends else way))
         return way if ends else None
 
     @staticmethod
-    def next(above, event):
+    def next(above, event, unasked):
         if above is None:
             return None, True
         name, overload = event.name(), event.overload_name()
@@ -294,7 +301,8 @@ class Ways:
             return None, True
         if is_view:  # reshape and its like: made of views
             return above, False
-        way = (*above, f"{'!' if does_write else ''}{name.removeprefix('aten::')}.{overload or 'default'}")
+        given = "=dtype" if unasked and is_given_dtype(one, event) else ""
+        way = (*above, f"{'!' if does_write else ''}{name.removeprefix('aten::')}.{overload or 'default'}{given}")
         if is_composite(name, overload) and not does_write:
             return way, False
         floats = {"float", "TensorList"} & set(event.dtypes())

@@ -11,19 +11,31 @@
 namespace castscope::policy {
 namespace {
 
-constexpr std::string_view kOut = "(out=)";
+constexpr std::string_view kOut = "(out=)", kDtype = "=dtype";
 // As code has them: what is written short stands for what is longer, the first that fits.
 constexpr std::pair<std::string_view, std::string_view> kPlaces[] = {
     {"F.", "torch.nn.functional."}, {"nn.functional.", "torch.nn.functional."}, {"nn.", "torch.nn."}};
 constexpr std::string_view kModules = "torch.nn.modules.";  // "torch.nn.modules.rnn.LSTM" is torch.nn.LSTM
 
+Step step_of(std::string_view word) {
+  Step step;
+  step.writes = word.starts_with('!');
+  if (step.writes) word.remove_prefix(1);
+  step.given_dtype = word.ends_with(kDtype);
+  if (step.given_dtype) word.remove_suffix(kDtype.size());
+  step.op = operator_name(word);
+  return step;
+}
+
 Way way_of(std::string_view text) {
   Way way;
-  for (const absl::string_view word : absl::StrSplit(absl::string_view(text.data(), text.size()), '>')) {
-    const bool writes = !word.empty() && word[0] == '!';
-    way.push_back({operator_name(std::string_view(word.data(), word.size()).substr(writes ? 1 : 0)), writes});
-  }
+  for (const absl::string_view word : absl::StrSplit(absl::string_view(text.data(), text.size()), '>'))
+    way.push_back(step_of(std::string_view(word.data(), word.size())));
   return way;
+}
+
+bool sets_dtype(CastPolicy policy) {
+  return policy == CastPolicy::kFp32SetOptDtype || policy == CastPolicy::kFp32AppendDtype;
 }
 
 // "torch.norm(out=)" and "Tensor.norm_" are called norm, too; "Tensor.__add__" is as it is.
@@ -148,6 +160,7 @@ std::vector<WayDecision> decide(const Policy& policy, const Function& function, 
       decided.decision = decide(policy, step.op, modules);
       if (!decided.decision.ruled) continue;
       decided.by = &step;
+      if (step.given_dtype && sets_dtype(decided.decision.policy)) decided.decision.policy = CastPolicy::kPassthrough;
       break;
     }
     if (decided.by != nullptr || on_cpu || !only_on_cpu(way)) all.push_back(std::move(decided));

@@ -16,7 +16,8 @@ namespace castscope::policy {
 // before it.
 struct Step {
   OperatorName op;
-  bool writes = false;  // into an argument: autocast leaves it alone
+  bool writes = false;       // into an argument: autocast leaves it alone
+  bool given_dtype = false;  // by the function, unasked: rules that set one where none is given do nothing
 };
 using Way = std::vector<Step>;
 

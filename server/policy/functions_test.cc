@@ -48,6 +48,18 @@ TEST(FunctionsTest, ClassesByTheNamesThatCodeHasForThem) {
   EXPECT_THAT(functions.below({"aten::lstm", "input"}), IsEmpty()) << "what a layer ends in is the CPU's";
 }
 
+// As cross_entropy does to log_softmax: a rule that sets a dtype where none is given has nothing to do.
+TEST(FunctionsTest, AFunctionThatGivesADtypeItself) {
+  const Functions functions("PyTorch 2.13.0\ntorch.ce ce_loss.default>log_softmax.int=dtype>_log_softmax.default\n");
+  const Function& ce = *functions.named("ce")[0];
+  EXPECT_EQ(ce.ways[0][1].op, (OperatorName{"aten::log_softmax", "int"}));
+  const auto decided = [&](const std::string& kind) {
+    return decide(policy(R"({"device": "cpu", "operators": {")" + kind + R"(": ["log_softmax.int"]}})"), ce)[0];
+  };
+  EXPECT_EQ(decided("fp32_set_opt_dtype").decision.policy, CastPolicy::kPassthrough);
+  EXPECT_EQ(decided("fp32").decision.policy, CastPolicy::kFp32);
+}
+
 TEST(FunctionsTest, WhatOnlyTheCpuHasIsNoWayOfAnotherDevice) {
   const Functions functions(kText);
   EXPECT_EQ(decide(policy(R"({"device": "cpu"})"), *functions.named("LSTM")[0]).size(), 2u);

@@ -45,6 +45,9 @@ std::string text_of(const WayDecision& decided) {
   return text;
 }
 
+// To the operator that decides.
+bool gives_dtype(const WayDecision& decided) { return decided.by != nullptr && decided.by->given_dtype; }
+
 void add(std::vector<std::string>& list, std::string text) {
   if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(std::move(text));
 }
@@ -59,7 +62,8 @@ std::string fate(const Policy& policy, const Function& function, const std::vect
     if (!decided.reached())
       add(writing, name_of(decided.way->front()));
     else
-      add(reached, StrCat(text_of(decided), " (", std::string(name(decided.decision.policy)), ")"));
+      add(reached, StrCat(text_of(decided), " (", std::string(name(decided.decision.policy)),
+                          gives_dtype(decided) ? ", given a dtype by the function itself)" : ")"));
     if (decided.reached() && decided.decision.policy == CastPolicy::kBanned)
       add(messages, on_one_line(decided.decision.message));
   }
@@ -84,7 +88,8 @@ Json way_json(const WayDecision& decided) {
   return {{"operators", operators},
           {"decided_by", decided.by == nullptr ? Json() : Json(shown(decided.by->op))},
           {"cast_policy", name(decided.decision.policy)},
-          {"reached", decided.reached()}};
+          {"reached", decided.reached()},
+          {"gives_dtype", gives_dtype(decided)}};
 }
 
 std::string_view word(Computed computed) {

@@ -176,7 +176,7 @@ def test_two_policies_are_compared_by_what_code_calls(policy):
     changes = {one["function"]: (one["before"], one["after"]) for one in told["functions"]}
     assert changes["torch.nn.functional.binary_cross_entropy"] == changes["torch.nn.BCELoss"] == ("fp32", "banned")
     assert changes["torch.nn.Softmax"] == ("passthrough", "fp32_set_opt_dtype")
-    assert not {"torch.mm", "torch.nn.Linear", "Tensor.exp_", "torch.nn.LSTM"} & set(changes)
+    assert not {"torch.mm", "torch.nn.Linear", "Tensor.exp_"} & set(changes)
     text = " ".join(policy("diff", "torch-cpu", "torch-cuda").stdout.split())
     assert "from Python: fp32 → banned (2) torch.nn.BCELoss, torch.nn.functional.binary_cross_entropy" in text
 
@@ -192,11 +192,20 @@ def test_layers_and_losses_are_explained(policy):
     assert policy("explain", "torch-cpu", "nn.LSTN").returncode == 2
 
 
+def test_a_dtype_that_a_function_gives_itself(policy):
+    """cross_entropy asks log_softmax for its own input's dtype, so that there is none to be set."""
+    told = functions(policy, "torch-cuda", "cross_entropy")["torch.nn.functional.cross_entropy"]
+    assert (["cross_entropy_loss.default", "log_softmax.int", "_log_softmax.default"], "log_softmax.int", "passthrough",
+            True) in told
+    text = " ".join(policy("explain", "torch-cuda", "F.cross_entropy").stdout.split())
+    assert "cross_entropy_loss>log_softmax.int (passthrough, given a dtype by the function itself)" in text
+
+
 def test_recurrent_layers_are_explained_for_each_device(policy):
     cpu, cuda, xpu, mps = json.loads(policy("explain", "-f", "json", "nn.LSTM").stdout)
     [told] = cpu["functions"]
     assert {"operators": ["lstm.input", "mkldnn_rnn_layer.default"], "decided_by": "mkldnn_rnn_layer.default",
-            "cast_policy": "lower_precision_fp", "reached": True} in told["ends_in"]
+            "cast_policy": "lower_precision_fp", "reached": True, "gives_dtype": False} in told["ends_in"]
     assert told["elsewhere"] is None
     assert cuda["functions"][0]["elsewhere"] == (
         "on CUDA: where cuDNN computes it, by _cudnn_rnn, whose own kernel of autocast casts input, state and weights to "
