@@ -136,7 +136,8 @@ NotCast CastReasons::without_kernel(const store::OperatorUse& use, const lanes::
   const auto [begin, end] = casts_.equal_range(use.stack);
   for (auto cast = begin; cast != end; ++cast) {
     const store::Site& site = *cast->second;
-    const bool its_own = short_name(use.op) != short_name(site.op) && short_name(use.op).starts_with(short_name(site.op));
+    const bool its_own =
+        short_name(use.op) != short_name(site.op) && short_name(use.op).starts_with(short_name(site.op));
     if (site.to != use.computed || (!its_own && promotes)) continue;
     if (site.from == operand.dtype && short_name(site.op) != short_name(use.op)) return NotCast::kWithin;
     if (its_own && operand.dtype == use.computed) return NotCast::kAlready;

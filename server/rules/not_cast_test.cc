@@ -57,7 +57,8 @@ class NotCastTest : public ::testing::Test {
 // F.nll_loss(h, target, weight) is nll_loss_nd, which calls nll_loss.
 TEST_F(NotCastTest, AnOperatorIsCastInTheOneThatItIsMadeOf) {
   store::Site site;
-  site.stack = 3, site.op = "aten::nll_loss", site.cause = lanes::Cause::kAutocast, site.from = kBrain, site.to = kFloat;
+  site.stack = 3, site.op = "aten::nll_loss", site.cause = lanes::Cause::kAutocast, site.from = kBrain,
+  site.to = kFloat;
   run_.sites.push_back(site);
   auto loss = use("aten::nll_loss_nd", 0, kFloat, {given(kBrain), given(kLong), given(kFloat)});
   loss.stack = 3;

@@ -80,7 +80,7 @@ std::uint32_t script_region(TestRun& run, std::uint8_t dtype = kBFloat16, std::u
   return run.region("net.py", 7, region);
 }
 
-lanes::Operand raised_from(std::uint8_t dtype) { return entering(kFloat32, operand(dtype)); }
+lanes::Operand raised_from(std::uint8_t dtype) { return store::entering(kFloat32, operand(dtype)); }
 
 // An addition in a script, so often with both of its arguments in bfloat16, and with one in float32.
 void added(TestRun& run, std::uint64_t both, std::uint64_t one) {

@@ -78,8 +78,8 @@ std::string fix_for(const store::Site* annotated, const Line& up, const std::str
   const std::string then = "under autocast " + op + " computes in " + low + " whatever it is given. ";
   if (annotated != nullptr)
     return "Take the annotation off " + annotated->op +
-           " (castscope.float_function, force_fp32, never_cast or promote_function, or a policy's rule for it): " + then +
-           "If it has to be float32, annotate the function that calls " + op + ".";
+           " (castscope.float_function, force_fp32, never_cast or promote_function, or a policy's rule for it): " +
+           then + "If it has to be float32, annotate the function that calls " + op + ".";
   return "Leave out the conversion to float32 at " + up.short_text() +
          " (.float(), or .to() with the dtype of a weight): " + then +
          "If it has to be float32, put both into `with torch.autocast(device, enabled=False):`.";
