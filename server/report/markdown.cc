@@ -159,10 +159,9 @@ std::string layers(const Model& model) {
   std::vector<Layer> groups = in_groups(model.layers.all);
   std::erase_if(groups, [](const Layer& layer) { return layer.first->phase != lanes::Phase::kForward; });
   if (groups.empty()) return "";
-  std::string text =
-      "\n<details><summary>Layers' dtypes, in " + what_was_looked_at(model.layers, model.steps) +
-      "</summary>\n\n| where | module | operator | given | computed in "
-      "| gave back | calls | not cast | elsewhere |\n|---|---|---|---|---|---|---:|---|---|\n";
+  std::string text = "\n<details><summary>Layers' dtypes, in " + what_was_looked_at(model.layers, model.steps) +
+                     "</summary>\n\n| where | module | operator | given | computed in "
+                     "| gave back | calls | not cast | elsewhere |\n|---|---|---|---|---|---|---:|---|---|\n";
   for (std::size_t i = 0; i < std::min(groups.size(), kLayers); ++i) {
     const Layer& layer = groups[i];
     text += "| " + code_cell(place(model.run, layer.at)) + " | " + markdown_escaped(module_text(model.run, layer)) +

@@ -11,7 +11,6 @@
 #include "server/rules/dtypes.h"
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
-#include "server/rules/sites.h"
 #include "server/rules/regions.h"
 #include "server/rules/sites.h"
 #include "server/rules/uses.h"

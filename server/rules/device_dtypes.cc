@@ -52,8 +52,11 @@ std::vector<DeviceDtype> computes_elsewhere(const store::RunData& data, const st
   for (const std::string_view device : policy::kDeviceNames) {
     if (device == here || device == "any") continue;
     const CastPolicy policy = policy::on_device(device, op).policy;
-    // What it calls may be on the list: a recurrent layer is made of products.
-    if (policy == CastPolicy::kPassthrough && (is_matrix_work(use.op) || is_made_of_products(use.op))) continue;
+    // What it calls may be on the list: a recurrent layer is made of products, and nll_loss_nd is nll_loss. That it has
+    // no kernel here and computed in what it was not given tells as much.
+    const bool by_others = !use.is(lanes::kUseEligible) && use.computed != widest(use);
+    if (policy == CastPolicy::kPassthrough && (by_others || is_matrix_work(use.op) || is_made_of_products(use.op)))
+      continue;
     const std::uint8_t there = computed_by(policy, use, region->dtype);
     if (there != kNoDtype && there != use.computed) all.push_back({device, there});
   }

@@ -98,7 +98,10 @@ std::string words(NotCast why, std::uint8_t dtype) {
   return "";
 }
 
-CastReasons::CastReasons(const store::RunData& data) : data_(data), enforced_(data) {}
+CastReasons::CastReasons(const store::RunData& data) : data_(data), enforced_(data) {
+  for (const store::Site& site : data.sites)
+    if (site.cause == lanes::Cause::kAutocast && site.has_dtypes()) casts_.emplace(site.stack, &site);
+}
 
 bool CastReasons::is_excluded(const store::OperatorUse& use, std::size_t i) const {
   const policy::Decision* const decided = enforced_.of(use);
@@ -122,6 +125,26 @@ NotCast CastReasons::of_kernel(const store::OperatorUse& use, std::size_t i) con
   return use.computed == kFloat && is_low(operand.dtype) ? NotCast::kSetsDtype : NotCast::kNone;
 }
 
+// What it calls may have one: nll_loss_nd is nll_loss. Its casts stand at the same place, under that name; those of
+// another operator of the line do not explain why this one computed in what it was not given.
+NotCast CastReasons::without_kernel(const store::OperatorUse& use, const lanes::Operand& operand) const {
+  const bool lowered = is_low(use.computed) && operand.dtype == kFloat && has_dimensions(operand);
+  if (lowered && !use.is(lanes::kUseWrites)) return NotCast::kWithin;
+  const bool promotes = std::ranges::any_of(use.operands, [&](const lanes::Operand& other) {
+    return other.dtype == use.computed && is_floating_tensor(other) && has_dimensions(other);
+  });
+  const auto [begin, end] = casts_.equal_range(use.stack);
+  for (auto cast = begin; cast != end; ++cast) {
+    const store::Site& site = *cast->second;
+    const bool its_own =
+        short_name(use.op) != short_name(site.op) && short_name(use.op).starts_with(short_name(site.op));
+    if (site.to != use.computed || (!its_own && promotes)) continue;
+    if (site.from == operand.dtype && short_name(site.op) != short_name(use.op)) return NotCast::kWithin;
+    if (its_own && operand.dtype == use.computed) return NotCast::kAlready;
+  }
+  return NotCast::kNotListed;
+}
+
 NotCast CastReasons::of(const store::OperatorUse& use, std::size_t i) const {
   const lanes::Operand& operand = use.operands[i];
   const bool handed_on = operand.entered != kNoDtype;
@@ -133,8 +156,7 @@ NotCast CastReasons::of(const store::OperatorUse& use, std::size_t i) const {
   if (handed_on) return of_kernel(use, i);
   if (use.is(lanes::kUseEligible)) return use.computed == operand.dtype ? NotCast::kAlready : NotCast::kNone;
   if (use.is(lanes::kUseSiblingEligible)) return NotCast::kInPlaceOrOut;
-  const bool lowered = is_low(use.computed) && operand.dtype == kFloat && has_dimensions(operand);
-  return lowered && !use.is(lanes::kUseWrites) ? NotCast::kWithin : NotCast::kNotListed;
+  return without_kernel(use, operand);
 }
 
 }  // namespace castscope::rules

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -44,10 +45,12 @@ class CastReasons {
 
  private:
   NotCast of_kernel(const store::OperatorUse&, std::size_t operand) const;
+  NotCast without_kernel(const store::OperatorUse&, const lanes::Operand&) const;
   bool is_excluded(const store::OperatorUse&, std::size_t operand) const;
 
   const store::RunData& data_;
   const EnforcedDecisions enforced_;
+  std::multimap<std::uint32_t, const store::Site*> casts_;  // autocast's, by stack
 };
 
 }  // namespace castscope::rules

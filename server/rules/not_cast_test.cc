@@ -54,6 +54,24 @@ class NotCastTest : public ::testing::Test {
   store::RunData run_;
 };
 
+// F.nll_loss(h, target, weight) is nll_loss_nd, which calls nll_loss.
+TEST_F(NotCastTest, AnOperatorIsCastInTheOneThatItIsMadeOf) {
+  store::Site site;
+  site.stack = 3, site.op = "aten::nll_loss", site.cause = lanes::Cause::kAutocast, site.from = kBrain,
+  site.to = kFloat;
+  run_.sites.push_back(site);
+  auto loss = use("aten::nll_loss_nd", 0, kFloat, {given(kBrain), given(kLong), given(kFloat)});
+  loss.stack = 3;
+  EXPECT_EQ(why(loss, 0), NotCast::kWithin);
+  EXPECT_EQ(why(loss, 1), NotCast::kInteger);
+  EXPECT_EQ(why(loss, 2), NotCast::kAlready);
+  auto sum = use("aten::add.Tensor", 0, kFloat, {given(kBrain), given(kFloat)});  // of the same line: it promotes
+  sum.stack = 3;
+  EXPECT_EQ(why(sum, 0), NotCast::kNotListed);
+  loss.stack = 4;
+  EXPECT_EQ(why(loss, 0), NotCast::kNotListed);
+}
+
 TEST_F(NotCastTest, InARegionOfAScriptItsOwnListsDecide) {
   run_.regions[0].kind = lanes::RegionKind::kScript;
   const auto in_script = [&](const std::string& op, std::uint8_t dtype, std::uint8_t computed) {

@@ -13,8 +13,8 @@ bool is_of_model(const store::Site&);
 std::string argument_name(const store::RunData&, const store::Site&);
 // … or else its role.
 std::string argument_text(const store::RunData&, const store::Site&);
-// The cast that this conversion is, where castscope made it for a function that is annotated (`site.op`); nullptr: it is
-// the code's own.
+// The cast that this conversion is, where castscope made it for a function that is annotated (`site.op`); nullptr: it
+// is the code's own.
 const store::Site* annotation_of(const store::RunData&, const store::OperatorUse& conversion);
 
 }  // namespace castscope::rules

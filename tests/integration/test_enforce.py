@@ -44,6 +44,8 @@ def test_every_part_of_a_policy_is_carried_out(castscope, enforce, options, lowe
         "off float32", f"nested {other}", f"back {lower}", "outside float32",
     ]
     assert "policy-deviation" not in rules_found(castscope)  # what was recorded is what was asked for
+    (ban,) = (finding for finding in castscope.report()["findings"] if finding["rule"] == "op-banned")
+    assert ban["title"].startswith("bmm raised: the policy ")
 
 
 @pytest.mark.parametrize("options", [(), ("--all-kernels",)])

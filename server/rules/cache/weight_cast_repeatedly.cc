@@ -175,9 +175,9 @@ void judge_repeats(Inquiry& inquiry) {
   for (const store::SiteUse& use : data.site_uses) {
     const store::Site& site = data.site(use.site);
     const std::uint64_t repeats = repeats_of(site, use.evidence);
-    if (repeats == 0 || is_inside_another(data, site, operators)) continue;
-    const bool computed = is_computed(site, use.evidence);
     const bool fast_path = is_fast_path(data, site);
+    if (repeats == 0 || (!fast_path && is_inside_another(data, site, operators))) continue;
+    const bool computed = is_computed(site, use.evidence);
     const bool passed_in = site.role == lanes::Role::kWeight && !(site.flags & lanes::kSiteParameter);
     Group& group = groups[{line_of(data, site.stack), site.why, computed, passed_in}];
     if (group.stack == 0) group.stack = site.stack;

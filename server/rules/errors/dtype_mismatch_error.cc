@@ -60,8 +60,7 @@ bool is_of_backward(const store::RunData& data, const store::OperatorUse& use) {
 
 // The policy in force has a say in it: it casts for this operator by rules of its own, or leaves it alone.
 bool is_left_by_policy(const policy::Decision* decided) {
-  return decided != nullptr &&
-         (decided->policy == policy::CastPolicy::kPassthrough || !decided->never_cast.empty());
+  return decided != nullptr && (decided->policy == policy::CastPolicy::kPassthrough || !decided->never_cast.empty());
 }
 
 Why why_of(const store::RunData& data, const EnforcedDecisions& enforced, const store::OperatorUse& use) {
@@ -171,9 +170,11 @@ std::string_view fix_for(Why why) {
       return "Cast the source to the dtype of what is written to (dst[i] = src.to(dst.dtype)), or make the destination "
              "in the dtype of the region.";
     case Why::kOut:
-      return "Call the form that gives back a new tensor, or make the tensor that out= names in the dtype of the others.";
+      return "Call the form that gives back a new tensor, or make the tensor that out= names in the dtype of the "
+             "others.";
     case Why::kPolicy:
-      return "Bring the arguments to one dtype before the call (y = y.to(x.dtype)), or have the policy cast all of them "
+      return "Bring the arguments to one dtype before the call (y = y.to(x.dtype)), or have the policy cast all of "
+             "them "
              "(castscope policy explain tells which of its rules decides).";
     default:
       return "Bring the arguments to one dtype before the call (y = y.to(x.dtype)).";

@@ -86,7 +86,7 @@ TEST_F(BannedByPolicyTest, InAModule) {
 }
 
 TEST_F(BannedByPolicyTest, WithoutAMessage) {
-  const auto found = told(parsed(R"({"device": "cpu", "operators": {"banned": {"bmm": ""}}})"),
+  const auto found = told(parsed(R"({"device": "cpu", "operators": {"banned": ["bmm"]}})"),
                           "aten::bmm is banned under autocast by the policy");
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].title, "bmm raised: the policy ours.json bans it in a region");

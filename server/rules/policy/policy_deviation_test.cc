@@ -128,13 +128,11 @@ TEST_F(PolicyDeviationTest, WhatWritesToAnArgumentIsBeyondPolicies) {
   const auto called = [&](const std::string& op, std::uint16_t flags) {
     return deviations([&](TestRun& run) {
              const auto region = run.region("train.py", 5);
-             const auto use = run.use({.op = op,
-                                       .line = 9,
-                                       .operands = {operand(kBFloat16)},
-                                       .computed = kBFloat16,
-                                       .flags = flags});
+             const auto use = run.use(
+                 {.op = op, .line = 9, .operands = {operand(kBFloat16)}, .computed = kBFloat16, .flags = flags});
              run.enter(region).deep().called(use).shallow().exit();
-           }).size();
+           })
+        .size();
   };
   EXPECT_EQ(called("aten::exp", 0), 1u);
   EXPECT_EQ(called("aten::exp.out", lanes::kUseWrites | lanes::kUseSiblingEligible), 0u);
@@ -154,7 +152,8 @@ TEST_F(PolicyDeviationTest, InARegionOfAScriptTorchScriptsListsDecide) {
                                        .computed = kBFloat16,
                                        .flags = lanes::kUseScript});
              run.enter(region).deep().called(use).shallow().exit();
-           }).size();
+           })
+        .size();
   };
   EXPECT_EQ(in_region(lanes::RegionKind::kContext), 1u);
   EXPECT_EQ(in_region(lanes::RegionKind::kScript), 0u);

@@ -45,12 +45,18 @@ std::vector<UseGraph::Edge> undone_at(const store::RunData& data, const UseGraph
   return undone;
 }
 
-// Lines that ran in a region which its owner had left open across an await or yield.
-std::set<Line> lines_in_leaks(const store::RunData& data) {
+bool ignores_disable(lanes::FactKind kind) {
+  return kind == lanes::FactKind::kScriptIgnoresDisable || kind == lanes::FactKind::kTraceDropsDisable;
+}
+
+// Lines that ran in a region which its owner had left open across an await or yield, or in one of a script or a trace
+// that switches autocast off to no effect: the region is wrong there, and not the conversion.
+std::set<Line> lines_in_wrong_regions(const store::RunData& data) {
   std::set<Line> lines;
   const std::vector<std::uint64_t> seen = times_of_facts(data);
   for (const store::Fact& fact : data.facts)
-    if (fact.kind == lanes::FactKind::kRegionLeaked && seen[fact.id] > 0) lines.insert(line_of(data, fact.stack));
+    if (seen[fact.id] > 0 && (fact.kind == lanes::FactKind::kRegionLeaked || ignores_disable(fact.kind)))
+      lines.insert(line_of(data, fact.stack));
   return lines;
 }
 
@@ -74,8 +80,8 @@ std::string fix_for(const store::Site* annotated, const Line& up, const std::str
   const std::string then = "under autocast " + op + " computes in " + low + " whatever it is given. ";
   if (annotated != nullptr)
     return "Take the annotation off " + annotated->op +
-           " (castscope.float_function, force_fp32, never_cast or promote_function, or a policy's rule for it): " + then +
-           "If it has to be float32, annotate the function that calls " + op + ".";
+           " (castscope.float_function, force_fp32, never_cast or promote_function, or a policy's rule for it): " +
+           then + "If it has to be float32, annotate the function that calls " + op + ".";
   return "Leave out the conversion to float32 at " + up.short_text() +
          " (.float(), or .to() with the dtype of a weight): " + then + "If it has to be float32, put both into `with " +
          off + ":`.";
@@ -102,13 +108,13 @@ void tell(Inquiry& inquiry, const UseGraph& graph, const Group& group) {
 void judge_undone(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const UseGraph graph(data);
-  const std::set<Line> leaks = lines_in_leaks(data);
+  const std::set<Line> wrong_regions = lines_in_wrong_regions(data);
   std::map<Line, Group> groups;
   for (const store::OperatorUse& use : data.operator_uses) {
     if (!brings_up(use) || use.region == 0) continue;
     for (const UseGraph::Edge& edge : undone_at(data, graph, use.id)) {
       const Line at = line_of(data, graph.use(edge.flow->to).stack);
-      if (leaks.contains(at)) continue;
+      if (wrong_regions.contains(at)) continue;
       Group& group = groups[at];
       if (group.up == 0) group.up = use.id, group.low = edge.flow->cast_to;
       group.times += edge.times;

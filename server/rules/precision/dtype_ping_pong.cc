@@ -87,7 +87,7 @@ void tell(Inquiry& inquiry, const UseGraph& graph, const Group& group, std::uint
   Finding& finding = inquiry.add(use.stack);
   finding.title = op + " takes " + low + " values up to float32, and " + short_name(down.op) +
                   " casts them down again, " + counted(group.times / steps, "time") +
-                  (has_steps(data) ? " in a step" : " each time that the region is entered");
+                  (has_steps(data) ? " in a step" : " in each stay in the region");
   finding.evidence_number = {
       {"round_trips", group.times}, {"round_trips_per_step", group.times / steps}, {"deep_steps", steps}};
   finding.evidence_text = {

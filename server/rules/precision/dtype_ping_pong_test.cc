@@ -34,6 +34,24 @@ TEST_F(DtypePingPongTest, C31_BlocksOfNormAndLinearOnAGpu) {
                 }));
 }
 
+// Inference: nothing tells steps apart, and the regions are many.
+TEST_F(DtypePingPongTest, C31_OnceInEachOfManyRegions) {
+  const auto inference = [](std::uint64_t times) {
+    return [times](TestRun& run) {
+      const auto region = run.region("generate.py", 5);
+      const auto layer = linear(run, kFloat32), between = norm(run);
+      run.deep();
+      for (int i = 0; i < 4; ++i) {
+        run.enter(region).called(layer, times).called(between, times);
+        run.flowed(run.flow(layer, between, 0, kFloat32), times).flowed(run.flow(between, layer, 0, kFloat16), times);
+        run.exit();
+      }
+    };
+  };
+  expect_none(judged(inference(1)));
+  EXPECT_EQ(judged(inference(2)).size(), 1u);
+}
+
 // torch.jit.trace ran a model with one float32 island four times, to record it and to check the trace.
 TEST_F(DtypePingPongTest, C31_ATraceAndItsCheckAreNoLoop) {
   expect_none(judged([](TestRun& run) {

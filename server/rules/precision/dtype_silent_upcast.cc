@@ -79,7 +79,8 @@ bool adds_up(const UseGraph& graph, std::uint32_t id) {
 
 // TorchScript's autocast pass brought what this value comes from to float32: script-dtype-differs tells of it, where it
 // begins.
-bool is_raised_by_script(const UseGraph& graph, std::uint32_t use, std::uint8_t argument, std::set<std::uint32_t>& seen) {
+bool is_raised_by_script(const UseGraph& graph, std::uint32_t use, std::uint8_t argument,
+                         std::set<std::uint32_t>& seen) {
   return is_made_by(graph, use, argument, [&](const store::OperatorUse& from) {
     if (!from.is(lanes::kUseScript) || from.result != kFloat || !seen.insert(from.id).second) return false;
     return std::ranges::any_of(from.operands, [&](const lanes::Operand& operand) {

@@ -140,6 +140,23 @@ def c08():
             adapter(base(rows()))  # finds: weight-cast-repeatedly
 
 
+def c08n_in_two_dtypes():
+    base = nn.Linear(32, 32).requires_grad_(False)
+    for _ in range(3):
+        with region():
+            base(rows())
+            with region(torch.float16):
+                base(rows())
+
+
+def c08n_parts_of_another_operator():
+    """F.bilinear multiplies parts of its second input: none of them is a weight."""
+    layer = nn.Bilinear(32, 32, 4)
+    for _ in range(3):
+        with region():
+            layer(rows().requires_grad_(), rows())
+
+
 def c08n_once_per_region():
     base, adapter = nn.Linear(32, 32).requires_grad_(False), nn.Linear(32, 32)
     for _ in range(5):

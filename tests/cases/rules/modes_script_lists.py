@@ -24,6 +24,27 @@ class AddedTwo(OneLinear):
         return self.linear(x) + self.linear(x + 1)  # finds: script-dtype-differs
 
 
+class AddedOnAndOn(OneLinear):
+    def forward(self, x):
+        c = self.linear(x)
+        d = c + c  # finds: script-dtype-differs
+        e = d * 2 + c
+        return self.linear(e)
+
+
+class Written(OneLinear):
+    def forward(self, x):
+        c = self.linear(x)
+        c += 1
+        c.mul_(2.0)
+        return torch.add(c, c, out=c)
+
+
+class GivenFloat(OneLinear):
+    def forward(self, x):
+        return F.gelu(x), F.softmax(x, 1), F.layer_norm(x, (16,)), x.sum(), x + x
+
+
 class Activated(OneLinear):
     def forward(self, x):
         return F.gelu(self.linear(x))  # finds: script-dtype-differs
@@ -38,7 +59,7 @@ class AddedWithAutocastOff(OneLinear):
 
 class AddedToFloat(OneLinear):
     def forward(self, x):
-        return self.linear(x) + x
+        return self.linear(x) + self.linear(x + 1).float()
 
 
 def square(n=16):
@@ -58,6 +79,19 @@ def s30b():
 
 def s30b2_two_values():
     in_regions(AddedTwo())
+
+
+def s30b3_what_follows_is_not_told_again():
+    in_regions(AddedOnAndOn())
+
+
+def s30b3n_in_place_and_out():
+    with torch.no_grad():
+        in_regions(Written())
+
+
+def c16en_given_float32():
+    in_regions(GivenFloat())
 
 
 def c16e_on_a_list():

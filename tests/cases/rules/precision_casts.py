@@ -8,6 +8,27 @@ from torch import nn
 torch.set_num_threads(1)  # shares of time: threads that wait for one another on a busy machine are no share of anything
 
 
+# ---- what annotations bring up
+
+
+def c36_by_an_annotation():
+    import castscope
+    layer, head = nn.Linear(32, 32), nn.Linear(32, 32)
+    flat = castscope.float_function(lambda x: x.view(-1, 32))
+    for _ in range(3):
+        with region():
+            head(flat(layer(rows())))  # finds: cast-undoes-float
+
+
+def c36n_an_annotation_that_computes_in_float32():
+    import castscope
+    layer, head = nn.Linear(32, 32), nn.Linear(32, 32)
+    normed = castscope.float_function(lambda x: x / x.norm())
+    for _ in range(3):
+        with region():
+            head(normed(layer(rows())))
+
+
 # ---- regions and models in low precision
 
 
