@@ -12,7 +12,7 @@ namespace castscope::operators {
 
 // Of one that has converted, the role of what it was given; nullopt: it is no such cast.
 std::optional<lanes::Role> role_of_script_cast(const OpenUse&);
-// What is known of the copy.
+// What is known of the copy. The tensor that it was made of may be gone.
 Producer cast_copy(const GivenTensor& from, lanes::Role, std::uint8_t dtype);
 // `given`, whose producer tells what it was before its cast, becomes that. Whether it required a gradient.
 bool look_before_cast(GivenTensor& given);

@@ -7,6 +7,7 @@
 #include "agent/observe/backward_node.h"
 #include "agent/observe/call_frame.h"
 #include "agent/observe/facts.h"
+#include "agent/observe/role.h"
 #include "agent/observe/scaling.h"
 #include "agent/observe/script_regions.h"
 #include "agent/operators/picture.h"
@@ -284,8 +285,10 @@ void begin_use(ThreadState& t, ThreadOperators& o, OpenUse& use, const OperatorI
     }
     use.most_elements = std::max(use.most_elements, elements_of(tensor));
     if (use.n < most) {
-      use.given[use.n] = look_at(o, tensor, position);
-      use.given[use.n++].elsewhere = static_cast<std::uint8_t>(tensor->device_type()) != use.device;
+      GivenTensor& given = use.given[use.n++] = look_at(o, tensor, position);
+      given.elsewhere = static_cast<std::uint8_t>(tensor->device_type()) != use.device;
+      // What its copy is has to be known now: when the conversion ends, TorchScript may have let go of the tensor.
+      if (use.script && info.kind == Kind::kConversion) given.parameter |= observe::is_marked_parameter(tensor);
     }
     return !traced;
   });

@@ -55,11 +55,6 @@ class Twice(OneLinear):
         return self.linear(x)  # finds: script-recasts-weights
 
 
-class UsedTwice(OneLinear):
-    def forward(self, x):
-        return self.linear(self.linear(x))
-
-
 class Concatenated(OneLinear):
     def forward(self, x):
         c = self.linear(x)
@@ -123,22 +118,6 @@ def scripted_disable_later(a, b):
     with torch.autocast("cpu", enabled=False):
         c = a + b
         return torch.mm(c, b)  # finds: script-ignores-disable
-
-
-@torch.jit.script
-def nested_disable(a, b):
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        c = torch.mm(a, b)
-        with torch.autocast("cpu", enabled=False):
-            return torch.mm(c.float(), b)  # finds: script-ignores-disable
-
-
-@torch.jit.script
-def nested_disable_followed(a, b):
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        c = torch.mm(a, b)
-        with torch.autocast("cpu", enabled=False):
-            return torch.mm(c.float(), b)
 
 
 @torch.jit.script
@@ -229,25 +208,6 @@ def s24d_disabled_around_a_module():
     scripted = torch.jit.script(DisabledAroundModule())
     for _ in range(3):
         with region():
-            scripted(square())
-
-
-def s24e_both_in_the_script_and_one_around():
-    for _ in range(3):
-        with region():
-            nested_disable(square(), square())
-
-
-def s24en_both_in_the_script():
-    for _ in range(3):
-        nested_disable_followed(square(), square())
-
-
-def x10n_frozen():
-    """Its constants are cast while the graph is optimized, one for each use, and not when it runs."""
-    scripted = torch.jit.freeze(torch.jit.script(UsedTwice().eval()))
-    with torch.no_grad(), region():
-        for _ in range(4):
             scripted(square())
 
 

@@ -1,7 +1,7 @@
 """Regions of scripts that do what they say, and such as do nothing. See apart.py."""
 
 import torch
-from apart import main, trained
+from apart import main, region, trained
 from torch import nn
 
 
@@ -89,6 +89,31 @@ def large_enough(a, b):
         return torch.mm(a, b)
 
 
+@torch.jit.script
+def nested_disable(a, b):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        c = torch.mm(a, b)
+        with torch.autocast("cpu", enabled=False):
+            return torch.mm(c.float(), b)  # finds: script-ignores-disable
+
+
+@torch.jit.script
+def nested_disable_followed(a, b):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        c = torch.mm(a, b)
+        with torch.autocast("cpu", enabled=False):
+            return torch.mm(c.float(), b)
+
+
+class UsedTwice(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(32, 32)
+
+    def forward(self, x):
+        return self.linear(self.linear(x))
+
+
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
@@ -99,6 +124,25 @@ class Net(nn.Module):
             for block in self.blocks:
                 x = block(x)
         return x
+
+
+def s24e_both_in_the_script_and_one_around():
+    for _ in range(3):
+        with region():
+            nested_disable(square(), square())
+
+
+def s24en_both_in_the_script():
+    for _ in range(3):
+        nested_disable_followed(square(), square())
+
+
+def x10n_frozen():
+    """Its constants are cast while the graph is optimized, one for each use, and not when it runs."""
+    scripted = torch.jit.freeze(torch.jit.script(UsedTwice().eval()))
+    with torch.no_grad(), region():
+        for _ in range(4):
+            scripted(square())
 
 
 def c46d_region_for_another_device_in_a_script():
