@@ -21,6 +21,7 @@ struct GivenTensor {
   std::uint8_t argument = 0, dtype = 0;
   std::uint8_t flags = 0;  // lanes::kOperand…
   bool leaf = true, view = false, parameter = false;
+  bool marked = false;             // it is of a parameter, by its mark; of what a script converts alone
   bool elsewhere = false;          // on another kind of device than the first
   std::uint8_t inside = kNoDtype;  // dtype that it has in the operator's second call, from its autocast kernel
   // Where a script's graph cast it for this operator: its dtype now; `dtype` and the rest tell what it was before.

@@ -1,7 +1,6 @@
 #include "agent/operators/script_casts.h"
 
 #include "agent/observe/autocast_state.h"
-#include "agent/observe/role.h"
 #include "agent/observe/script_facts.h"
 
 namespace castscope::operators {
@@ -20,7 +19,7 @@ Producer cast_copy(const GivenTensor& from, lanes::Role role, std::uint8_t dtype
                  .role = role,
                  .leaf = from.leaf,
                  .view = from.view,
-                 .parameter = from.parameter || observe::is_marked_parameter(from.identity.tensor),
+                 .parameter = from.parameter || from.marked,
                  .requires_grad = (from.flags & lanes::kOperandRequiresGrad) != 0};
   return copy;
 }

@@ -1,3 +1,4 @@
+#include "agent/observe/role.h"
 #include "agent/operators/use_record.h"
 
 #include <optional>
@@ -295,6 +296,9 @@ void begin_use(ThreadState& t, ThreadOperators& o, OpenUse& use, const OperatorI
   if (gpu::waits() && !traced && use.n > 0 && (use.device == kCuda || gpu::any_device())) [[unlikely]]
     gpu::device_met();
   if (traced || most == 1 || info.kind == Kind::kIgnored) return;
+  // TorchScript may let go of what it converts before the operator has ended: it is looked at now.
+  if (use.script && info.kind == Kind::kConversion && use.n > 0) [[unlikely]]
+    use.given[0].marked = observe::is_marked_parameter(use.given[0].identity.tensor);
   note_number(o, use, inputs);
   use.grad_mode = static_cast<const c10::AutogradState*>(t.autograd)->get_grad_mode();
   const bool autocast = observe::autocast_enabled(use.device);
