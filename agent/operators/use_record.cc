@@ -1,5 +1,5 @@
-#include "agent/observe/role.h"
 #include "agent/operators/use_record.h"
+#include "agent/observe/role.h"
 
 #include <optional>
 
