@@ -16,10 +16,10 @@ a class, @ stands before the function of torch.nn.functional that it calls, wher
     Tensor.exp_ !exp_.default
     torch.nn.BCELoss @torch.nn.functional.binary_cross_entropy binary_cross_entropy.default
 
-! stands before an operator that writes into an argument, which autocast leaves alone; =dtype behind one that the function
-hands a dtype to without having been asked for it (torch.nn.functional.cross_entropy does so to log_softmax). What moves or makes values and
-computes none (views, copies, zeros) is left out. It is asked on the CPU, in float32; another device may take another
-way below a composite operator.
+! stands before an operator that writes into an argument, which autocast leaves alone; =dtype behind one that the
+function hands a dtype to without having been asked for it (torch.nn.functional.cross_entropy does so to log_softmax).
+What moves or makes values and computes none (views, copies, zeros) is left out. It is asked on the CPU, in float32;
+another device may take another way below a composite operator.
 """
 
 import functools
@@ -319,7 +319,8 @@ def functions_within(all_calls):
     for call in all_calls:
         if is_class(call.name):
             within.setdefault(call.name, set()).add(function_within(call))
-    return {name: f"@{functions.pop()}" for name, functions in within.items() if len(functions) == 1 and None not in functions}
+    return {name: f"@{functions.pop()}" for name, functions in within.items()
+            if len(functions) == 1 and None not in functions}
 
 
 def lines():

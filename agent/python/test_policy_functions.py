@@ -246,7 +246,8 @@ def test_rules_for_a_module_of_torch(tmp_path):
     ("torch:Tensor.cumprod", "half", "x.cumprod(0)", "bfloat16")])
 def test_a_rule_for_a_function_of_pytorch_stands_above_the_lists(tmp_path, function, kind, call, dtype):
     code = ("import torch\nx, low = torch.ones(2, 2), torch.ones(2, 2, dtype=torch.bfloat16)\n"
-            f"with torch.autocast('cpu', dtype=torch.bfloat16):\n    print({call}.dtype, torch.is_autocast_enabled('cpu'))")
+            "with torch.autocast('cpu', dtype=torch.bfloat16):\n"
+            f"    print({call}.dtype, torch.is_autocast_enabled('cpu'))")
     lists = "table\t0\ndtype\tambient\n"
     done = in_job(tmp_path, code, f"castscope-policy 3\nfunction\t{function}\t{kind}\n{lists}")
     assert (done.returncode, done.stdout, done.stderr) == (0, f"torch.{dtype} True\n", "")

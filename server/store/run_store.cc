@@ -23,14 +23,6 @@
 #include "server/store/sqlite.h"
 
 namespace castscope::store {
-namespace {
-
-std::string dumped(const nlohmann::json& value) {
-  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-}  // namespace
-
 class RunStore::Impl {
  public:
   explicit Impl(std::string path) : path(std::move(path)) {}
@@ -81,6 +73,7 @@ class RunStore::Impl {
   absl::Status failed;
   bool in_transaction = false, closed = false;
   bool finished = false;  // the run's end was told: no events will come
+  std::atomic<std::uint64_t>* commits = nullptr;
 
  private:
   absl::Status open_for_writing(const StoreOptions&);
@@ -185,7 +178,8 @@ absl::Status RunStore::Impl::fill(const RunStart& start, const StoreOptions& opt
   CASTSCOPE_RETURN_IF_ERROR(open_for_writing(options));
   CASTSCOPE_RETURN_IF_ERROR(begin());
   CASTSCOPE_RETURN_IF_ERROR(set("run_id", start.run_id));
-  CASTSCOPE_RETURN_IF_ERROR(set("command", dumped(nlohmann::json(start.command))));
+  constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
+  CASTSCOPE_RETURN_IF_ERROR(set("command", nlohmann::json(start.command).dump(-1, ' ', false, kReplace)));
   CASTSCOPE_RETURN_IF_ERROR(set("cwd", start.cwd));
   if (!start.checkout.empty()) CASTSCOPE_RETURN_IF_ERROR(set("checkout", start.checkout));
   if (!start.policy.empty()) CASTSCOPE_RETURN_IF_ERROR(set("policy", start.policy));
@@ -223,10 +217,12 @@ absl::Status RunStore::Impl::begin() {
 }
 
 absl::Status RunStore::Impl::commit(bool last) {
+  const bool anything = in_transaction;
   CASTSCOPE_RETURN_IF_ERROR(begin());
   for (ProcessWriter& process : processes) CASTSCOPE_RETURN_IF_ERROR(keep(process.write(last || finished)));
   CASTSCOPE_RETURN_IF_ERROR(keep(database.exec("COMMIT")));
   in_transaction = false;
+  if (commits != nullptr) *commits += anything;  // now: who sees the number finds in the file what it stands for
   return absl::OkStatus();
 }
 
@@ -261,7 +257,7 @@ absl::Status RunStore::Impl::add_process(const ProcessInfo& info) {
   return put_process.run(id, info.key, info.host, info.pid, info.parent_pid, info.start_ticks, info.begin_realtime_ns);
 }
 
-RunStore::RunStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+RunStore::RunStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) { impl_->commits = &commits_; }
 RunStore::~RunStore() { (void)close(); }
 
 absl::StatusOr<std::unique_ptr<RunStore>> RunStore::create(const std::string& path, const RunStart& start,
@@ -345,13 +341,9 @@ std::uint32_t RunStore::number(const std::string& key, Numbered what, std::uint3
   return known ? impl_->processes[it->second].number(what, local) : 0;
 }
 
-// Counted when it is in the file: who sees the number finds there what was handed over before.
 absl::Status RunStore::commit() {
   const std::lock_guard lock(impl_->mutex);
-  const bool anything = impl_->in_transaction;
-  CASTSCOPE_RETURN_IF_ERROR(impl_->commit(false));
-  commits_ += anything;
-  return absl::OkStatus();
+  return impl_->commit(false);
 }
 
 absl::Status RunStore::notice(const std::string& sentence) {
@@ -380,11 +372,7 @@ absl::StatusOr<RunData> RunStore::read() {
   const std::lock_guard lock(impl_->mutex);
   if (impl_->closed) return read_run(impl_->path);
   // After a failure of the disk: what was committed before it.
-  if (impl_->failed.ok()) {
-    const bool anything = impl_->in_transaction;
-    CASTSCOPE_RETURN_IF_ERROR(impl_->commit(false));
-    commits_ += anything;
-  }
+  if (impl_->failed.ok()) CASTSCOPE_RETURN_IF_ERROR(impl_->commit(false));
   return read_run_data(impl_->database);
 }
 

@@ -134,7 +134,8 @@ import torch
 import torch.nn.functional as F
 x, low = torch.rand(4, 4), torch.rand(4, 4, dtype=torch.bfloat16)
 with torch.autocast("cpu", dtype=torch.bfloat16):
-    print(F.mse_loss(x, x).dtype, torch.mm(x, low).dtype, F.normalize(low).dtype, x.mm(x).dtype, torch.cumprod(x, 0).dtype)
+    print(F.mse_loss(x, x).dtype, torch.mm(x, low).dtype, F.normalize(low).dtype, x.mm(x).dtype,
+          torch.cumprod(x, 0).dtype)
 """)
     (castscope.folder / "mine.json").write_text("""{
         "extends": "torch-cpu", "operators": {"fp32": ["mse_loss"], "lower_precision_fp": ["mm"]},

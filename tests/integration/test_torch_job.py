@@ -147,3 +147,15 @@ def test_step_by_hand(castscope, python):
     done = castscope.run(python, "-c", code)
     assert done.stdout == b"True\n"
     assert_worked(castscope.report(), 10)
+
+
+def test_what_a_script_casts_may_be_gone_when_it_is_cast(castscope, python):
+    """TorchScript lets go of x.t() as soon as it has been converted."""
+    code = ("import torch\nx = torch.ones(2, 4)\n@torch.jit.script\ndef scripted(x):\n"
+            "    with torch.autocast('cpu'):\n        return torch.mm(x, x.t())\n"
+            "for _ in range(3): print(scripted(x).dtype)\n")
+    (castscope.folder / "job.py").write_text(code)
+    for deep in ("always", "never"):
+        done = castscope("run", "--force", "-o", "run", "--deep", deep, "--", python, "job.py", text=True)
+        assert (done.returncode, done.stdout) == (0, "torch.bfloat16\n" * 3), done.stderr
+    assert castscope.report()["totals"]["casts"] == 6
