@@ -120,8 +120,8 @@ Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, co
     if (node != nullptr && node->is_cast && by_graph) named = name_by_node(t, *node, in_graph.get(), d);
     if (d.cause == lanes::Cause::kScript) d.why = lanes::WhyNotCached::kScript;
   }
-  // What is worked out while a graph is optimized is cast for the graph, as often as it has a use of it, and not again
-  // when that runs.
+  // PyTorch folds constants while it optimizes a graph. It casts a constant once for each use in the graph then, and
+  // does not cast it again when the graph runs: rules about repeats must not judge such a cast.
   const bool is_folded = t.script != nullptr && t.script->node != nullptr;
   if (is_folded || is_rehearsed_by_tracer(r.definitions, raw)) d.flags |= lanes::kSiteTracing;
   CallFacts known = facts;

@@ -19,7 +19,8 @@ struct Identity {
   bool operator==(const Identity&) const = default;
 };
 
-// What a tensor was before a script's graph cast it for the operator that takes the copy (script_casts.h).
+// A script's graph casts a tensor before the operator that takes the copy (script_casts.h). This is kept with the copy
+// and tells what the tensor was before.
 struct BeforeCast {
   std::uint8_t dtype = kNoDtype;  // kNoDtype: it was not cast so
   lanes::Role role{};             // as the graph tells; kUnknown: what follows tells

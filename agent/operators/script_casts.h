@@ -10,9 +10,11 @@
 
 namespace castscope::operators {
 
-// Of one that has converted, the role of what it was given; nullopt: it is no such cast.
+// `use` is an operator that has ended. If it is a cast that the graph put before another operator, this returns the role
+// of the tensor that was cast; else nullopt.
 std::optional<lanes::Role> role_of_script_cast(const OpenUse&);
-// What is known of the copy. The tensor that it was made of may be gone.
+// Returns what is known of the copy that such a cast made. It reads `from` alone and no tensor, because TorchScript may
+// have freed the tensor by then.
 Producer cast_copy(const GivenTensor& from, lanes::Role, std::uint8_t dtype);
 // `given`, whose producer tells what it was before its cast, becomes that. Whether it required a gradient.
 bool look_before_cast(GivenTensor& given);

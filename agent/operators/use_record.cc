@@ -287,7 +287,7 @@ void begin_use(ThreadState& t, ThreadOperators& o, OpenUse& use, const OperatorI
     if (use.n < most) {
       GivenTensor& given = use.given[use.n++] = look_at(o, tensor, position);
       given.elsewhere = static_cast<std::uint8_t>(tensor->device_type()) != use.device;
-      // What its copy is has to be known now: when the conversion ends, TorchScript may have let go of the tensor.
+      // cast_copy() needs this after the conversion. TorchScript may have freed the tensor by then, so it is read now.
       if (use.script && info.kind == Kind::kConversion) given.parameter |= observe::is_marked_parameter(tensor);
     }
     return !traced;

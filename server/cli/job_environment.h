@@ -23,7 +23,7 @@ struct Preparation {
 };
 Preparation prepare_job(const std::vector<std::string>& command, const Say& say, bool lend = false);
 
-// Of castscope's own environment; "" = it is not set.
+// Returns the variable of castscope's own environment, or "" if it is not set.
 std::string variable(const char* name);
 
 // The whole environment of a job of `castscope run`.
