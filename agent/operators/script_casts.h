@@ -10,8 +10,8 @@
 
 namespace castscope::operators {
 
-// `use` is an operator that has ended. If it is a cast that the graph put before another operator, this returns the role
-// of the tensor that was cast; else nullopt.
+// `use` is an operator that has ended. If it is a cast that the graph put before another operator, this returns the
+// role of the tensor that was cast; else nullopt.
 std::optional<lanes::Role> role_of_script_cast(const OpenUse&);
 // Returns what is known of the copy that such a cast made. It reads `from` alone and no tensor, because TorchScript may
 // have freed the tensor by then.
