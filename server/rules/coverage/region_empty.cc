@@ -13,7 +13,6 @@
 #include "server/rules/finding.h"
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
-#include "server/store/causes.h"
 
 namespace castscope::rules {
 namespace {
@@ -37,10 +36,8 @@ std::vector<bool> working_regions(const store::RunData& data) {
     for (; id != 0; id = data.region(id).parent) working[id] = true;
   };
   for (const store::SiteUse& use : data.site_uses) {
-    const lanes::Cause cause = data.site(use.site).cause;
-    const bool autocasts =
-        store::is_autocasts(cause) || cause == lanes::Cause::kCompiled || cause == lanes::Cause::kReflatten;
-    if (autocasts && !use.counts.empty()) mark(data.site(use.site).region);
+    const store::Site& site = data.site(use.site);
+    if (is_work_of_autocast(site.cause) && !use.counts.empty()) mark(site.region);
   }
   for (const store::OperatorUse& use : data.operator_uses)
     if (use.is(lanes::kUseEligible) || is_made_of_products(use.op)) mark(use.region);

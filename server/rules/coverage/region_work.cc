@@ -8,7 +8,6 @@
 #include "server/rules/places.h"
 #include "server/rules/regions.h"
 #include "server/rules/uses.h"
-#include "server/store/causes.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -45,9 +44,7 @@ std::vector<bool> regions_with_casts(const store::RunData& data) {
   std::vector<bool> with(data.regions.size() + 1);
   for (const store::SiteUse& use : data.site_uses) {
     const store::Site& site = data.site(use.site);
-    const bool autocasts = store::is_autocasts(site.cause) || site.cause == lanes::Cause::kCompiled ||
-                           site.cause == lanes::Cause::kReflatten;
-    if (!autocasts || use.counts.empty()) continue;
+    if (!is_work_of_autocast(site.cause) || use.counts.empty()) continue;
     for (std::uint32_t id = site.region; id != 0; id = data.region(id).parent)
       if (data.region(id).device == site.device) with[id] = true;
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "server/store/causes.h"
 #include "server/store/run_data.h"
 
 namespace castscope::rules {
@@ -18,6 +19,11 @@ bool is_uncast_work(const store::OperatorUse&);
 const store::Region* enabled_for_any_device(const store::RunData&, std::uint32_t region);
 // Other regions that have autocast on around this one, or within.
 bool has_enabled_beside(const store::RunData&, const store::Region&);
+// Whether a cast of this cause is autocast's, or is made in its place by a compiled graph or by a recurrent layer that
+// packs its weights anew.
+constexpr bool is_work_of_autocast(lanes::Cause cause) {
+  return store::is_autocasts(cause) || cause == lanes::Cause::kCompiled || cause == lanes::Cause::kReflatten;
+}
 // For each region, by id, whether something of its own device went through autocast's kernels, in it or within: cast or
 // not. Counted in every step, not in deep ones alone.
 std::vector<bool> regions_with_casts(const store::RunData&);
