@@ -8,7 +8,7 @@ import pickle
 import pytest
 import torch
 from casting_verbs import FLOAT, LOW, ones, region
-from castscope import float_function, force_fp32, half_function
+from castscope import float_function, force_fp32, half_function, never_cast
 from torch import nn
 
 
@@ -153,6 +153,39 @@ def test_one_object_is_annotated_and_still_of_its_class():
     assert list(model.state_dict()) == ["linear.weight", "linear.bias"]
     with region():
         assert model(ones(LOW)).dtype is FLOAT and Net()(ones(LOW)).dtype is LOW
+
+
+def test_the_models_repr_shows_what_is_annotated():
+    """The forum's wish: to see it when one inspects the model in a debugger."""
+    model = nn.Sequential(Net(), force_fp32(Net()), half_function(nn.Linear(2, 2)))
+    assert repr(model).splitlines() == [
+        "Sequential(",
+        "  (0): Net(",
+        "    (linear): Linear(in_features=2, out_features=2, bias=True)",
+        "  )",
+        "  (1): Net(",
+        "    castscope.float_function",
+        "    (linear): Linear(in_features=2, out_features=2, bias=True)",
+        "  )",
+        "  (2): Linear(in_features=2, out_features=2, bias=True, castscope.half_function)",
+        ")"]
+    for again in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert repr(again) == repr(model)
+
+
+def test_a_repr_shows_the_annotation_that_counts():
+    base = force_fp32(fresh())
+    derived = half_function(never_cast("x")(fresh(base)))
+    assert derived().extra_repr() == "castscope.half_function, castscope.never_cast('x')"
+    assert base().extra_repr() == fresh(base)().extra_repr() == "castscope.float_function"
+    assert float_function(derived()).extra_repr() == "castscope.float_function, castscope.never_cast('x')"
+
+    class Told(base):
+        def extra_repr(self):
+            return "told; " + super().extra_repr()
+
+    assert Told().extra_repr() == "told; castscope.float_function"
+    assert half_function(Told)().extra_repr() == "told; , castscope.half_function"
 
 
 def test_the_last_annotation_of_an_object_counts_over_its_class():

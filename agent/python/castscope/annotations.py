@@ -14,8 +14,9 @@ is cast: if it writes into an argument, name that argument in `never_cast`.
 
 A *class* is annotated in place, in its `forward`, or its `__call__` where it has no `forward`, or its `apply` where it
 is a torch.autograd.Function; derive a class to annotate that one alone. An *object* is annotated by itself; it is still
-of its class, and its copies and pickles are annotated too. Hooks of a module run outside. A *generator* or *coroutine*
-function casts its arguments when its body starts; autocast is off only while the body runs, not while it is suspended.
+of its class, and its copies and pickles are annotated too. print(model) shows the annotations of modules. Hooks of a
+module run outside. A *generator* or *coroutine* function casts its arguments when its body starts; autocast is off only
+while the body runs, not while it is suspended.
 
 Annotated code may call annotated code: the innermost annotation decides for its own arguments. Of several annotations
 of one thing the last one made counts (an object's over its class's over its base class's), and what they never cast

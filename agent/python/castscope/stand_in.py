@@ -7,12 +7,10 @@ one raises an ImportError that says what to write instead.
 from __future__ import annotations
 
 import importlib.machinery
-import os
 import sys
 from types import ModuleType
 from typing import Any, Dict, Optional, Sequence
 
-_VARIABLE = "CASTSCOPE_APEX"  # `castscope run --apex` sets it for the job
 _INSTEAD: Dict[str, str] = {
     "parallel": "torch.nn.parallel.DistributedDataParallel, or torch.nn.SyncBatchNorm",
     "optimizers": "the optimizer of torch.optim, with fused=True",
@@ -21,10 +19,6 @@ _INSTEAD: Dict[str, str] = {
     "contrib": "torch.nn.functional",
     "multi_tensor_apply": "torch._foreach_mul and its like",
 }
-
-
-def asked_for() -> bool:
-    return bool(os.environ.get(_VARIABLE))
 
 
 def install() -> None:

@@ -15,7 +15,7 @@ import inspect
 import sys
 from typing import Any, Callable, NamedTuple, Optional, Tuple
 
-from castscope import autograd_functions, objects
+from castscope import autograd_functions, in_repr, objects
 from castscope.signatures import Rule, arguments_of, kept_of, name_of, short_name_of
 
 _MARK = "__castscope__"
@@ -31,6 +31,10 @@ class Annotation(NamedTuple):
             return self
         kept = tuple(dict.fromkeys((*lower.kept, *self.kept)))
         return Annotation(self.kind or lower.kind, kept, self.of_pytorch if self.kind else lower.of_pytorch)
+
+    def __str__(self) -> str:
+        never = ", ".join(map(repr, self.kept))
+        return f"castscope.{self.kind or 'float'}_function" + (f", castscope.never_cast({never})" if never else "")
 
 
 class Mark:
@@ -166,6 +170,15 @@ def annotate_method(cls: type, name: str, annotation: Annotation) -> None:
     modules = sys.modules.get("torch.nn.modules.module")
     if modules is not None and issubclass(cls, modules.Module):
         setattr(cls, "__prepare_scriptable__", _refuse_script)
+        in_repr.show(cls, _annotations_of)
+
+
+def _annotations_of(cls: type) -> str:
+    """"castscope.float_function"; with the method's name where that is not what runs a module."""
+    found = {name: mark_of(getattr(found, "__func__", found)) for name in dir(cls)
+             if (found := find_in(cls, name)) is not None}
+    return ", ".join(("" if name == "forward" else f"{name}: ") + str(mark.annotation)
+                     for name, mark in found.items() if mark is not None and not mark.annotation.of_pytorch)
 
 
 def _refuse_script(module: Any) -> Any:

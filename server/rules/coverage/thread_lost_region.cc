@@ -74,6 +74,17 @@ bool has_line(const store::RunData& data, std::uint32_t stack) {
                      [&](const store::CodeLocation& frame) { return store::is_users_own(frame, data.torch_folders); });
 }
 
+std::string advice(bool by_amp_handle) {
+  const std::string where =
+      by_amp_handle
+          ? "Start the thread after amp.init() and under `castscope run --apex`, where threads that are started "
+            "then cast too; or open a region of torch.autocast inside the function that the thread runs"
+          : "Open the region inside the function that the thread runs (or decorate it with torch.autocast)";
+  return where +
+         ": the state of autocast belongs to one thread. Where float32 is meant, say so by torch.autocast(…, "
+         "enabled=False).";
+}
+
 void tell(Inquiry& inquiry, const Lost& lost) {
   const store::RunData& data = inquiry.data;
   const store::OperatorUse& first = *lost.uses.front();
@@ -90,15 +101,7 @@ void tell(Inquiry& inquiry, const Lost& lost) {
     add_related(finding, data, region->stack);
   }
   finding.deep_only = true;
-  const bool by_handle = region != nullptr && amp_handle_of(data, *region);
-  finding.fix =
-      (by_handle ? std::string("Start the thread after amp.init() and under `castscope run --apex`, where threads that "
-                               "are started then cast too; or open a region of torch.autocast inside the function that "
-                               "the thread runs")
-                 : std::string("Open the region inside the function that the thread runs (or decorate it with "
-                               "torch.autocast)")) +
-      ": the state of autocast belongs to one thread. Where float32 is meant, say so by torch.autocast(…, "
-      "enabled=False).";
+  finding.fix = advice(region != nullptr && amp_handle_of(data, *region));
 }
 
 // Of each process: what its threads ran.

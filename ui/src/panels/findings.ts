@@ -11,11 +11,12 @@ export interface FindingActions {
   source(file: string, line: number | null): void;
 }
 
-function savings(finding: Finding): string {
+function savings(finding: Finding, steps: number): string {
   if (!finding.savings) return '';
   const { ns_per_step, share_of_step, held_bytes } = finding.savings;
   const parts = [];
-  if (ns_per_step > 0) parts.push(`would save ${duration(ns_per_step)} a step${share_of_step > 0 ? ` (${percent(share_of_step)})` : ''}`);
+  const [per, of] = steps > 1 ? ['a step', ''] : ['in all', ' of the time that autocast was in use'];
+  if (ns_per_step > 0) parts.push(`would save ${duration(ns_per_step)} ${per}${share_of_step > 0 ? ` (${percent(share_of_step)}${of})` : ''}`);
   if (held_bytes > 0) parts.push(`a kept copy would hold ${bytes(held_bytes)}`);
   return parts.join('; ');
 }
@@ -73,7 +74,7 @@ export class FindingsPanel implements Panel {
       if (more.open) this.opened.add(finding.fingerprint);
       else this.opened.delete(finding.fingerprint);
     });
-    const saved = savings(finding);
+    const saved = savings(finding, state.run?.totals.steps ?? 0);
     return el(
       'article',
       { class: `finding ${finding.severity}` },

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Union
 
 import torch
 
-from castscope import casting, stand_in
+from castscope import casting
 from castscope.amp import optimizer as optimizers
 from castscope.amp import threads
 from castscope.amp.optimizer import OptimWrapper
@@ -285,7 +285,7 @@ def init(enabled: bool = True, enable_caching: bool = True, verbose: bool = Fals
     device_type = device_type or ("cuda" if torch.cuda.is_available() else "cpu")
     handle = AmpHandle(device_type, dtype or torch.get_autocast_dtype(device_type), enable_caching, verbose)
     _latest.handle = handle
-    if stand_in.asked_for():
+    if threads.asked_for():
         threads.cast_in_new_ones(handle)
     ends = weakref.WeakMethod(handle._deactivate)
     atexit.register(lambda: (ends() or (lambda: None))())  # a region that nobody leaves looks like a mistake

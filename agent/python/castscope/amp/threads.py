@@ -9,12 +9,18 @@ either, in whatever thread they run: they are not meant to.
 from __future__ import annotations
 
 import functools
+import os
 import threading
 import weakref
 from typing import Any, Callable, Optional
 
 _latest: Optional[Callable[[], Any]] = None  # a weak reference to the handle
 _start = threading.Thread.start
+
+
+def asked_for() -> bool:
+    """Whether the job runs under `castscope run --apex`, which sets this variable."""
+    return bool(os.environ.get("CASTSCOPE_APEX"))
 
 
 def cast_in_new_ones(handle: Any) -> None:
