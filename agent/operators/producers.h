@@ -31,7 +31,7 @@ struct Producer {
   std::uint32_t use = 0;  // 0 = not known
   std::uint8_t dtype = 0;
   lanes::Phase phase{};
-  BeforeCast before;
+  BeforeCast before{};
   bool is_known() const { return use != 0 || before.dtype != kNoDtype; }
 };
 

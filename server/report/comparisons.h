@@ -20,8 +20,8 @@ struct ComparedMode {
   std::string error;  // why the mode could not be had; "" where it ran
   store::CodeLocation error_at;
   std::uint64_t same = 0, differences = 0, followers = 0, not_comparable = 0;
-  bool same_values = true;          // within the tolerances
-  std::optional<double> max_error;  // of any output; none where that is not finite, or nothing was compared
+  bool same_values = true;            // within the tolerances
+  std::optional<double> max_error{};  // of any output; none where that is not finite, or nothing was compared
 };
 struct ComparedCell {
   std::string computed;  // "bfloat16", "bfloat16,float32→float32"; "" where the mode has no such operator

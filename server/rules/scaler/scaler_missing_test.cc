@@ -90,7 +90,8 @@ struct UnsampledLoop {
                        .phase = lanes::Phase::kForward,
                        .from = kFloat32,
                        .to = dtype});
-    gradient = run.site({.role = Role::kGradient,  // a GPU's thread of backward has no Python stack
+    gradient = run.site({.op = {},
+                         .role = Role::kGradient,  // a GPU's thread of backward has no Python stack
                          .cause = lanes::Cause::kBackward,
                          .phase = lanes::Phase::kBackward,
                          .from = dtype,
