@@ -63,6 +63,13 @@ std::optional<Device> device_of(c10::DeviceType type) {
   }
 }
 
+// The policy has the cache off, where it says something of this device at all.
+bool wants_no_cache(c10::DeviceType device) {
+  if (g_enforced->cache.keeping.enabled) return false;
+  const std::optional<Device> on = device_of(device);
+  return g_enforced->policy.is_for(on ? kDeviceWords[static_cast<std::size_t>(*on)] : "");
+}
+
 at::Tensor pytorchs(ScalarType to, const at::Tensor& arg, c10::DeviceType device) {
   return observe::original<observe::CachedCast>(CASTSCOPE_HOOK_CACHED_CAST)(to, arg, device);
 }
@@ -81,7 +88,7 @@ at::Tensor shared(ScalarType to, const at::Tensor& arg, c10::DeviceType device, 
 // Copies are of float32, in less, on the CPU.
 Kind kind_of_cast(const at::Tensor& arg, ScalarType to, c10::DeviceType device, const Source& source) {
   const TensorImpl* t = arg.unsafeGetTensorImpl();
-  if (device != c10::DeviceType::CPU || observe::dtype_of(t) != ScalarType::Float ||
+  if (device != c10::DeviceType::CPU || !g_enforced->on_cpu || observe::dtype_of(t) != ScalarType::Float ||
       c10::elementSize(to) >= sizeof(float))
     return Kind::kNone;
   const Kind kind = kind_of(source, g_enforced->cache.keeping);
@@ -90,10 +97,10 @@ Kind kind_of_cast(const at::Tensor& arg, ScalarType to, c10::DeviceType device, 
   return kind == Kind::kLeaf ? Kind::kShared : Kind::kNone;
 }
 
-lanes::WhyNotCached why_not_kept(lanes::WhyNotCached pytorchs, Kind kind) {
+lanes::WhyNotCached why_not_kept(lanes::WhyNotCached pytorchs, Kind kind, c10::DeviceType device) {
   using lanes::WhyNotCached;
   if (kind != Kind::kNone) return WhyNotCached::kNone;
-  const bool off = pytorchs == WhyNotCached::kNone && !g_enforced->cache.keeping.enabled;
+  const bool off = pytorchs == WhyNotCached::kNone && wants_no_cache(device);
   return off ? WhyNotCached::kCacheDisabled : pytorchs;
 }
 
@@ -102,7 +109,7 @@ at::Tensor cached_cast(ScalarType to, const at::Tensor& arg, c10::DeviceType dev
   if (kind == Kind::kShared) return shared(to, arg, device, outcome);
   if (kind != Kind::kNone)
     if (at::Tensor copy = g_enforced->copies->cast(arg, to, kind, source, outcome); copy.defined()) return copy;
-  if (g_enforced->cache.keeping.enabled || !source.cache_enabled) return pytorchs(to, arg, device);
+  if (!source.cache_enabled || !wants_no_cache(device)) return pytorchs(to, arg, device);
   const NoCache off;
   return pytorchs(to, arg, device);
 }

@@ -12,7 +12,7 @@ namespace castscope::enforce {
 // How the copy of an argument that is to be cast is kept, if at all.
 Kind kind_of_cast(const at::Tensor& arg, c10::ScalarType to, c10::DeviceType device, const Source& source);
 // PyTorch's reason for not keeping it, unless our cache keeps it all the same.
-lanes::WhyNotCached why_not_kept(lanes::WhyNotCached pytorchs, Kind kind);
+lanes::WhyNotCached why_not_kept(lanes::WhyNotCached pytorchs, Kind kind, c10::DeviceType device);
 
 // As PyTorch's, with our cache: `to` is not the argument's dtype, `kind` as kind_of_cast gave it. May throw what the
 // cast throws.

@@ -86,7 +86,7 @@ bool OperatorPlan::has_exceptions() const {
 }
 
 bool OperatorPlan::applies_to(Device device) const {
-  return policy_.device == "any" || policy_.device == kDeviceWords[static_cast<std::size_t>(device)];
+  return policy_.is_for(kDeviceWords[static_cast<std::size_t>(device)]);
 }
 
 bool OperatorPlan::all(bool (*test)(const Decision&, CastPolicy), CastPolicy pytorchs) const {

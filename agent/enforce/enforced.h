@@ -9,6 +9,7 @@ namespace castscope::enforce {
 
 struct Enforced {
   PolicyTable policy;
+  bool on_cpu;  // the policy says something of the CPU: its copies of weights are ours, as it has it
   CacheOptions cache;
   Copies* copies;
   ModuleRules* modules;

@@ -44,7 +44,7 @@ void set_defaults(const PolicyTable& policy) {
   if (!policy.default_dtype) return;
   const auto dtype = *policy.default_dtype == LowerDtype::kFloat16 ? c10::ScalarType::Half : c10::ScalarType::BFloat16;
   for (std::size_t i = 0; i < kDeviceWords.size(); ++i) {
-    if (policy.device == "any" || policy.device == kDeviceWords[i])
+    if (policy.is_for(kDeviceWords[i]))
       g_defaults_in_all_threads &= set_default_dtype(device_type(static_cast<Device>(i)), dtype);
   }
 }
@@ -61,7 +61,8 @@ bool start(const castscope_preload* preload) {
     return false;
   }
   const CacheOptions options = cache_options(*policy);
-  g_enforced = new Enforced{*std::move(policy), options, new Copies(options), nullptr};
+  const bool on_cpu = policy->is_for("cpu");
+  g_enforced = new Enforced{*std::move(policy), on_cpu, options, new Copies(options), nullptr};
   g_enforced->modules = new ModuleRules(observe::g_process.python, g_enforced->policy);
   const char* all = std::getenv("CASTSCOPE_ALL_KERNELS");
   start_kernels(g_enforced->policy, all != nullptr && all[0] == '1');

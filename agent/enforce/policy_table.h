@@ -85,6 +85,8 @@ struct PolicyTable {
   std::optional<bool> cache_enabled, cache_frozen, cache_views, cache_nonleaf;
   std::optional<std::uint64_t> cache_max_bytes;
   std::optional<Keep> cache_keep;
+
+  bool is_for(std::string_view device_type) const { return device == "any" || device == device_type; }
 };
 
 // Nothing, and why in `error`, when the text is not of this format: then nothing is enforced.

@@ -75,9 +75,11 @@ enum class FactKind : std::uint16_t {
   // Operators ran in a region whose opener, a coroutine or a generator, was suspended: it was left open across an await
   // or a yield. subject = region; stack = of the first of them, text = its name; counted when the region is left
   kRegionLeaked = 8,
-  kRegionNeverLeft = 9,  // subject = region; stack = where it was entered: its thread or the process ended without exit
-  kScale = 10,           // GradScaler scaled a loss (deep steps only)
-  kClip = 11,            // gradients were clipped (deep steps only)
+  // subject = region; stack = where it was entered: its thread or the process ended without exit. detail = 1: it was
+  // left and autocast stays as in it, since its object was entered again within it and forgot what to go back to
+  kRegionNeverLeft = 9,
+  kScale = 10,  // GradScaler scaled a loss (deep steps only)
+  kClip = 11,   // gradients were clipped (deep steps only)
   // Of TorchScript. A region's place is the text "file:line".
   kScriptRefused = 12,         // its autocast pass raised; stack = the region in the script, text = the message
   kScriptIgnoresDtype = 13,    // stack = a region whose dtype is no constant; detail = c10::ScalarType taken instead

@@ -181,7 +181,7 @@ template <int PythonMinor, bool kEnforced>
   const enforce::Source weight{standing, is_parameter(source, standing), autograd.get_grad_mode(),
                                autograd.get_inference_mode(), t.cache_enabled};
   const enforce::Kind kind = kEnforced ? enforce::kind_of_cast(arg, to, device, weight) : enforce::Kind::kNone;
-  if constexpr (kEnforced) why = enforce::why_not_kept(why, kind);
+  if constexpr (kEnforced) why = enforce::why_not_kept(why, kind, device);
   const CallFacts facts{.from = static_cast<std::uint8_t>(from),
                         .to = static_cast<std::uint8_t>(to),
                         .device = dev,
@@ -204,7 +204,8 @@ template <int PythonMinor, bool kEnforced>
   if (inside.converted() || outcome.converted) {
     const std::uint64_t ticks = t.lane.now() - begin;
     const std::uint64_t bytes = bytes_of(result);
-    const bool kept = why == lanes::WhyNotCached::kNone && (!kEnforced || outcome.kept);
+    // By PyTorch's cache, unless the copy is ours.
+    const bool kept = why == lanes::WhyNotCached::kNone && (kind == enforce::Kind::kNone || outcome.kept);
     const std::uint8_t first = flag_of_first(*counted.counter);
     lanes::LaneWriter::add(counted.counter->casts, 1);
     lanes::LaneWriter::add(counted.counter->bytes, bytes);

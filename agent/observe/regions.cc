@@ -204,7 +204,10 @@ void look_at_entry(ThreadState& t, OpenRegion& region) {
   if (place.opener.may_be_suspended) region.owner = frame_at(api, t.python_thread, place.opener.owner);
   if (place.opener.runs_later) region.asked |= lanes::kRegionRunsLater;
   if (!in_autocast_code() || api.gil_check() == 0) return;
-  const Asked asked = asked_of(PythonStack::top(api, t.python_thread));
+  const void* enter = PythonStack::top(api, t.python_thread);
+  region.object = PythonStack::self_of(api, enter);
+  for (OpenRegion& around : t.open) around.entered_again |= region.object != nullptr && around.object == region.object;
+  const Asked asked = asked_of(enter);
   if (asked.default_dtype) region.asked |= lanes::kRegionDefaultDtype;
   if (!asked.enabled || t.enabled_by_raw[t.entering_device % 32] == 1) return;
   // CUDA is asked whether it is there, any other device which dtypes it knows (torch/amp/autocast_mode.py).
@@ -223,14 +226,32 @@ std::uint32_t find_region(ThreadState& t, std::uint8_t device, bool autocast_ask
   }
 }
 
+namespace {
+
+// An autocast object remembers one setting to go back to, that of the last time it was entered.
+void look_at_restored(ThreadState& t, std::uint8_t device, bool enabled) {
+  const OpenRegion left = std::exchange(t.restoring, OpenRegion{});
+  if (!left.entered_again || left.device != device || left.enabled != enabled || left.was_on == enabled) return;
+  note_fact(t,
+            {.kind = lanes::FactKind::kRegionNeverLeft, .detail = 1, .subject = left.definition, .stack = left.stack});
+  if (enabled) t.raw_stack = left.stack, t.raw_stack_hash = left.stack_hash;
+}
+
+}  // namespace
+
 void region_device_switched(ThreadState& t, std::uint8_t device, bool enabled) {
   meet_python();
   t.entering_device = device;
+  t.was_on = t.enabled_by_raw[device % 32] == 1;
   t.enabled_by_raw[device % 32] = enabled ? 1 : 0;
   t.switched |= 1u << device % 32;
   forget_region(t);
   if (enabled) g_process.recording.load()->call_sites.expect_calls();
-  if (!in_autocast_code() && enabled) t.raw_stack = present_stack(t, t.raw_stack_hash).definition;
+  if (!in_autocast_code()) {
+    if (enabled) t.raw_stack = present_stack(t, t.raw_stack_hash).definition;
+  } else if (t.restoring.entered_again) {
+    look_at_restored(t, device, enabled);
+  }
 }
 
 void region_cache_switched(ThreadState& t, bool enabled) {
@@ -254,6 +275,7 @@ void region_entered(ThreadState& t) {
   region.serial = r.region_serial.fetch_add(1, std::memory_order_relaxed) + 1;
   region.device = t.entering_device;
   region.enabled = t.enabled_by_raw[region.device % 32] == 1;
+  region.was_on = t.was_on;
   if (region.enabled) r.enabled_regions.fetch_add(1, std::memory_order_relaxed);
   t.open.push_back(region);
   t.region_serial = region.serial;
@@ -271,7 +293,8 @@ void regions_inherited(ThreadState& t, const ThreadState& parent) {
     OpenRegion& region = t.open.emplace_back(known);
     region.flags = lanes::kFlagInherited;
     if (region.cache_off) r.cache_off_regions.fetch_add(1, std::memory_order_relaxed);
-    region.opener = region.owner = nullptr;  // whatever comes of it, the parent tells
+    region.object = region.opener = region.owner = nullptr;  // whatever comes of it, the parent tells
+    region.entered_again = false;
     region.others = {};
     if (region.enabled) r.enabled_regions.fetch_add(1, std::memory_order_relaxed);
     region.stack = inherited_stack(t, parent, known.stack_hash);
@@ -342,6 +365,7 @@ void region_left(ThreadState& t) {
   mark(t, lanes::EventKind::kRegionExit, region.definition, region.flags);
   if (region.enabled) r.enabled_regions.fetch_sub(1, std::memory_order_relaxed);
   forget_cache_setting(region);
+  t.restoring = region;
   t.open.erase(t.open.begin() + static_cast<std::ptrdiff_t>(index));
   t.region_serial = innermost_serial(t);
   forget_region(t);

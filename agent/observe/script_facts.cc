@@ -120,8 +120,13 @@ bool is_rehearsed_by_tracer(Definitions& definitions, const RawStack& stack) {
 
 void tell_disabled(ThreadState& t, const script::NodeNote& node, const std::vector<script::Frame>& lines,
                    std::uint32_t id, const lanes::SiteDefinition& site) {
-  const auto dtype = static_cast<c10::ScalarType>(site.to);
-  if (dtype != c10::ScalarType::Half && dtype != c10::ScalarType::BFloat16) return;
+  const auto is_low = [](std::uint8_t dtype) {
+    const auto type = static_cast<c10::ScalarType>(dtype);
+    return type == c10::ScalarType::Half || type == c10::ScalarType::BFloat16;
+  };
+  // What eager autocast holds in float32 it brings up there.
+  const bool held_in_float = site.cause == lanes::Cause::kAutocast && is_low(site.from);
+  if (!is_low(site.to) && !held_in_float) return;
   FactSeen seen{.kind = lanes::FactKind::kScriptIgnoresDisable, .subject = id, .stack = site.stack};
   std::string place;
   if (node.disabled != nullptr) {

@@ -19,9 +19,9 @@ void note(Note what) {
 }
 
 void set_autocast_enabled(c10::DeviceType device, bool enabled) {
+  ThreadState* t = thread_state();  // made before the call: it begins with what is on and off now
   original<void (*)(c10::DeviceType, bool)>(CASTSCOPE_HOOK_SET_AUTOCAST_ENABLED)(device, enabled);
-  if (ThreadState* t = thread_state())
-    note([&] { region_device_switched(*t, static_cast<std::uint8_t>(device), enabled); });
+  if (t != nullptr) note([&] { region_device_switched(*t, static_cast<std::uint8_t>(device), enabled); });
 }
 
 void set_autocast_cache_enabled(bool enabled) {

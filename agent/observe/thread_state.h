@@ -80,6 +80,9 @@ struct OpenRegion {
   bool stands = false;                // castscope.amp keeps it open over steps
   std::uint8_t asked = 0;             // lanes::kRegion… that its definition gets
   bool cache_off = false;             // it is one of Recording::cache_off_regions
+  bool was_on = false;                // autocast for its device, before it was entered
+  bool entered_again = false;         // its object was, within it
+  const void* object = nullptr;       // the torch.autocast that was entered, only good for comparing
   // Frames, only good for comparing with those that run.
   const void* opener = nullptr;  // in which it was entered
   const void* owner = nullptr;   // as long as which it is meant to be open, where that may be suspended; else nullptr
@@ -203,6 +206,7 @@ struct ThreadState : memory::InOwnMemory {
   std::uint8_t region_device = 0;
   std::uint8_t region_dtype = 0;     // what autocast casts to there
   std::uint8_t entering_device = 0;  // of the last set_autocast_enabled
+  bool was_on = false;               // autocast for that device, before it
   std::uint32_t region = 0;          // definition of the region in force for region_device
   std::uint32_t region_serial = 0;
   std::uint32_t raw_stack = 0;  // where autocast was last switched without a context manager
@@ -210,6 +214,7 @@ struct ThreadState : memory::InOwnMemory {
   std::array<std::int8_t, 32> enabled_by_raw{};  // per device type: 1 on, 0 off, as the setters said
   std::uint32_t switched = 0;                    // device types that this thread itself switched: a bit each
   memory::OwnVector<OpenRegion> open;
+  OpenRegion restoring;  // was left, and sets autocast to what it remembers; looked at where it was entered again
   std::uint32_t entered_in = 0;  // Steps::Era of the outermost
   // tables
   std::array<ReturnAddressEntry, 256> return_addresses{};

@@ -65,11 +65,14 @@ Words comparison_of(const CompareOptions& options, const Words& job, std::string
   } else if (!options.entries.empty() || !options.python.empty()) {
     *wrong = "--entry and --python are for functions by their names; after -- stands a script that marks its own";
   } else {
-    const std::string python = named_python(job);
+    const std::string program = find_in_path(job[0]);
+    const bool begins_with_python = !program.empty() && named_python(job) == program;
     script = begin_of_script(job);
-    if (script < job.size() && job[script] == "-c" && python == job[0])
+    if (begins_with_python && script < job.size() && job[script] == "-c")
       *wrong = absl::StrCat("-c has no file to look into: put the code into a script; ", kHow);
-    else if (python.empty() || python != job[0])
+    else if (program.empty())
+      *wrong = absl::StrCat(job[0], ": there is no such program");
+    else if (!begins_with_python)
       *wrong = absl::StrCat(job[0], ": the command must begin with Python itself: castscope compare -- python SCRIPT");
     else if (script == job.size())
       *wrong = absl::StrCat("a script, or -m and a module, must follow: ", kHow);

@@ -1,9 +1,11 @@
 """castscope compare: the command, on scripts as users have them."""
 
 import json
+import pathlib
 import sys
 
 import pytest
+from program import clean_environment
 
 ENTRY = """
 import sys
@@ -43,6 +45,16 @@ def test_the_same_precision_is_success(compare):
     done = compare("--modes", "trace", "--format", "json", "--", sys.executable, "entry.py")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["comparisons"][0]["same_precision"] is True
+
+
+@pytest.mark.usefixtures("compare")  # which writes entry.py
+def test_python_is_found_in_the_path(castscope):
+    python = pathlib.Path(sys.executable)
+    path = {"env": clean_environment() | {"PATH": f"{python.parent}:/usr/bin:/bin"}, "text": True}
+    done = castscope("compare", "--modes", "trace", "--", python.name, "-W", "ignore", "entry.py", **path)
+    assert done.returncode == 0, done.stderr
+    done = castscope("compare", "--", "python9", "entry.py", **path)
+    assert done.returncode == 2 and "python9: there is no such program" in done.stderr, done.stderr
 
 
 def test_a_file_that_exists_is_overwritten_only_by_force(compare, tmp_path):

@@ -285,3 +285,22 @@ def test_a_policy_of_another_device_is_told_to_say_nothing(castscope, python):
     assert said in castscope.report()["run"]["notices"]
     castscope("run", "--force", "-o", "run", "--policy", "torch-cpu", "--", python, "job.py")
     assert castscope.report()["run"]["notices"] == []
+
+
+def test_a_policy_of_another_device_changes_nothing(castscope, python):
+    """Not the cache either, of which castscope's keeps copies from region to region."""
+    (castscope.folder / "job.py").write_text("""
+import torch
+model = torch.nn.Linear(32, 32)
+for _ in range(5):
+    with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+        model(model(torch.randn(2, 32)))
+""")
+    totals = []
+    (castscope.folder / "no-cache.json").write_text('{"extends": "torch-cuda", "cache": {"enabled": false}}')
+    for options in ([], ["--enforce", "ipex-xpu"], ["--enforce", "no-cache.json"], ["--enforce", "torch-cpu"]):
+        assert castscope("run", "--force", "-o", "run", *options, "--", python, "job.py").returncode == 0
+        report = castscope.report()
+        totals.append((report["totals"]["casts"], report["totals"]["cache_hits"], report["cache"]["peak_entries"]))
+    assert totals[0] == totals[1] == totals[2] == (15, 10, 2)
+    assert totals[3][0] < 15, "castscope's copies outlive a region"

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "server/rules/coverage/region_work.h"
 #include "server/rules/finding.h"
 #include "server/rules/places.h"
 
@@ -20,10 +21,11 @@ void judge_clears(Inquiry& inquiry) {
     std::uint64_t entries = 0, bytes = 0, held_bytes = 0;
   };
   std::map<Line, Use> lines;
+  const std::vector<bool> left_on = regions_left_on(data);
   for (const store::RegionUse& use : data.region_uses) {
     const store::Process& process = data.process(use.process);
     const bool clear_is_due = process.ended || process.gauges.steps >= use.first_kept_step + std::uint64_t{2};
-    if (use.kept == 0 || use.own_clears > 0 || !clear_is_due) continue;
+    if (use.kept == 0 || use.own_clears > 0 || !clear_is_due || left_on[use.region]) continue;
     Use& here = lines[line_of(data, data.region(use.region).stack)];
     if (here.region == 0) here.region = use.region;
     if (here.processes.insert(use.process).second) here.held_bytes += process.gauges.cache_bytes;

@@ -64,13 +64,13 @@ void judge_backward(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   constexpr std::uint16_t kGradientsAskedFor = 1;  // FactKind::kBackward
   const std::vector<std::uint64_t> seen = times_of_facts(data);
-  const std::vector<bool> wrong_device = regions_of_wrong_device(data);
+  const std::vector<bool> wrong_device = regions_of_wrong_device(data), left_on = regions_left_on(data);
   std::map<Line, Place> places;
   for (const store::Fact& fact : data.facts) {
     if (fact.kind != lanes::FactKind::kBackward) continue;
     const store::Region* region = region_around(data, fact.subject, wrong_device);
     const std::uint64_t calls = seen[fact.id];
-    if (region == nullptr || calls == 0) continue;
+    if (region == nullptr || left_on[region->id] || calls == 0) continue;
     const std::uint64_t casts = casts_in_backward(data, region->id);
     if (fact.detail == kGradientsAskedFor && casts == 0) continue;
     Place& place = places[line_of(data, fact.stack)];

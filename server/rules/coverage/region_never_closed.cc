@@ -1,6 +1,7 @@
 // region-never-closed: a region was entered and never left: by hand (__enter__), twice for one exit, or by a generator
 // that was never run to its end. Told when its thread or process has ended; a `with` that a job ended inside of is
-// none.
+// none. Or it was left to no effect: a torch.autocast object that is entered again within itself forgets the setting
+// that it has to go back to (torch/amp/autocast_mode.py: __enter__ writes self.prev).
 #include <map>
 
 #include "server/rules/counts.h"
@@ -13,16 +14,26 @@ namespace {
 
 struct Place {
   const store::Region* region = nullptr;
+  bool entered_again = false;
   std::uint64_t left_open = 0;
   Stays stays;
 };
 
+void tell_entered_again(Finding& finding, bool enabled) {
+  finding.title = std::string("autocast stays ") + (enabled ? "on" : "off") +
+                  " after the region entered here: its torch.autocast object is entered again within it";
+  finding.fix =
+      "Make a torch.autocast(…) anew for each `with` and each function that it decorates. An object remembers "
+      "one setting to go back to; entered within itself, it goes back to its own.";
+}
+
 void tell(Inquiry& inquiry, const Place& place) {
   Finding& finding = inquiry.add(place.region->stack);
-  finding.title = "the autocast region entered here is never left: autocast stays on, and its cache is never cleared";
   finding.evidence_number = {
       {"left_open", place.left_open}, {"entered", place.stays.entered}, {"exited", place.stays.exited}};
   finding.evidence_text = {{"region", region_text(*place.region)}};
+  if (place.entered_again) return tell_entered_again(finding, place.region->enabled);
+  finding.title = "the autocast region entered here is never left: autocast stays on, and its cache is never cleared";
   finding.fix = "Enter it by `with`, or call __exit__(None, None, None) once for each __enter__(), in a `finally`.";
 }
 
@@ -34,9 +45,9 @@ void judge_closed(Inquiry& inquiry) {
     if (fact.kind != lanes::FactKind::kRegionNeverLeft || fact.subject == 0) continue;
     const store::Region& region = data.region(fact.subject);
     const std::uint64_t times = seen[fact.id];
-    if (!region.enabled || times == 0) continue;
+    if (times == 0 || (!region.enabled && !was_entered_again(fact))) continue;
     Place& place = places[line_of(data, region.stack)];
-    if (place.region == nullptr) place.region = &region;
+    if (place.region == nullptr) place.region = &region, place.entered_again = was_entered_again(fact);
     place.left_open += times;
     const Stays stays = stays_in(data, region.id);
     place.stays.entered += stays.entered;
@@ -51,22 +62,25 @@ extern const Rule region_never_closed;
 const Rule region_never_closed = {
     .name = "region-never-closed",
     .severity = "warning",
-    .summary = "a region is entered and never left",
+    .summary = "a region is entered and never left, or to no effect",
     .thresholds = {},
-    .explanation = {.what = "An autocast region is entered without ever being left.",
-                    .why =
-                        "Autocast stays on for all that the thread does afterwards, evaluation and optimizer included, "
-                        "and the copies of the weights that it keeps are never let go: they are used on when the "
-                        "weights have changed.",
-                    .example = R"(import torch
+    .explanation =
+        {.what = "An autocast region is entered without ever being left; or it is entered by an object that is entered "
+                 "again within it, by a nested `with` or a decorated function that is called there, and goes "
+                 "back to a wrong setting.",
+         .why = "Autocast stays on for all that the thread does afterwards, evaluation and optimizer included, "
+                "and the copies of the weights that it keeps are never let go: they are used on when the "
+                "weights have changed.",
+         .example = R"(import torch
 
 region = torch.autocast("cpu", dtype=torch.bfloat16)
 region.__enter__()  # once too often
 with region:
     torch.nn.Linear(32, 32)(torch.randn(2, 32))
 print(torch.is_autocast_enabled("cpu")))",
-                    .fix = "Enter regions by `with`; `contextlib.ExitStack` where they end elsewhere.",
-                    .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
+         .fix = "Enter regions by `with`, each with a `torch.autocast(…)` of its own; `contextlib.ExitStack` "
+                "where they end elsewhere.",
+         .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_closed,
 };
 

@@ -1,6 +1,7 @@
 #include "server/rules/coverage/region_work.h"
 
 #include <algorithm>
+#include <set>
 
 #include "server/rules/dtypes.h"
 #include "server/rules/finding.h"
@@ -58,6 +59,20 @@ std::vector<bool> regions_of_wrong_device(const store::RunData& data) {
       (data.region(id).device == use.device ? right : wrong)[id] = true;
   for (std::size_t id = 0; id < wrong.size(); ++id) wrong[id] = wrong[id] && !right[id];
   return wrong;
+}
+
+bool was_entered_again(const store::Fact& fact) {
+  return fact.kind == lanes::FactKind::kRegionNeverLeft && fact.detail == 1;
+}
+
+std::vector<bool> regions_left_on(const store::RunData& data) {
+  std::set<std::uint32_t> stacks;
+  for (const store::Fact& fact : data.facts)
+    if (was_entered_again(fact)) stacks.insert(fact.stack);
+  std::vector<bool> left_on(data.regions.size() + 1);
+  for (const store::Region& region : data.regions)
+    left_on[region.id] = region.kind == lanes::RegionKind::kRaw && stacks.contains(region.stack);
+  return left_on;
 }
 
 std::optional<store::CodeLocation> opening_frame(const store::RunData& data, const store::Region& region) {

@@ -32,6 +32,11 @@ std::vector<bool> regions_with_casts(const store::RunData&);
 // nothing (region-wrong-device).
 std::vector<bool> regions_of_wrong_device(const store::RunData&);
 
+// Of FactKind::kRegionNeverLeft: whether the region was left, but its object had been entered again within it.
+bool was_entered_again(const store::Fact&);
+// For each region, by id, whether nobody asked for it: autocast stayed on after such a region (region-never-closed).
+std::vector<bool> regions_left_on(const store::RunData&);
+
 // The frame that opens it, when that is the user's own code: the first one that is not PyTorch's autocast itself.
 std::optional<store::CodeLocation> opening_frame(const store::RunData&, const store::Region&);
 

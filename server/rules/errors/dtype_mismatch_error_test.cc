@@ -136,12 +136,38 @@ TEST_F(DtypeMismatchErrorTest, ARegionOfAnotherDevice) {
 
 // Outside of deep steps the operator is not known: the text tells.
 TEST_F(DtypeMismatchErrorTest, TheTextAloneIsEnough) {
-  const auto findings = judged([](TestRun& run) {
-    run.region("train.py", 5);
-    run.seen(run.error(9, "Input type (c10::BFloat16) and bias type (float) should be the same"));
-  });
-  ASSERT_EQ(findings.size(), 1u);
-  EXPECT_THAT(findings[0].title, testing::HasSubstr("float32 and bfloat16"));
+  for (const char* text :
+       {"Input type (c10::BFloat16) and bias type (float) should be the same",
+        "Input type (CPUBFloat16Type) and weight type (torch.FloatTensor) should be the same or input "
+        "should be a MKLDNN tensor and weight is a dense tensor"}) {
+    const auto findings = judged([&](TestRun& run) {
+      run.region("train.py", 5);
+      run.seen(run.error(9, text));
+    });
+    ASSERT_EQ(findings.size(), 1u) << text;
+    EXPECT_THAT(findings[0].title, testing::HasSubstr("float32 and bfloat16"));
+  }
+}
+
+// TorchScript's interpreter raises it once more, at the line that calls the script.
+TEST_F(DtypeMismatchErrorTest, WhatIsRaisedAnewIsToldOnce) {
+  const std::string around =
+      "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript:\n";
+  const auto findings_of = [&](const std::string& anew, bool inner) {
+    return judged([&](TestRun& run) {
+      run.region("train.py", 5);
+      if (inner) run.seen(run.error(9, kMat));
+      run.seen(run.error(20, anew));
+    });
+  };
+  const std::string quoting = around + "RuntimeError: " + kMat;
+  ASSERT_EQ(findings_of(quoting, true).size(), 1u);
+  EXPECT_EQ(findings_of(quoting, true)[0].location->line, 9);
+  EXPECT_EQ(findings_of(quoting, false).size(), 1u) << "nothing else tells it";
+  EXPECT_EQ(
+      findings_of(around + "RuntimeError: mat1 and mat2 must have the same dtype, but got Half and Float", true).size(),
+      2u)
+      << "another error";
 }
 
 TEST_F(DtypeMismatchErrorTest, OtherErrorsAreNone) {

@@ -59,6 +59,18 @@ bool is_of_fsdp(const store::RunData& data, const store::Fact& error) {
   });
 }
 
+// The interpreter of TorchScript raises anew, at the line that called the script, what an operator of it has raised.
+constexpr std::string_view kInterpreterText = "The following operation failed in the TorchScript interpreter";
+constexpr std::size_t kCutFrom = 450;  // the agent cuts long texts: what they quote may be missing
+
+bool is_raised_anew(const store::RunData& data, const store::Fact& error) {
+  if (!error.text.starts_with(kInterpreterText)) return false;
+  return std::ranges::any_of(data.facts, [&](const store::Fact& other) {
+    return other.kind == lanes::FactKind::kError && other.id != error.id && !other.text.starts_with(kInterpreterText) &&
+           (says(error.text, other.text) || error.text.size() >= kCutFrom);
+  });
+}
+
 // An operator with a body in Python raises within it: what it got is the matter of its call.
 std::uint32_t place_of(const store::RunData& data, const store::Fact& error) {
   if (error.subject == 0 || data.operator_use(error.subject).op.starts_with("aten::")) return error.stack;
@@ -90,11 +102,19 @@ std::set<std::uint8_t> dtypes_named(std::string_view text) {
       {"float16", kHalf},   {"Float", kFloat},    {"float", kFloat},   {"float32", kFloat},
       {"Double", kDouble},  {"double", kDouble},  {"float64", kDouble}};
   std::set<std::uint8_t> named;
+  // "CPUBFloat16Type", "torch.cuda.HalfTensor"
+  const auto without_type = [](std::string_view word) {
+    for (const std::string_view device : {"CPU", "CUDA", "XPU", "MPS"})
+      if (word.starts_with(device)) word.remove_prefix(device.size());
+    for (const std::string_view what : {"Type", "Tensor"})
+      if (word.ends_with(what)) word.remove_suffix(what.size());
+    return word;
+  };
   const auto in_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
   for (std::size_t begin = 0; begin < text.size();) {
     std::size_t end = begin;
     while (end < text.size() && in_word(text[end])) ++end;
-    if (const auto word = kWords.find(text.substr(begin, end - begin)); word != kWords.end())
+    if (const auto word = kWords.find(without_type(text.substr(begin, end - begin))); word != kWords.end())
       named.insert(word->second);
     begin = end + 1;
   }
@@ -133,6 +153,7 @@ bool came_back(const store::RunData& data, const store::OperatorUse& raised) {
 
 ErrorTopic topic_of(const store::RunData& data, const store::Fact& error) {
   if (error.kind != lanes::FactKind::kError) return ErrorTopic::kOther;
+  if (is_raised_anew(data, error)) return ErrorTopic::kElsewhere;
   if (says(error.text, kMixedHalvesText)) return ErrorTopic::kMixedHalves;
   if (ban_in(data, error.text)) return ErrorTopic::kBanned;
   const store::OperatorUse* use = error.subject == 0 ? nullptr : &data.operator_use(error.subject);

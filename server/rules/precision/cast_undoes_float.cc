@@ -3,7 +3,8 @@
 //
 // Not this: a value that an operator in float32 takes as well (a loss, a softmax), or one that was something other than
 // low precision before (pixels, a mask); data that comes in as float16 and is brought up outside the region; and an
-// operator that runs in a region which leaked from elsewhere (region-leaks-through-yield): the region is wrong there.
+// operator that runs in a region which leaked from elsewhere (region-leaks-through-yield) or stayed on
+// (region-never-closed): the region is wrong there.
 //
 // Whether the code says `.float()` or aligns dtypes (`h.to(layer.weight.dtype)`, as libraries do) is not known here; a
 // conversion that castscope made for an annotation is told as that.
@@ -13,6 +14,7 @@
 
 #include "server/rules/amp_handle.h"
 #include "server/rules/counts.h"
+#include "server/rules/coverage/region_work.h"
 #include "server/rules/dtypes.h"
 #include "server/rules/finding.h"
 #include "server/rules/operators.h"
@@ -109,12 +111,14 @@ void judge_undone(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const UseGraph graph(data);
   const std::set<Line> wrong_regions = lines_in_wrong_regions(data);
+  const std::vector<bool> left_on = regions_left_on(data);
   std::map<Line, Group> groups;
   for (const store::OperatorUse& use : data.operator_uses) {
     if (!brings_up(use) || use.region == 0) continue;
     for (const UseGraph::Edge& edge : undone_at(data, graph, use.id)) {
-      const Line at = line_of(data, graph.use(edge.flow->to).stack);
-      if (wrong_regions.contains(at)) continue;
+      const store::OperatorUse& down = graph.use(edge.flow->to);
+      const Line at = line_of(data, down.stack);
+      if (wrong_regions.contains(at) || (down.region != 0 && left_on[down.region])) continue;
       Group& group = groups[at];
       if (group.up == 0) group.up = use.id, group.low = edge.flow->cast_to;
       group.times += edge.times;

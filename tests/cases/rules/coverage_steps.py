@@ -256,13 +256,82 @@ def x06_in_a_thread():
         os.sched_yield()
 
 
-def x06n_balanced():
+def x06_entered_again_by_hand():
+    """Left as often as entered: but the object remembers what it found the second time alone."""
     model, context = nn.Linear(32, 32), region()
-    context.__enter__()
+    context.__enter__()  # finds: region-never-closed
     context.__enter__()
     model(rows())
     context.__exit__(None, None, None)
     context.__exit__(None, None, None)
+
+
+def x06_entered_again():
+    first, second = nn.Linear(32, 32), nn.Linear(32, 32)
+    optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], lr=0.1)
+    context = region()
+    for _ in range(3):
+        optimizer.zero_grad()
+        with context:  # finds: region-never-closed
+            hidden = first(rows())
+            with context:
+                hidden = second(hidden)  # finds: cache-stale-weight
+        assert torch.is_autocast_enabled("cpu")
+        second(hidden.float()).pow(2).mean().backward()
+        optimizer.step()
+
+
+def x06_decorator_that_recurs():
+    model = nn.Linear(32, 32)
+
+    @region()
+    def descend(x, depth):
+        return descend(model(x), depth - 1) if depth else model(x)
+
+    descend(rows(), 2)  # finds: region-never-closed
+    assert torch.is_autocast_enabled("cpu")
+
+
+def x06_stays_off():
+    model, off = nn.Linear(32, 32), region(enabled=False)
+    with region():
+        model(rows())
+        with off:  # finds: region-never-closed
+            model(rows())
+            with off:
+                model(rows())
+        assert model(rows()).dtype is torch.float32
+
+
+def x06n_balanced():
+    model, outer, inner = nn.Linear(32, 32), region(), region()
+    outer.__enter__()
+    inner.__enter__()
+    model(rows())
+    inner.__exit__(None, None, None)
+    outer.__exit__(None, None, None)
+    assert not torch.is_autocast_enabled("cpu")
+
+
+def x06n_one_after_the_other():
+    model, context = nn.Linear(32, 32), region()
+    for _ in range(3):
+        with context:
+            model(rows())
+    with region(), context:
+        model(rows())
+    assert not torch.is_autocast_enabled("cpu")
+
+
+def x06n_it_was_on_before():
+    model, context = nn.Linear(32, 32), region()
+    torch.set_autocast_enabled("cpu", True)
+    torch.set_autocast_dtype("cpu", torch.bfloat16)
+    with context, context:
+        model(rows())
+    assert torch.is_autocast_enabled("cpu")
+    torch.set_autocast_enabled("cpu", False)
+    torch.clear_autocast_cache()
 
 
 def x06n_ends_inside():

@@ -229,6 +229,14 @@ def s18_conv():
         second(h)  # finds: dtype-mismatch-error
 
 
+def s18_conv_without_bias():
+    first, second = nn.Conv2d(1, 2, 3, bias=False), nn.Conv2d(2, 2, 3, bias=False)
+    with region():
+        h = first(torch.randn(1, 1, 8, 8))
+    with raises():
+        second(h)  # finds: dtype-mismatch-error
+
+
 def s18_each_step():
     """Caught each time, in deep steps and others: one finding."""
     layer, head = nn.Linear(32, 32), nn.Linear(32, 4)
