@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_split.h"
 #include "server/rules/modes/mode_facts.h"
 #include "server/rules/regions.h"
 #include "server/rules/rules.h"
@@ -14,9 +15,15 @@
 namespace castscope::rules {
 namespace {
 
-// "torch.autocast('cpu', enabled=False)"; "autocast('cpu', None, False)", where no other argument comes that late.
+// "torch.autocast('cpu', enabled=False)", "autocast('cpu', None, False)"; "torch.cuda.amp.autocast(False)", which takes
+// no device and has `enabled` first.
 bool switches_off(const std::string& decorator) {
-  return decorator.find("enabled=False") != decorator.npos || decorator.find(", False)") != decorator.npos;
+  const std::size_t open = decorator.find('('), close = decorator.rfind(')');
+  if (open == decorator.npos || close == decorator.npos || close < open) return false;
+  const std::string written = decorator.substr(open + 1, close - open - 1);
+  const std::vector<std::string> arguments = absl::StrSplit(written, ", ");
+  if (std::ranges::find(arguments, "enabled=False") != arguments.end() || arguments[0] == "False") return true;
+  return arguments.size() > 2 && arguments[2] == "False" && arguments[0] != "True";
 }
 
 // The code of a script on this stack: what lies within the call of a module by Python.

@@ -59,6 +59,22 @@ TEST_F(ScriptDropsDecoratorTest, ARegionAroundAnotherMethodIsNotAsked) {
   EXPECT_EQ(fix.find("Call the script in"), std::string::npos) << fix;
 }
 
+// `enabled` is not `cache_enabled`, by whatever place among the arguments it has.
+TEST_F(ScriptDropsDecoratorTest, WhetherTheDecoratorSwitchesOff) {
+  const auto is_off = [&](const char* decorator) {
+    return fix_of(judged([&](TestRun& run) {
+             runs(run, decorator, run.region("train.py", 5));
+           })).find("enabled=False") != std::string::npos;
+  };
+  for (const char* off : {"torch.autocast('cpu', enabled=False)", "autocast('cpu', None, False)",
+                          "torch.cuda.amp.autocast(False)", "torch.cuda.amp.autocast(enabled=False)"})
+    EXPECT_TRUE(is_off(off)) << off;
+  for (const char* on : {"torch.autocast('cpu', dtype=torch.bfloat16, cache_enabled=False)",
+                         "torch.autocast('cpu', torch.bfloat16, True, False)",
+                         "torch.cuda.amp.autocast(True, torch.float16, False)", "in_bfloat16"})
+    EXPECT_FALSE(is_off(on)) << on;
+}
+
 TEST_F(ScriptDropsDecoratorTest, AScriptThatIsRefusedForAnotherReason) {
   for (const Finding& finding : judged([](TestRun& run) {
          run.seen(run.fact(FactKind::kScriptRefused, 7, {.text = "must be a constant"}, "net.py"));
