@@ -45,16 +45,24 @@ std::vector<Decided> decided_on(const Policy& policy, const OperatorName& asked,
   return all;
 }
 
+// PyTorch's own of its device says itself what PyTorch does there.
+bool is_pytorchs(const Policy& policy) { return policy.name == StrCat("torch-", policy.device); }
+
 Explanation of_operator(const Policy& policy, const OperatorName& asked, const Asked& question, int width) {
   const auto modules = policy::modules_of(question.module, question.class_name);
   const auto functions = functions_of(asked);
   Explanation explanation;
   for (const Decided& one : decided_on(policy, asked, modules)) {
-    const Question about{one.shown, question.module, question.class_name};
+    const std::string parts = one.decision.ruled ? "" : parts_text(policy, one.op, functions, modules);
+    const Question about{one.shown, question.module, question.class_name, parts};
     Json json = decision_json(policy, about, one.decision);
     json["functions"] = functions_json(policy, functions, modules);
     explanation.text += decision_text(policy, about, one.decision, width);
     if (policy.device != "any") {
+      if (!is_pytorchs(policy)) {
+        json["pytorch"] = device_json(policy.device, one.op);
+        explanation.text += device_text(policy.device, one.op, width);
+      }
       json["other_devices"] = devices_json(policy.device, one.op);
       explanation.text += devices_text(policy.device, one.op, width);
     }

@@ -181,6 +181,25 @@ std::vector<const Function*> functions_of(const policy::OperatorName& op) {
   return functions.empty() ? all.through(op) : functions;
 }
 
+std::string parts_text(const Policy& policy, const policy::OperatorName& op,
+                       const std::vector<const Function*>& functions, const std::vector<policy::ModuleUse>& modules) {
+  std::vector<std::string> parts;
+  for (const Function* function : functions)
+    for (const WayDecision& decided : decide(policy, *function, modules)) {
+      const policy::Step* const first = &decided.way->front();
+      if (first->op.name != op.name || decided.by == nullptr || decided.by == first) continue;
+      if (decided.decision.policy != CastPolicy::kPassthrough)
+        add(parts, StrCat(name_of(*decided.by), " (", std::string(name(decided.decision.policy)), ")"));
+    }
+  return absl::StrJoin(parts, ", ");
+}
+
+std::string device_text(std::string_view device, const policy::OperatorName& op, int width) {
+  const CastPolicy kind = on_device(device, op).policy;
+  return paragraph("PyTorch itself",
+                   StrCat(std::string(device), ": ", std::string(name(kind)), ", ", std::string(meaning(kind))), width);
+}
+
 std::string devices_text(std::string_view device, const policy::OperatorName& op, int width) {
   std::map<CastPolicy, std::vector<std::string>> others;
   for (const std::string_view other : kDevices)
@@ -203,16 +222,18 @@ std::string devices_text(std::string_view device, const policy::OperatorName& op
   return all;
 }
 
+Json device_json(std::string_view device, const policy::OperatorName& op) {
+  const auto given = [&](policy::Given what) { return word(computes_on(device, op, what)); };
+  return {{"device", device},
+          {"cast_policy", name(on_device(device, op).policy)},
+          {"given_lower_precision", given(policy::Given::kLow)},
+          {"given_float32", given(policy::Given::kFloat32)}};
+}
+
 Json devices_json(std::string_view device, const policy::OperatorName& op) {
   Json all = Json::array();
-  for (const std::string_view other : kDevices) {
-    if (other == device) continue;
-    const auto given = [&](policy::Given what) { return word(computes_on(other, op, what)); };
-    all.push_back({{"device", other},
-                   {"cast_policy", name(on_device(other, op).policy)},
-                   {"given_lower_precision", given(policy::Given::kLow)},
-                   {"given_float32", given(policy::Given::kFloat32)}});
-  }
+  for (const std::string_view other : kDevices)
+    if (other != device) all.push_back(device_json(other, op));
   return all;
 }
 

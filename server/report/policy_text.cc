@@ -119,6 +119,7 @@ std::string decision_text(const policy::Policy& policy, const Question& question
     what += decision.dtype == policy::Dtype::kAmbient ? StrCat(" that the autocast region says", default_words(policy))
                                                       : StrCat(": ", said(name(decision.dtype)));
   if (!decision.message.empty() && decision.policy == CastPolicy::kBanned) what += StrCat(": ", decision.message);
+  if (!question.parts.empty()) what += StrCat("; but it is made of others, which are not left alone: ", question.parts);
   std::string all = StrCat(shown(question.op), where, " by ", policy.name, "\n");
   all += titled(said(name(decision.policy)), what, width);
   for (const policy::Reason& one : decision.exceptions) all += reason_line("but", one, width);

@@ -16,6 +16,7 @@ nlohmann::ordered_json policy_json(const policy::Policy&);
 struct Question {  // what a decision is about
   policy::OperatorName op;
   std::string module, class_name;
+  std::string parts = {};  // what it calls and is not left alone, where it is itself: "bmm (lower_precision_fp)"
 };
 std::string decision_text(const policy::Policy&, const Question&, const policy::Decision&, int width);
 nlohmann::ordered_json decision_json(const policy::Policy&, const Question&, const policy::Decision&);

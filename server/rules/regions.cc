@@ -19,6 +19,14 @@ const store::Region* enabled_region(const store::RunData& data, std::uint32_t re
   return innermost != nullptr && innermost->enabled ? innermost : nullptr;
 }
 
+const store::Region* eager_region(const store::RunData& data, std::uint32_t region, std::uint8_t device) {
+  for (std::uint32_t id = region; id != 0; id = data.region(id).parent) {
+    const store::Region& at = data.region(id);
+    if (at.device == device && at.kind != lanes::RegionKind::kScript) return at.enabled ? &at : nullptr;
+  }
+  return nullptr;
+}
+
 const store::Region* region_of_device(const store::RunData& data, const store::OperatorUse& use) {
   return region_of_device(data, use.region, use.device);
 }

@@ -18,6 +18,10 @@ const store::Region* region_of_device(const store::RunData&, std::uint32_t regio
 // That, when it is an enabled one; else nullptr.
 const store::Region* enabled_region(const store::RunData&, std::uint32_t region, std::uint8_t device);
 
+// The innermost one that Python opened, and no script, when it is enabled: eager autocast casts by it, whatever regions
+// a script has within it.
+const store::Region* eager_region(const store::RunData&, std::uint32_t region, std::uint8_t device);
+
 // … that were open when this operator was called. (Use::region is the innermost of any device.)
 const store::Region* region_of_device(const store::RunData&, const store::OperatorUse&);
 const store::Region* enabled_region(const store::RunData&, const store::OperatorUse&);

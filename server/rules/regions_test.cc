@@ -32,5 +32,23 @@ TEST(RegionsTest, WithinIsAlsoTheRegionItself) {
   EXPECT_FALSE(is_within(data, 1, 2));
 }
 
+// Python on, in it a script's on, in it a script's off.
+store::RunData around_a_script(bool eager_on) {
+  store::RunData data;
+  data.regions = {
+      {.id = 1, .parent = 0, .device = kCpu, .enabled = eager_on, .kind = lanes::RegionKind::kContext},
+      {.id = 2, .parent = 1, .device = kCpu, .enabled = true, .kind = lanes::RegionKind::kScript},
+      {.id = 3, .parent = 2, .device = kCpu, .enabled = false, .kind = lanes::RegionKind::kScript},
+  };
+  return data;
+}
+
+TEST(RegionsTest, EagerAutocastKnowsNoRegionOfAScript) {
+  const store::RunData on = around_a_script(true), off = around_a_script(false);
+  EXPECT_EQ(eager_region(on, 3, kCpu), &on.region(1));
+  EXPECT_EQ(eager_region(on, 3, kCuda), nullptr);
+  EXPECT_EQ(eager_region(off, 2, kCpu), nullptr);
+}
+
 }  // namespace
 }  // namespace castscope::rules

@@ -1,9 +1,11 @@
-"""The example that `castscope explain` shows for a rule: it runs as it stands on a CPU, and the rule finds it."""
+"""The example that `castscope explain` shows for a rule: it runs as it stands on a CPU, the rule finds it, and it prints
+the dtypes that its comments name."""
 
 import collections
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -28,9 +30,11 @@ torch.set_num_threads(1)
 for path in sys.argv[1:]:
     child = os.fork()
     if child == 0:
+        os.dup2(os.open(path + ".out", os.O_WRONLY | os.O_CREAT), 1)
         try:
             runpy.run_path(path, run_name="__main__")
         finally:  # an error is what some are about
+            sys.stdout.flush()
             os._exit(0)
     os.waitpid(child, 0)
 """
@@ -69,8 +73,12 @@ def findings_of(rules, folder, options=()):
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("examples")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("examples")
+
+
+@pytest.fixture(scope="module")
+def found(folder):
     found = findings_of([rule for rule in EXAMPLES if rule not in ALONE], folder / "together")
     for rule, options in ALONE.items():
         found |= findings_of([rule], folder / rule, options)
@@ -84,6 +92,21 @@ def test_the_rule_is_found_in_its_example(rule, found):
         assert rule not in found[rule], "it can"
     else:
         assert rule in found[rule]
+
+
+DTYPE = re.compile(r"\b(?:b?float16|float32|float64)\b")
+
+
+def commented(example):
+    """The dtypes that the comments beside its prints name, before what they say of other code."""
+    comments = re.findall(r"^ *print\(.*\)  # ([^;\n]*)", example, re.MULTILINE)
+    return [dtype for comment in comments for dtype in DTYPE.findall(comment)]
+
+
+@pytest.mark.parametrize("rule", [rule for rule in EXAMPLES if rule not in CANNOT and commented(EXAMPLES[rule])])
+def test_it_prints_the_dtypes_that_its_comments_name(rule, found, folder):
+    [printed] = folder.glob(f"*/{rule}.py.out")
+    assert DTYPE.findall(printed.read_text()) == commented(EXAMPLES[rule])
 
 
 def test_the_list_of_those_that_cannot_names_rules():

@@ -129,6 +129,24 @@ def test_what_other_devices_do_with_one_operator(policy):
     assert "says nothing" not in policy("explain", "torch-cpu", "linear").stdout
 
 
+def test_a_policy_that_is_not_pytorchs_is_told_beside_pytorchs_of_its_device(policy):
+    [told] = json.loads(policy("explain", "-f", "json", "ipex-xpu", "conv_transpose2d").stdout)
+    assert told["pytorch"] == {"device": "xpu", "cast_policy": "lower_precision_fp",
+                               "given_lower_precision": "lower precision", "given_float32": "lower precision"}
+    assert "xpu" not in [one["device"] for one in told["other_devices"]]
+    text = " ".join(policy("explain", "ipex-xpu", "conv_transpose2d").stdout.split())
+    assert "PyTorch itself xpu: lower_precision_fp" in text
+    assert "PyTorch itself" not in policy("explain", "torch-xpu", "conv_transpose2d").stdout
+
+
+def test_what_an_operator_calls_stands_beside_its_own_decision(policy):
+    for op, part in ("conv_transpose2d", "convolution"), ("einsum", "bmm"):
+        text = " ".join(policy("explain", "ipex-xpu", op).stdout.split())
+        assert (f"passthrough its arguments stay as they are, as outside autocast; but it is made of others, which are "
+                f"not left alone: {part} (lower_precision_fp) because") in text
+    assert "made of others" not in policy("explain", "torch-xpu", "fft_fft").stdout
+
+
 def test_all_devices_side_by_side(policy):
     told = json.loads(policy("explain", "-f", "json", "softmax").stdout)
     assert {one["policy"]: one["cast_policy"] for one in told} == {

@@ -1,5 +1,5 @@
 // dtype-mismatch-error: an operator raised because its arguments differ in dtype, a half among them: what autocast made
-// of one of them, and did not make of the other.
+// of one of them, and did not make of the other. Or it has no kernel for the half that it got (missing_kernels.h).
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
@@ -7,6 +7,7 @@
 #include "server/rules/code_places.h"
 #include "server/rules/dtypes.h"
 #include "server/rules/errors/error_facts.h"
+#include "server/rules/errors/missing_kernels.h"
 #include "server/rules/modes/mode_facts.h"
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
@@ -19,7 +20,19 @@
 namespace castscope::rules {
 namespace {
 
-enum class Why { kUnknown, kBackward, kNoRegion, kDisabled, kDouble, kWrites, kOut, kPolicy, kNoKernel, kOther };
+enum class Why {
+  kUnknown,
+  kBackward,
+  kScriptBackward,
+  kNoRegion,
+  kDisabled,
+  kDouble,
+  kWrites,
+  kOut,
+  kPolicy,
+  kNoKernel,
+  kOther
+};
 
 // An operator of a script whose pass left arguments as they came: "conv2d", "bias: Optional[Tensor]".
 struct LeftByScript {
@@ -52,10 +65,10 @@ bool is_for_script(const ErrorAt& at) {
   return named.contains(kFloat) && named.size() == 2 && std::ranges::any_of(named, is_low);
 }
 
-// Autograd called it, not the backward of a Function of the job's own.
+// Autograd called it, or the backward of a script's graph; not the backward of a Function of the job's own.
 bool is_of_backward(const store::RunData& data, const store::OperatorUse& use) {
   if (use.phase != lanes::Phase::kBackward) return false;
-  return use.stack == 0 || is_inside_torch(data, use.stack);
+  return use.stack == 0 || use.is(lanes::kUseScript) || is_inside_torch(data, use.stack);
 }
 
 // The policy in force has a say in it: it casts for this operator by rules of its own, or leaves it alone.
@@ -64,7 +77,8 @@ bool is_left_by_policy(const policy::Decision* decided) {
 }
 
 Why why_of(const store::RunData& data, const EnforcedDecisions& enforced, const store::OperatorUse& use) {
-  if (is_of_backward(data, use)) return Why::kBackward;
+  if (is_of_backward(data, use))
+    return lines_cast_though_off(data).contains(line_of(data, use.stack)) ? Why::kScriptBackward : Why::kBackward;
   if (region_of_device(data, use) == nullptr) return Why::kNoRegion;
   if (!in_autocast(data, use)) return Why::kDisabled;
   if (has_operand(use, kDouble)) return Why::kDouble;
@@ -125,6 +139,9 @@ std::string_view reason(Why why) {
   switch (why) {
     case Why::kBackward:
       return ": the backward of an operator gets what its forward was given, and what autocast made of it";
+    case Why::kScriptBackward:
+      return ": in the forward, eager autocast cast what the script has autocast off for, and its graph does not know "
+             "of it";
     case Why::kNoRegion:
       return ", outside of autocast, where nothing casts the result of a region back";
     case Why::kDisabled:
@@ -233,6 +250,7 @@ void judge_mismatches(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const std::map<Line, LeftByScript> scripts = left_by_scripts(data);
   const EnforcedDecisions enforced(data);
+  tell_missing_kernels(inquiry);
   for (const ErrorAt& at : errors_about(data, ErrorTopic::kMismatch)) {
     if (raised_by_own_backward(data, at)) continue;
     const auto script = scripts.find(line_of(data, at.stack));
@@ -243,14 +261,15 @@ void judge_mismatches(Inquiry& inquiry) {
     const store::OperatorUse* const use = at.use == 0 ? nullptr : &data.operator_use(at.use);
     const Why why = use == nullptr ? Why::kUnknown : why_of(data, enforced, *use);
     Finding& finding = inquiry.add(at.stack);
-    const std::string node = why == Why::kBackward ? use->node : "";
-    finding.title = operator_of(data, at) + " raised" + (node.empty() ? "" : " in " + node) + ": it got " +
-                    dtypes_that_met(data, at) +
+    const bool backward = why == Why::kBackward || why == Why::kScriptBackward;
+    const std::string node = backward ? use->node : "";
+    finding.title = operator_of(data, at) + " raised" + (backward ? " in " + (node.empty() ? "backward" : node) : "") +
+                    ": it got " + dtypes_that_met(data, at) +
                     (why == Why::kPolicy ? policys_reason(enforced, *enforced.of(*use)) : std::string(reason(why)));
     tell_error(data, at, finding);
     if (!node.empty()) finding.evidence_text.emplace_back("backward_node", node);
     tell_origin(data, at, finding);
-    finding.fix = fix_for(why);
+    finding.fix = why == Why::kScriptBackward ? call_with_autocast_off(use->device) : std::string(fix_for(why));
   }
 }
 
@@ -260,16 +279,19 @@ extern const Rule dtype_mismatch_error;
 const Rule dtype_mismatch_error = {
     .name = "dtype-mismatch-error",
     .severity = "error",
-    .summary = "an operator raised because a half met another dtype",
+    .summary = "an operator raised because a half met another dtype, or because it has no kernel for one",
     .thresholds = {},
-    .explanation = {.what = "An operator raised because its arguments have different floating dtypes, one of them "
-                            "float16 or bfloat16.",
-                    .why = "Autocast brings the arguments of the operators on its lists to one dtype. Outside of a "
-                           "region, in a disabled one, for in-place forms and for float64 nobody does, and most "
-                           "operators refuse a mixture. In a script, TorchScript's autocast pass casts what has the "
-                           "type Tensor alone: the bias of nn.Conv2d is an Optional[Tensor], stays float32, and meets "
-                           "an input in low precision.",
-                    .example = R"(import torch
+    .explanation =
+        {.what = "An operator raised because its arguments have different floating dtypes, one of them "
+                 "float16 or bfloat16; or because PyTorch has no kernel of it for these at all.",
+         .why =
+             "Autocast brings the arguments of the operators on its lists to one dtype. Outside of a "
+             "region, in a disabled one, for in-place forms and for float64 nobody does, and most "
+             "operators refuse a mixture. In a script, TorchScript's autocast pass casts what has the "
+             "type Tensor alone: the bias of nn.Conv2d is an Optional[Tensor], stays float32, and meets "
+             "an input in low precision. Operators without a kernel in low precision (fft, linalg.inv) are brought to "
+             "float32 by eager autocast, and not by that of a script.",
+         .example = R"(import torch
 
 layer, head = torch.nn.Linear(8, 8), torch.nn.Linear(8, 2)
 with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -278,8 +300,8 @@ try:
     head(hidden)  # float32 weight
 except RuntimeError as error:
     print(error))",
-                    .fix = "Cast the result of the region (`hidden.float()`), or move the operator into the region.",
-                    .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
+         .fix = "Cast the result of the region (`hidden.float()`), or move the operator into the region.",
+         .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_mismatches,
 };
 

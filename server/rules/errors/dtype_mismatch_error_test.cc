@@ -170,11 +170,106 @@ TEST_F(DtypeMismatchErrorTest, WhatIsRaisedAnewIsToldOnce) {
       << "another error";
 }
 
+// An operator that raised since it was given this, in the region last defined; its finding.
+Finding raised_for_want_of_a_kernel(const std::vector<Finding>& found) {
+  EXPECT_EQ(found.size(), 1u);
+  return found.empty() ? Finding() : found[0];
+}
+void raises(TestRun& run, const std::string& op, const char* text, std::uint16_t flags = 0, bool outside = false) {
+  const auto use = run.use(
+      {.op = op, .line = 9, .operands = {operand(kBFloat16)}, .flags = flags, .outside = outside, .raised = true});
+  run.deep().called(use).seen(run.error(9, text, use)).shallow();
+}
+
+TEST_F(DtypeMismatchErrorTest, NoKernelWhereAutocastIsOff) {
+  const Finding found = raised_for_want_of_a_kernel(judged([](TestRun& run) {
+    store::RegionInfo off = TestRun::default_region();
+    off.enabled = false;
+    run.region("train.py", 5, off);
+    raises(run, "aten::fft_fft", "Unsupported dtype BFloat16", lanes::kUseEligible);
+  }));
+  EXPECT_TRUE(
+      found.title.starts_with("fft_fft raised: PyTorch has no kernel of it for bfloat16 on cpu, and autocast "
+                              "is disabled there"))
+      << found.title;
+  EXPECT_EQ(found.fix, "Give it float32 (x.float()).");
+}
+
+TEST_F(DtypeMismatchErrorTest, NoKernelAndNoRuleOfTorchScripts) {
+  const Finding found = raised_for_want_of_a_kernel(judged([](TestRun& run) {
+    store::RegionInfo own = TestRun::default_region();
+    own.kind = lanes::RegionKind::kScript;
+    run.region("train.py", 5, own);
+    raises(run, "aten::linalg_inv", "linalg.inv: Low precision dtypes not supported. Got BFloat16",
+           lanes::kUseEligible | lanes::kUseScript);
+  }));
+  EXPECT_NE(found.title.find("TorchScript's autocast has no rule for it"), std::string::npos) << found.title;
+  EXPECT_NE(found.fix.find("around the call of the script"), std::string::npos) << found.fix;
+}
+
+// The text names three dtypes, and there is one; another names none.
+TEST_F(DtypeMismatchErrorTest, NoKernelIsKnownByTheOperatorToo) {
+  for (const auto& [op, text] : {std::pair("aten::quantile",
+                                           "quantile() input tensor must be either float or double "
+                                           "dtype"),
+                                 std::pair("aten::view_as_complex",
+                                           "view_as_complex is only supported for half, float and double tensors, but "
+                                           "got a tensor of scalar type: BFloat16")}) {
+    const Finding found = raised_for_want_of_a_kernel(judged([&](TestRun& run) {
+      run.region("train.py", 5);
+      raises(run, op, text, 0, true);
+    }));
+    EXPECT_NE(found.title.find("no kernel of it for bfloat16 on cpu"), std::string::npos) << found.title;
+  }
+}
+
+TEST_F(DtypeMismatchErrorTest, NoKernelOfAnOperatorThatIsNotKnown) {
+  const Finding found = raised_for_want_of_a_kernel(
+      judged([](TestRun& run) { run.seen(run.error(9, "\"addmm_impl_cpu_\" not implemented for 'Half'")); }));
+  EXPECT_TRUE(found.title.starts_with("an operator raised: PyTorch has no kernel of it for float16")) << found.title;
+}
+
+// What is wrong with its shapes is nobody's dtype.
+TEST_F(DtypeMismatchErrorTest, AnotherErrorOfAnOperatorWithoutAKernel) {
+  expect_none(judged([](TestRun& run) {
+    run.region("train.py", 5);
+    raises(run, "aten::cdist", "X1 and X2 must have the same number of columns. X1: 4 X2: 3", 0, true);
+  }));
+}
+
+// TorchScript differentiates its graph, which knows nothing of what eager autocast cast while it ran.
+TEST_F(DtypeMismatchErrorTest, InTheBackwardOfAScriptThatIsCastThoughOff) {
+  const auto judged_with = [&](bool though_off) {
+    return judged([&](TestRun& run) {
+      run.region("train.py", 5);
+      const auto use = run.use({.op = "aten::mm",
+                                .line = 9,
+                                .operands = {operand(kBFloat16), operand(kFloat32)},
+                                .flags = lanes::kUseScript,
+                                .phase = lanes::Phase::kBackward,
+                                .node = "DifferentiableGraphBackward",
+                                .outside = true,
+                                .raised = true});
+      run.deep().called(use).seen(run.error(9, kMat, use)).shallow();
+      if (though_off) run.seen(run.fact(FactKind::kScriptIgnoresDisable, 9, {.text = "train.py:8"}));
+    });
+  };
+  for (const Finding& finding : judged_with(true)) {
+    if (finding.rule != "dtype-mismatch-error") continue;
+    EXPECT_TRUE(finding.title.starts_with("mm raised in DifferentiableGraphBackward: ")) << finding.title;
+    EXPECT_TRUE(finding.fix.starts_with("Call the script in `with torch.autocast")) << finding.fix;
+  }
+  const auto plain = judged_with(false);
+  ASSERT_EQ(plain.size(), 1u);
+  EXPECT_TRUE(plain[0].title.starts_with("mm raised in DifferentiableGraphBackward: ")) << plain[0].title;
+  EXPECT_EQ(plain[0].fix.find("Call the script in"), std::string::npos) << plain[0].fix;
+}
+
 TEST_F(DtypeMismatchErrorTest, OtherErrorsAreNone) {
   expect_none(judged([](TestRun& run) {
     run.region("train.py", 5);
     for (const char* text :
-         {"mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)", "\"addmm_impl_cpu_\" not implemented for 'Half'",
+         {"mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)", "\"argmax_cpu\" not implemented for 'Bool'",
           "expected scalar type Long but found Float",
           "mat1 and mat2 must have the same dtype, but got Double and Float",
           "Tensors must have same number of dimensions: got 2 and 3", "CUDA out of memory. Tried to allocate 2.00 GiB"})

@@ -11,6 +11,7 @@
 #include "server/rules/distributed/fsdp_casts.h"
 #include "server/rules/dtypes.h"
 #include "server/rules/errors/bans.h"
+#include "server/rules/low_kernels.h"
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
 #include "server/rules/policy/enforced_decisions.h"
@@ -33,6 +34,34 @@ bool is_about_dtypes(std::string_view text, const store::OperatorUse* use) {
   if (named.size() > 1 && half_named && says(text, "type")) return true;
   // "Expected self.dtype to be equal to src.dtype": names none
   return (says(text, "dtype") || says(text, "scalar type")) && use != nullptr && mixes_halves(*use);
+}
+
+// The low dtype that all of its floating arguments came to it in; kNoDtype: not so.
+std::uint8_t low_dtype_got(const store::OperatorUse& use) {
+  std::uint8_t low = kNoDtype;
+  for (const lanes::Operand& operand : use.operands) {
+    if (!is_floating_tensor(operand)) continue;
+    const std::uint8_t dtype = dtype_entered(operand);
+    if (!is_low(dtype) || (low != kNoDtype && dtype != low)) return kNoDtype;
+    low = dtype;
+  }
+  return low;
+}
+
+// "\"svd_cpu\" not implemented for 'BFloat16'", "Unsupported dtype Half", …: how PyTorch's kernels say it.
+constexpr std::string_view kNoKernelTexts[] = {"not implemented for '", "Unsupported dtype ",
+                                               "Low precision dtypes not supported", "support tensors of type: "};
+
+// It says so; or its operator is known to have none, and it speaks of dtypes ("input tensor must be either float or
+// double dtype").
+bool is_about_missing_kernel(std::string_view text, const store::OperatorUse* use) {
+  const std::set<std::uint8_t> named = dtypes_named(text);
+  const bool low_named = named.size() == 1 && is_low(*named.begin());
+  const bool said = std::ranges::any_of(kNoKernelTexts, [&](std::string_view part) { return says(text, part); });
+  if (use == nullptr) return said && low_named;
+  const std::uint8_t got = low_dtype_got(*use);
+  if (got == kNoDtype) return false;
+  return (said && low_named) || (raises_in(use->op, use->device, got) && (says(text, "type") || !named.empty()));
 }
 
 // Where a policy is carried out, its rules are the list.
@@ -160,6 +189,7 @@ ErrorTopic topic_of(const store::RunData& data, const store::Fact& error) {
   const bool custom = use != nullptr && !use->op.starts_with("aten::") && mixes_halves(*use);
   if (custom && is_unlisted(data, *use))  // whatever its kernel says
     return came_back(data, *use) ? ErrorTopic::kElsewhere : ErrorTopic::kNotListed;
+  if (is_about_missing_kernel(error.text, use)) return ErrorTopic::kNoKernel;
   if (!is_about_dtypes(error.text, use)) return ErrorTopic::kOther;
   if (got_wrong_copy(data, line_of(data, error.stack))) return ErrorTopic::kElsewhere;
   if (is_of_fsdp(data, error)) return ErrorTopic::kElsewhere;

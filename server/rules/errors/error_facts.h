@@ -19,6 +19,7 @@ enum class ErrorTopic : std::uint8_t {
   kOther,
   kMismatch,     // arguments of different dtypes, a half among them
   kNotListed,    // … of an operator that autocast does not know, in a region
+  kNoKernel,     // it has no kernel for the low precision that it got
   kMixedHalves,  // float16 and bfloat16 for an operator that takes the widest
   kBanned,       // autocast refuses the operator
   kElsewhere,    // … but another rule knows the cause: the form of the operator, an old copy from the cache, FSDP

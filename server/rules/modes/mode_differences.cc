@@ -5,6 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "server/rules/counts.h"
 #include "server/rules/dtypes.h"
+#include "server/rules/modes/mode_facts.h"
 #include "server/rules/operators.h"
 #include "server/rules/regions.h"
 #include "server/rules/uses.h"
@@ -27,7 +28,7 @@ struct Seen {
 
 bool is_compared(const OperatorUse& use) {
   return use.phase != lanes::Phase::kBackward && is_floating(use.computed) &&
-         !use.is(lanes::kUseView | lanes::kUseConverts);
+         !use.is(lanes::kUseView | lanes::kUseConverts) && !raised(use);
 }
 
 // Graphs have other names for matrix work: linear is addmm in a program that was taken apart, conv1d is convolution. It
@@ -110,7 +111,8 @@ const OperatorUse* low_one(const std::vector<const OperatorUse*>& uses) {
 
 }  // namespace
 
-ModeDifferences::ModeDifferences(const RunData& data, const std::set<Mode>& modes) : data_(data), graph_(data) {
+ModeDifferences::ModeDifferences(const RunData& data, const std::set<Mode>& modes)
+    : data_(data), graph_(data), told_(lines_cast_though_off(data)) {
   const std::set<Line> regions = script_regions(data);
   const std::set<Spot> raised = raised_by_script(data);
   for (const auto& [spot, seen] : spots_of(data, modes))
@@ -153,6 +155,10 @@ bool ModeDifferences::hands_on(std::uint32_t use) const {
   return graph_.use(use).is(lanes::kUseView | lanes::kUseConverts);
 }
 
+bool ModeDifferences::is_told(const store::OperatorUse& use) const {
+  return use.is(lanes::kUseScript) && told_.contains(line_of(data_, use.stack));
+}
+
 bool ModeDifferences::follows(std::uint32_t use) const {
   std::set<std::uint32_t> asked;
   std::vector<std::uint32_t> open = {use};
@@ -161,7 +167,7 @@ bool ModeDifferences::follows(std::uint32_t use) const {
     open.pop_back();
     for (const UseGraph::Edge& edge : graph_.into(at)) {
       const std::uint32_t from = edge.flow->from;
-      if (from != use && found_.contains(from)) return true;
+      if (from != use && (found_.contains(from) || is_told(graph_.use(from)))) return true;
       if (hands_on(from) && asked.insert(from).second) open.push_back(from);
     }
   }

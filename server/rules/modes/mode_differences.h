@@ -2,7 +2,8 @@
 //
 // Compared are operators of one name at one line, of any name where both are matrix work, eager ones in an enabled
 // region, as deep steps saw them, and only what ran alike: in regions of one dtype. What differs only because an
-// operator before it did is its follower.
+// operator before it did is its follower; so is what follows a line of a script or a trace that is cast though it has
+// autocast off, which rules of their own tell.
 #pragma once
 
 #include <cstdint>
@@ -35,10 +36,12 @@ class ModeDifferences {
  private:
   bool hands_on(std::uint32_t use) const;
   bool follows(std::uint32_t use) const;
+  bool is_told(const store::OperatorUse&) const;
   void reach(std::uint32_t use, std::set<std::uint32_t>& reached) const;
 
   const store::RunData& data_;
   const UseGraph graph_;
+  const std::set<Line> told_;                      // lines_cast_though_off
   std::map<std::uint32_t, ModeDifference> found_;  // by the mode's use
 };
 

@@ -25,6 +25,15 @@ std::map<Line, ModeFacts> mode_facts(const store::RunData&, lanes::FactKind);
 // Of a fact whose text is the place of a region, "file:line": relative to the run's folder; "" when it is not known.
 std::string region_place(const store::RunData&, const store::Fact&);
 
+// Lines of scripts and traces that switch autocast off, and are cast all the same: whatever dtype differs there, or
+// after them, differs because of that.
+std::set<Line> lines_cast_though_off(const store::RunData&);
+// What puts a script right for which eager autocast is to be off: "Call the script in `with torch.autocast("cpu",
+// enabled=False):`, …".
+std::string call_with_autocast_off(std::uint8_t device);
+
+// c10::DeviceType of the first of those sites.
+std::uint8_t device_of(const store::RunData&, const ModeFacts&);
 // Casts of the sites that these facts are about, in the run.
 std::uint64_t casts_of(const store::RunData&, const ModeFacts&);
 // "mm, linear": the operators of those sites.

@@ -9,6 +9,7 @@
 #include "server/rules/finding.h"
 #include "server/rules/modes/mode_differences.h"
 #include "server/rules/modes/script_lists.h"
+#include "server/rules/operators.h"
 #include "server/rules/rules.h"
 #include "server/rules/step_time.h"
 #include "server/store/names.h"
@@ -28,13 +29,48 @@ std::string fix_for(const ModeDifference& found) {
          "modes then follow: it computes in the dtype that it is given.";
 }
 
-void judge_pairs(Inquiry& inquiry, const ModeDifferences& found) {
+using Scripted = std::map<Line, std::map<std::string, ScriptedOperator>>;
+
+// Why TorchScript's autocast does otherwise than eager's.
+std::string_view cause_of(ListDifference difference, bool several = false) {
+  switch (difference) {
+    case ListDifference::kPromotes:
+      return "TorchScript's autocast promotes where it does not know the dtypes";
+    case ListDifference::kRaises:
+      return several ? "TorchScript's autocast has them on its list" : "TorchScript's autocast has it on its list";
+    case ListDifference::kLeavesLow:
+    case ListDifference::kLeavesFloat:
+      return several ? "TorchScript's autocast casts nothing for them" : "TorchScript's autocast casts nothing for it";
+  }
+  return "";
+}
+
+// Of several operators.
+bool are_several(const std::vector<ModeDifference>& differences) {
+  return operators_of(differences).find(", ") != std::string::npos;
+}
+
+// ": TorchScript's autocast …", where the script alone shows it, and all of these for one cause; else "".
+std::string cause_text(const Line& line, const std::vector<ModeDifference>& differences, const Scripted& scripted) {
+  const auto at = scripted.find(line);
+  if (at == scripted.end()) return "";
+  std::set<std::string_view> causes;
+  for (const ModeDifference& difference : differences) {
+    const auto op = at->second.find(short_name(difference.other->op));
+    causes.insert(op == at->second.end() ? "" : cause_of(op->second.difference, are_several(differences)));
+  }
+  return causes.size() == 1 && !causes.begin()->empty() ? ": " + std::string(*causes.begin()) : "";
+}
+
+void judge_pairs(Inquiry& inquiry, const ModeDifferences& found, const Scripted& scripted) {
   for (const auto& [line, differences] : found.first()) {
     const ModeDifference& first = differences.front();
     Finding& finding = inquiry.add(first.other->stack);
     const std::string script(store::dtype_name(first.other->computed)), eager(store::dtype_name(first.eager->computed));
-    finding.title =
-        operators_of(differences) + " computes in " + script + " where TorchScript runs it, in " + eager + " in Python";
+    const bool several = are_several(differences);
+    finding.title = operators_of(differences) + (several ? " compute in " : " computes in ") + script +
+                    " where TorchScript runs " + (several ? "them, in " : "it, in ") + eager + " in Python" +
+                    cause_text(line, differences, scripted);
     finding.evidence_text = {{"torchscript", script}, {"python", eager}};
     if (std::string lines = found.followers(differences); !lines.empty())
       finding.evidence_text.emplace_back("and_from_there", std::move(lines));
@@ -45,22 +81,16 @@ void judge_pairs(Inquiry& inquiry, const ModeDifferences& found) {
 
 std::string title_of(const std::string& op, const ScriptedOperator& found) {
   const std::string eager(store::dtype_name(found.eager)), here(store::dtype_name(found.use->computed));
+  const std::string cause(cause_of(found.difference));
   switch (found.difference) {
     case ListDifference::kPromotes:
-      return op + " is brought from " + eager +
-             " to float32 in a script: TorchScript's autocast promotes where it does not know the dtypes, eager "
-             "autocast leaves " +
-             eager;
     case ListDifference::kRaises:
-      return op + " is brought from " + eager +
-             " to float32 in a script: TorchScript's autocast has it on its list, eager autocast leaves " + eager;
-    case ListDifference::kLeavesLow:
-      return op + " computes in " + here +
-             " in a script: TorchScript's autocast casts nothing for it, eager autocast computes it in float32";
-    case ListDifference::kLeavesFloat:
-      return op +
-             " computes in float32 in a script: TorchScript's autocast casts nothing for it, eager autocast casts to " +
+      return op + " is brought from " + eager + " to float32 in a script: " + cause + ", eager autocast leaves " +
              eager;
+    case ListDifference::kLeavesLow:
+      return op + " computes in " + here + " in a script: " + cause + ", eager autocast computes it in float32";
+    case ListDifference::kLeavesFloat:
+      return op + " computes in float32 in a script: " + cause + ", eager autocast casts to " + eager;
   }
   return "";
 }
@@ -105,10 +135,11 @@ void tell(Inquiry& inquiry, const std::string& op, const ScriptedOperator& found
 
 void judge_it(Inquiry& inquiry) {
   const ModeDifferences pairs(inquiry.data, {Mode::kScript, Mode::kTrace});
-  judge_pairs(inquiry, pairs);
   const UseGraph graph(inquiry.data);
+  const Scripted scripted = scripted_differences(inquiry.data, graph);
+  judge_pairs(inquiry, pairs, scripted);
   const std::set<Line> told = pairs.lines();
-  for (const auto& [line, operators] : scripted_differences(inquiry.data, graph)) {
+  for (const auto& [line, operators] : scripted) {
     if (told.contains(line)) continue;
     for (const auto& [op, found] : operators) tell(inquiry, op, found);
   }

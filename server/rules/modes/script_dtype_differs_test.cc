@@ -201,5 +201,73 @@ TEST_F(ScriptDtypeDiffersTest, EagerCodeRanInAndOutsideOfRegions) {
   }));
 }
 
+// The cause is told beside an eager run as it is without one.
+TEST_F(ScriptDtypeDiffersTest, TheCauseIsToldWherePythonRanItToo) {
+  const auto found = judged([](TestRun& run) {
+    const auto eager_region = run.region("train.py", 5);
+    const auto eager = norm(run, kBFloat16, false, "aten::add.Tensor");
+    const auto region = script_region(run);
+    const auto script =
+        in_script(run, "aten::add.Tensor", {raised_from(kBFloat16), raised_from(kBFloat16)}, 0, 0, kFloat32);
+    run.enter(eager_region).deep().called(eager).shallow().exit();
+    run.enter(region).deep().called(script).shallow().exit();
+  });
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].title,
+            "add computes in float32 where TorchScript runs it, in bfloat16 in Python: TorchScript's autocast promotes "
+            "where it does not know the dtypes");
+}
+
+TEST_F(ScriptDtypeDiffersTest, SeveralOperatorsOfALine) {
+  const auto found = judged([](TestRun& run) {
+    const auto eager_region = run.region("train.py", 5);
+    const auto eager_exp = norm(run, kBFloat16, false, "aten::exp"),
+               eager_sum = norm(run, kBFloat16, false, "aten::sum");
+    const auto region = script_region(run);
+    const auto exp = in_script(run, "aten::exp", {raised_from(kBFloat16)}, 0, 0, kFloat32);
+    const auto sum = in_script(run, "aten::sum", {raised_from(kBFloat16)}, 0, 0, kFloat32);
+    run.enter(eager_region).deep().called(eager_exp).called(eager_sum).shallow().exit();
+    run.enter(region).deep().called(exp).called(sum).shallow().exit();
+  });
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(
+      found[0].title,
+      "exp, sum compute in float32 where TorchScript runs them, in bfloat16 in Python: TorchScript's autocast has "
+      "them on its list");
+}
+
+TEST_F(ScriptDtypeDiffersTest, WhatRaisedComputedNothing) {
+  expect_none_of("script-dtype-differs", judged([](TestRun& run) {
+                   const auto region = run.region("train.py", 5);
+                   const auto eager = norm(run, kFloat32, false, "aten::fft_fft");
+                   const auto script = run.use({.op = "aten::fft_fft",
+                                                .line = 8,
+                                                .operands = {operand(kBFloat16)},
+                                                .flags = lanes::kUseScript,
+                                                .file = "net.py",
+                                                .raised = true});
+                   run.enter(region).deep().called(eager).called(script).shallow().exit();
+                 }));
+}
+
+// A line whose autocast is off to no effect gives a value in another dtype: what takes it differs for that reason.
+void takes_what_was_cast(TestRun& run, bool though_off) {
+  const auto region = run.region("train.py", 5);
+  const auto eager = norm(run, kFloat32, false, "aten::cat");
+  const auto made = run.use({.op = "aten::linear",
+                             .line = 7,
+                             .operands = {operand(kBFloat16)},
+                             .flags = lanes::kUseScript,
+                             .file = "net.py"});
+  const auto script = norm(run, kBFloat16, true, "aten::cat");
+  run.enter(region).deep().called(eager).called(made).called(script).flowed(run.flow(made, script)).shallow().exit();
+  if (though_off) run.seen(run.fact(FactKind::kScriptIgnoresDisable, 7, {.text = "net.py:6"}, "net.py"));
+}
+
+TEST_F(ScriptDtypeDiffersTest, WhatFollowsAnIgnoredDisableIsToldThere) {
+  EXPECT_EQ(judged([](TestRun& run) { takes_what_was_cast(run, false); }).size(), 1u);
+  expect_none_of("script-dtype-differs", judged([](TestRun& run) { takes_what_was_cast(run, true); }));
+}
+
 }  // namespace
 }  // namespace castscope::rules

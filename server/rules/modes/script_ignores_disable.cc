@@ -1,25 +1,33 @@
 // script-ignores-disable: scripted code switches autocast off for a part of itself, and runs where eager autocast is
 // on. The graph leaves these operators alone; eager autocast, which knows nothing of the graph's regions, casts them.
+#include <algorithm>
+
+#include "server/rules/dtypes.h"
 #include "server/rules/modes/mode_facts.h"
 #include "server/rules/rules.h"
 
 namespace castscope::rules {
 namespace {
 
+// "is cast", "are brought to float32": eager autocast casts down, or up what it holds in float32.
+std::string what_happens(const store::RunData& data, const ModeFacts& facts, bool several) {
+  const bool all_up = std::ranges::all_of(facts.facts, [&](const store::Fact* fact) {
+    return fact->subject != 0 && data.site(fact->subject).to == kFloat;
+  });
+  return std::string(several ? " are " : " is ") + (all_up ? "brought to float32" : "cast");
+}
+
 void judge_it(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kScriptIgnoresDisable)) {
     Finding& finding = inquiry.add(facts.first().stack);
     const std::string ops = operators_of(data, facts), place = region_place(data, facts.first());
-    finding.title =
-        ops + " is cast here, although the scripted code has autocast off" + (place.empty() ? "" : " (" + place + ")");
+    finding.title = ops + what_happens(data, facts, ops.find(", ") != ops.npos) +
+                    " here, although the scripted code has autocast off" + (place.empty() ? "" : " (" + place + ")");
     finding.evidence_number = {{"casts", casts_of(data, facts)}};
     finding.evidence_text = {{"operators", ops}};
     if (!place.empty()) finding.evidence_text.emplace_back("region", place);
-    finding.fix =
-        "Call the scripted code outside of eager regions (with torch.autocast(…, enabled=False) around its call), and "
-        "open the enabled region inside it, around this one: regions of the script are followed there. Within an eager "
-        "region none of the script's switches autocast off.";
+    finding.fix = call_with_autocast_off(device_of(data, facts));
   }
 }
 
@@ -46,7 +54,7 @@ def product(a, b):
 a = torch.randn(8, 8)
 with torch.autocast("cpu", dtype=torch.bfloat16):
     print(product(a, a).dtype)  # torch.bfloat16; in Python float32)",
-                    .fix = "Both regions in the script, and none around its call.",
+                    .fix = "Autocast off around the call, in Python: `with torch.autocast(\"cpu\", enabled=False):`.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
     .judge = judge_it,
 };

@@ -32,6 +32,25 @@ TEST_F(ScriptIgnoresDisableTest, S24_NothingWasSeen) {
   expect_none(judged([](TestRun& run) { run.cast(cast(run, 8, run.region("train.py", 5), kBFloat16), kWeight); }));
 }
 
+// Eager autocast brings up what it holds in float32, where the script says that it should stay as it is.
+TEST_F(ScriptIgnoresDisableTest, TheOperatorIsBroughtToFloat32) {
+  const auto found = judged([](TestRun& run) {
+    const auto site = run.site({.stack = run.line("net.py", 8),
+                                .call_site = run.call_site("aten::prod", 0, "self"),
+                                .region = run.region("train.py", 5),
+                                .op = "",
+                                .role = Role::kActivation,
+                                .cause = lanes::Cause::kAutocast,
+                                .why = WhyNotCached::kNotLeaf,
+                                .phase = lanes::Phase::kForward,
+                                .from = kBFloat16,
+                                .to = kFloat32});
+    run.cast(site, kOther).seen(run.fact(FactKind::kScriptIgnoresDisable, 8, {.subject = site, .text = ""}, "net.py"));
+  });
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_TRUE(found[0].title.starts_with("prod is brought to float32 here")) << found[0].title;
+}
+
 TEST_F(ScriptIgnoresDisableTest, ARegionWithoutAPlaceIsLeftOut) {
   const auto found = judged([](TestRun& run) {
     const auto site = cast(run, 8, 0, kBFloat16);

@@ -19,7 +19,7 @@ struct Kept {
 };
 
 // The eager region in which a cast of a graph was made: not the graph's own.
-const store::Region* eager_region(const store::RunData& data, const store::Site& site) {
+const store::Region* region_of_cast(const store::RunData& data, const store::Site& site) {
   const store::Region* region = enabled_region(data, site.region, site.device);
   return region != nullptr && region->kind == lanes::RegionKind::kScript ? nullptr : region;
 }
@@ -30,7 +30,7 @@ void judge_it(Inquiry& inquiry) {
   for (const store::SiteUse& use : data.site_uses) {
     const store::Site& site = data.site(use.site);
     if (site.cause != lanes::Cause::kScript || site.baked() || !is_low(site.to) || use.counts.casts == 0) continue;
-    const store::Region* region = eager_region(data, site);
+    const store::Region* region = region_of_cast(data, site);
     if (region == nullptr || !is_low(region->dtype) || region->dtype == site.to) continue;
     Kept& kept = at[line_of(data, site.stack)];
     if (kept.site == nullptr) kept.site = &site, kept.region = region;
@@ -45,7 +45,10 @@ void judge_it(Inquiry& inquiry) {
     finding.evidence_text = {
         {"cast_to", to}, {"region", asked}, {"region_at", line_of(data, kept.region->stack).short_text()}};
     finding.fix =
-        "Script (or load) it once for each dtype: a script keeps the casts of the region that it first ran in.";
+        "Save the script, and load it once for each dtype (torch.jit.save, torch.jit.load): a script keeps the casts "
+        "of "
+        "the region that it first ran in. Scripted again or copied, it is still the same compiled code, and so are the "
+        "layers that scripts of two classes share.";
   }
 }
 
@@ -57,11 +60,12 @@ const Rule script_keeps_first_dtype = {
     .severity = "error",
     .summary = "a script casts to the dtype of the region that it first ran in",
     .thresholds = {},
-    .explanation = {.what = "A scripted function was called in regions of different dtypes.",
-                    .why = "TorchScript puts the casts into the graph at the first call, with the dtype of the region "
-                           "around it. A later call in another region rounds to the first dtype: in a float16 region "
-                           "values then have the precision of bfloat16.",
-                    .example = R"(import torch
+    .explanation =
+        {.what = "A scripted function was called in regions of different dtypes.",
+         .why = "TorchScript puts the casts into the graph at the first call, with the dtype of the region "
+                "around it. A later call in another region rounds to the first dtype: in a float16 region "
+                "values then have the precision of bfloat16.",
+         .example = R"(import torch
 
 @torch.jit.script
 def product(a, b):
@@ -71,8 +75,10 @@ a = torch.randn(8, 8)
 for dtype in (torch.bfloat16, torch.float16):
     with torch.autocast("cpu", dtype=dtype):
         product(a, a))",
-                    .fix = "One scripted function for each dtype.",
-                    .links = "https://docs.pytorch.org/docs/stable/amp.html"},
+         .fix =
+             "One script for each dtype: of functions or classes of their own, or loaded once for each. To script the "
+             "same function twice gives the same script.",
+         .links = "https://docs.pytorch.org/docs/stable/amp.html"},
     .judge = judge_it,
 };
 

@@ -53,5 +53,14 @@ TEST_F(ScriptKeepsFirstDtypeTest, X08_OutsideOfRegions) {
   expect_none(judged([](TestRun& run) { run.cast(cast(run, 8, 0, kBFloat16), kWeight); }));
 }
 
+// The same function or module, scripted again, is the same script.
+TEST_F(ScriptKeepsFirstDtypeTest, ToScriptItAgainIsNotAdvised) {
+  const auto found = judged(
+      [](TestRun& run) { run.cast(cast(run, 8, run.region("train.py", 6, region_of(kFloat16)), kBFloat16), kWeight); });
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].fix.find("Script (or load)"), std::string::npos) << found[0].fix;
+  EXPECT_NE(found[0].fix.find("load it once for each dtype"), std::string::npos) << found[0].fix;
+}
+
 }  // namespace
 }  // namespace castscope::rules

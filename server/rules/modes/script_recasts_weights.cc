@@ -1,7 +1,9 @@
 // script-recasts-weights: within one stay in a region TorchScript cast the same weight more than once. Its graphs hold
 // a cast at each use, and know nothing of the cache that eager autocast has.
+#include <algorithm>
 #include <map>
-#include <set>
+#include <string>
+#include <utility>
 
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
@@ -11,11 +13,21 @@
 namespace castscope::rules {
 namespace {
 
+using Cost = std::pair<std::uint64_t, std::uint64_t>;  // bytes, and then time
+
 struct Recast {
   std::uint32_t stack = 0;
   std::uint64_t casts = 0, repeats = 0, cpu_ns = 0;
-  std::set<std::string> what;
+  std::map<std::string, Cost> what;  // "weight of linear"
 };
+
+// "weight of linear is", "weight of linear and 1 other are": the one that costs most, by name.
+std::string subject_of(const Recast& recast) {
+  const auto most = std::ranges::max_element(recast.what, {}, [](const auto& one) { return one.second; });
+  const std::size_t others = recast.what.size() - 1;
+  if (others == 0) return most->first + " is";
+  return most->first + " and " + std::to_string(others) + (others == 1 ? " other are" : " others are");
+}
 
 void judge_it(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
@@ -29,12 +41,14 @@ void judge_it(Inquiry& inquiry) {
     if (recast.stack == 0) recast.stack = site.stack;
     recast.repeats += use.evidence.same_source;
     recast.cpu_ns += use.counts.cpu_ns;
-    recast.what.insert(argument_text(data, site) + " of " + short_name(site.op));
+    Cost& cost = recast.what[argument_text(data, site) + " of " + short_name(site.op)];
+    cost.first += use.counts.bytes;
+    cost.second += use.counts.cpu_ns;
   }
   for (const auto& [line, recast] : at) {
     if (recast.repeats == 0) continue;
     Finding& finding = inquiry.add(recast.stack);
-    finding.title = *recast.what.begin() + " is cast again at each use by TorchScript, which has no cache";
+    finding.title = subject_of(recast) + " cast again at each use by TorchScript, which has no cache";
     finding.evidence_number = {
         {"casts", recast.casts}, {"casts_beyond_the_first_in_a_region", recast.repeats}, {"cpu_ns", recast.cpu_ns}};
     finding.fix =

@@ -20,7 +20,9 @@ struct Misuse {
 };
 constexpr Misuse kMisuses[] = {
     {"_enabled argument must be a constant", "TorchScript takes autocast's `enabled` as a constant only",
-     "Write enabled=True or enabled=False. What is decided at run time chooses between two scripts, outside of them."},
+     "Write enabled=True or enabled=False, or take it from an attribute of the module that TorchScript knows as a "
+     "constant: `use_amp: torch.jit.Final[bool]` in the class, or its name in __constants__. What is decided at each "
+     "call chooses between two scripts, outside of them."},
     {"device argument must be a constant", "TorchScript takes autocast's device as a constant only",
      "Write the device (\"cpu\", \"cuda\") into the call. What is decided at run time chooses between two scripts, "
      "outside of them."},

@@ -51,5 +51,14 @@ TEST_F(ScriptUnsupportedAutocastTest, AnotherErrorOfAScript) {
   expect_none(judged([](TestRun& run) { run.seen(run.error(9, "TorchScript error: something else")); }));
 }
 
+TEST_F(ScriptUnsupportedAutocastTest, AnAttributeThatIsAConstantIsAdvised) {
+  const auto found = judged([](TestRun& run) {
+    run.seen(
+        run.fact(FactKind::kScriptRefused, 7, {.text = "Autocast _enabled argument must be a constant"}, "net.py"));
+  });
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NE(found[0].fix.find("torch.jit.Final[bool]"), std::string::npos) << found[0].fix;
+}
+
 }  // namespace
 }  // namespace castscope::rules

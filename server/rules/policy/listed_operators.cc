@@ -26,7 +26,7 @@ void add_use(ListedOperators& listed, const store::OperatorUse& use, const store
   listed.times += count.times;
   listed.ns += count.ns;
   listed.names[short_name(use.op)] += count.times;
-  listed.stacks.push_back(use.stack);
+  listed.uses.push_back(&use);
 }
 
 std::vector<ListedOperators> merged_by_place(const store::RunData& data, const std::vector<ListedOperators>& all) {
@@ -37,7 +37,7 @@ std::vector<ListedOperators> merged_by_place(const store::RunData& data, const s
     into.times += one.times;
     into.ns += one.ns;
     for (const auto& [name, times] : one.names) into.names[name] += times;
-    into.stacks.insert(into.stacks.end(), one.stacks.begin(), one.stacks.end());
+    into.uses.insert(into.uses.end(), one.uses.begin(), one.uses.end());
   }
   std::vector<ListedOperators> list;
   for (auto& [place, listed] : merged) list.push_back(std::move(listed));
@@ -62,10 +62,10 @@ std::string short_list(const ListedOperators& listed) {
 std::vector<store::CodeLocation> other_places(const store::RunData& data, const ListedOperators& listed) {
   std::set<Line> seen{line_of(data, listed.first->stack)};
   std::vector<store::CodeLocation> places;
-  for (const std::uint32_t stack : listed.stacks) {
+  for (const store::OperatorUse* use : listed.uses) {
     if (places.size() == kMostPlaces) break;
-    if (!seen.insert(line_of(data, stack)).second) continue;
-    if (const auto at = data.user_location(stack)) places.push_back(*at);
+    if (!seen.insert(line_of(data, use->stack)).second) continue;
+    if (const auto at = data.user_location(use->stack)) places.push_back(*at);
   }
   return places;
 }

@@ -13,8 +13,8 @@ namespace castscope::rules {
 struct ListedOperators {
   const store::OperatorUse* first = nullptr;
   std::uint64_t times = 0, ns = 0;
-  std::map<std::string, std::uint64_t> names;  // operator → how often
-  std::vector<std::uint32_t> stacks;           // where, in the order of first calls
+  std::map<std::string, std::uint64_t> names;   // operator → how often
+  std::vector<const store::OperatorUse*> uses;  // in the order of first calls
 };
 
 // Of each process those uses that `is_one` says; processes with the same first place are one. Ordered by that place.

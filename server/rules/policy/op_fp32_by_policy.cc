@@ -3,11 +3,15 @@
 //
 // Told once for a job, with all its operators. Left out: a loss. Its result is one number, everybody wants it in
 // float32, and it is where training ends: whatever gives one number in a process that trains, or without grad mode.
-// Arguments of different dtypes are left out too: they may have been promoted; and an operator that the job registered
-// with autocast itself.
+// Arguments of different dtypes are left out too: they may have been promoted; an operator that the job registered with
+// autocast itself; and what a script or a trace has autocast off for, which other rules tell.
 #include <set>
 
+#include "absl/strings/str_join.h"
 #include "server/rules/dtypes.h"
+#include "server/rules/low_kernels.h"
+#include "server/rules/modes/mode_facts.h"
+#include "server/rules/operators.h"
 #include "server/rules/policy/listed_operators.h"
 #include "server/rules/regions.h"
 #include "server/rules/rules.h"
@@ -17,20 +21,58 @@
 namespace castscope::rules {
 namespace {
 
-bool all_half(const store::OperatorUse& use) {
+// The low dtype that all of its arguments have that decide; kNoDtype: not so.
+std::uint8_t low_dtype_of(const store::OperatorUse& use) {
   std::uint8_t low = kNoDtype;
   for (const lanes::Operand& operand : use.operands) {
     if (!has_dimensions(operand) || !is_floating(operand.dtype)) continue;
     // A norm's weights are float32 whatever it computes in.
     if (operand.role == lanes::Role::kWeight && !promotes_to_widest(use)) continue;
-    if (!is_low(operand.dtype) || (low != kNoDtype && operand.dtype != low)) return false;
+    if (!is_low(operand.dtype) || (low != kNoDtype && operand.dtype != low)) return kNoDtype;
     low = operand.dtype;
   }
-  return low != kNoDtype;
+  return low;
+}
+
+// By what can be done about them.
+struct Advised {
+  std::set<std::string> low, none;  // that have a kernel in low precision, and that have none
+  std::string none_in;              // "bfloat16 on cpu"
+  bool in_script = false;           // one of `low` was called by a script
+};
+
+Advised advised(const ListedOperators& listed) {
+  Advised about;
+  for (const store::OperatorUse* use : listed.uses) {
+    const std::uint8_t low = low_dtype_of(*use);
+    const bool raises = raises_in(use->op, use->device, low);
+    (raises ? about.none : about.low).insert(short_name(use->op));
+    about.in_script |= !raises && use->is(lanes::kUseScript);
+    if (raises && about.none_in.empty())
+      about.none_in = std::string(store::dtype_name(low)) + " on " + std::string(store::device_name(use->device));
+  }
+  return about;
+}
+
+std::string fix_for(const ListedOperators& listed) {
+  const Advised about = advised(listed);
+  const std::string none = absl::StrJoin(about.none, ", ");
+  if (about.low.empty())
+    return "Nothing needs mending: PyTorch has no kernel of " + none + " for " + about.none_in +
+           ". Where what follows is to be in low precision, cast the result down there, once.";
+  std::string fix =
+      "Nothing needs mending. Where the memory or time of float32 matters, and low precision is good enough there, "
+      "call "
+      "the operator in a nested region with enabled=False";
+  if (about.in_script) fix += " (of Python: a script's own does not switch off a region around its call)";
+  fix += "; else cast its result down where the next operator needs it, once.";
+  if (!none.empty()) fix += " This is not for " + none + ": PyTorch has no kernel of it for " + about.none_in + ".";
+  return fix;
 }
 
 void judge_fp32(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
+  const std::set<Line> though_off = lines_cast_though_off(data);
   std::set<std::uint32_t> training;  // processes
   for (const store::UseCount& count : data.use_counts)
     if (data.operator_use(count.use).phase == lanes::Phase::kBackward) training.insert(count.process);
@@ -40,7 +82,8 @@ void judge_fp32(Inquiry& inquiry) {
     // What a script's own region casts is in its graph: no kernel of autocast ran.
     if (use.region != 0 && data.region(use.region).kind == lanes::RegionKind::kScript) return false;
     const bool loss = use.is(lanes::kUseReduces) && (training.contains(process) || !use.is(lanes::kUseGradMode));
-    return use.computed == kFloat && in_autocast(data, use) && all_half(use) && !loss;
+    return use.computed == kFloat && in_autocast(data, use) && low_dtype_of(use) != kNoDtype && !loss &&
+           !though_off.contains(line_of(data, use.stack));
   };
   for (const ListedOperators& listed : listed_operators(data, is_one)) {
     Finding& finding = inquiry.add(listed.first->stack);
@@ -51,10 +94,7 @@ void judge_fp32(Inquiry& inquiry) {
     finding.evidence_text = {{"operator_names", list_text(listed)},
                              {"device", std::string(store::device_name(listed.first->device))}};
     finding.related = other_places(data, listed);
-    finding.fix =
-        "Nothing needs mending. Where the memory or time of float32 matters, and low precision is good "
-        "enough there, call the operator in a nested region with enabled=False; else cast its result down "
-        "where the next operator needs it, once.";
+    finding.fix = fix_for(listed);
   }
 }
 
@@ -78,7 +118,8 @@ layer = torch.nn.Linear(8, 8)
 with torch.autocast("cpu", dtype=torch.bfloat16):
     h = layer(torch.randn(4, 8))
     torch.cdist(h, h))",
-         .fix = "Usually nothing. Where it costs too much, run the operator in `torch.autocast(…, enabled=False)`.",
+         .fix = "Usually nothing. Where it costs too much and PyTorch has a kernel of it in low precision (the finding "
+                "says so), run the operator in `torch.autocast(…, enabled=False)`.",
          .links = "https://docs.pytorch.org/docs/stable/amp.html#autocast-op-reference"},
     .judge = judge_fp32,
 };

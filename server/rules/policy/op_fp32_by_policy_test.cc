@@ -84,5 +84,66 @@ TEST_F(OpFp32ByPolicyTest, EachJobIsOneFinding) {
   EXPECT_EQ(findings[0].related.size(), 20u);
 }
 
+const Finding& only(const std::vector<Finding>& found) {
+  EXPECT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].rule, "op-fp32-by-policy");
+  return found[0];
+}
+
+// Whoever wrote enabled=False in a script has done what could be advised.
+TEST_F(OpFp32ByPolicyTest, WhereAScriptHasAutocastOff) {
+  expect_none_of("op-fp32-by-policy", judged([](TestRun& run) {
+                   const auto region = run.region("train.py", 5);
+                   const auto prod = in_float(run, "aten::prod", 8, kEligible | lanes::kUseScript);
+                   const auto fact = run.fact(FactKind::kScriptIgnoresDisable, 8, {.text = "train.py:7"});
+                   run.enter(region).deep().called(prod).shallow().exit().seen(fact);
+                 }));
+}
+
+// A region with enabled=False around what has no kernel in low precision would make it raise.
+TEST_F(OpFp32ByPolicyTest, WithoutAKernelInLowPrecisionNoRegionIsAdvised) {
+  const auto found = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    run.enter(region).deep().called(in_float(run, "aten::fft_fft", 8)).shallow().exit();
+  });
+  EXPECT_EQ(only(found).fix.find("enabled=False"), std::string::npos) << found[0].fix;
+  EXPECT_NE(found[0].fix.find("no kernel of fft_fft for bfloat16 on cpu"), std::string::npos) << found[0].fix;
+}
+
+TEST_F(OpFp32ByPolicyTest, TheRegionIsAdvisedForTheOthers) {
+  const auto found = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto prod = in_float(run, "aten::prod", 8), distance = in_float(run, "aten::cdist", 9);
+    run.enter(region).deep().called(prod).called(distance).shallow().exit();
+  });
+  EXPECT_NE(only(found).fix.find("enabled=False"), std::string::npos) << found[0].fix;
+  EXPECT_NE(found[0].fix.find("not for cdist"), std::string::npos) << found[0].fix;
+}
+
+TEST_F(OpFp32ByPolicyTest, OnAnotherDeviceNothingIsKnownToRaise) {
+  const auto found = judged([](TestRun& run) {
+    auto info = TestRun::default_region();
+    info.device = 1;
+    const auto region = run.region("train.py", 5, info);
+    const auto distance = run.use({.op = "aten::cdist",
+                                   .line = 8,
+                                   .operands = {operand(kBFloat16)},
+                                   .computed = kFloat32,
+                                   .flags = kEligible,
+                                   .device = 1});
+    run.enter(region).deep().called(distance).shallow().exit();
+  });
+  EXPECT_NE(only(found).fix.find("enabled=False"), std::string::npos) << found[0].fix;
+}
+
+// A region that the script has itself would change nothing.
+TEST_F(OpFp32ByPolicyTest, InAScriptTheRegionIsPythons) {
+  const auto found = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    run.enter(region).deep().called(in_float(run, "aten::prod", 8, kEligible | lanes::kUseScript)).shallow().exit();
+  });
+  EXPECT_NE(only(found).fix.find("of Python"), std::string::npos) << found[0].fix;
+}
+
 }  // namespace
 }  // namespace castscope::rules

@@ -17,6 +17,7 @@
 #include "server/rules/coverage/region_work.h"
 #include "server/rules/dtypes.h"
 #include "server/rules/finding.h"
+#include "server/rules/modes/mode_facts.h"
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
 #include "server/rules/precision/widened.h"
@@ -47,18 +48,13 @@ std::vector<UseGraph::Edge> undone_at(const store::RunData& data, const UseGraph
   return undone;
 }
 
-bool ignores_disable(lanes::FactKind kind) {
-  return kind == lanes::FactKind::kScriptIgnoresDisable || kind == lanes::FactKind::kTraceDropsDisable;
-}
-
 // Lines that ran in a region which its owner had left open across an await or yield, or in one of a script or a trace
 // that switches autocast off to no effect: the region is wrong there, and not the conversion.
 std::set<Line> lines_in_wrong_regions(const store::RunData& data) {
-  std::set<Line> lines;
+  std::set<Line> lines = lines_cast_though_off(data);
   const std::vector<std::uint64_t> seen = times_of_facts(data);
   for (const store::Fact& fact : data.facts)
-    if (seen[fact.id] > 0 && (fact.kind == lanes::FactKind::kRegionLeaked || ignores_disable(fact.kind)))
-      lines.insert(line_of(data, fact.stack));
+    if (seen[fact.id] > 0 && fact.kind == lanes::FactKind::kRegionLeaked) lines.insert(line_of(data, fact.stack));
   return lines;
 }
 

@@ -351,5 +351,39 @@ def s18n_in_backward_in_float32():
     y.sum().backward()
 
 
+@torch.jit.script
+def transformed(a, b):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return torch.fft.fft(torch.mm(a, b))  # finds: dtype-mismatch-error
+
+
+@torch.jit.script
+def transformed_in_float32(a, b):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return torch.fft.fft(torch.mm(a, b).float())
+
+
+def s18d_no_kernel_in_a_disabled_region():
+    layer = nn.Linear(32, 32)
+    with region():
+        h = layer(rows())
+        with region(enabled=False), raises():
+            torch.fft.fft(h)  # finds: dtype-mismatch-error
+
+
+def s18d2_no_kernel_in_the_region_of_a_script():
+    with raises():
+        transformed(rows(32), rows(32))  # the line of the script is marked
+
+
+def s18dn_float32_given():
+    layer = nn.Linear(32, 32)
+    with region():
+        h = layer(rows())
+        with region(enabled=False):
+            torch.fft.fft(h.float())
+    transformed_in_float32(rows(32), rows(32))
+
+
 if __name__ == "__main__":
     main(globals())

@@ -5,7 +5,7 @@ import functools
 import warnings
 
 import torch
-from apart import main
+from apart import main, region
 from torch import nn
 
 warnings.simplefilter("ignore")
@@ -87,6 +87,22 @@ def s25d_a_decorator_of_ones_own():
 
 def s25bn_with_form_below_a_decorator_without_region():
     torch.jit.script(WithForm())(square())
+
+
+class HelperWithForm(nn.Module):
+    def part(self, x):
+        with torch.autocast("cpu", enabled=False):
+            return x @ x
+
+    def forward(self, x):
+        return self.part(x) + x
+
+
+def s25cn_off_within_the_method_and_around_the_call():
+    scripted = torch.jit.script(HelperWithForm())
+    for _ in range(3):
+        with region(), region(enabled=False):
+            scripted(square())
 
 
 if __name__ == "__main__":

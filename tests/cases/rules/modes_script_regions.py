@@ -1,5 +1,7 @@
 """Regions of scripts that do what they say, and such as do nothing. See apart.py."""
 
+import io
+
 import torch
 from apart import main, region, trained
 from torch import nn
@@ -114,6 +116,15 @@ class UsedTwice(nn.Module):
         return self.linear(self.linear(x))
 
 
+class UsedOnce(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(32, 32)
+
+    def forward(self, x):
+        return self.linear(x)
+
+
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
@@ -135,6 +146,25 @@ def s24e_both_in_the_script_and_one_around():
 def s24en_both_in_the_script():
     for _ in range(3):
         nested_disable_followed(square(), square())
+
+
+def s24fn_autocast_off_around_the_call():
+    for _ in range(3):
+        with region(), region(enabled=False):
+            nested_disable_followed(square(), square())
+
+
+def x08cn_loaded_once_for_each_dtype():
+    file = io.BytesIO()
+    torch.jit.save(torch.jit.script(UsedOnce()), file)
+    scripts = {}
+    for dtype in (torch.bfloat16, torch.float16):
+        file.seek(0)
+        scripts[dtype] = torch.jit.load(file)
+    for _ in range(3):
+        for dtype, scripted in scripts.items():
+            with region(dtype):
+                scripted(square())
 
 
 def x10n_frozen():

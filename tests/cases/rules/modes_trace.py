@@ -93,6 +93,11 @@ def control_of_disable(a, b):
         return torch.mm(a, b) * 2.0
 
 
+def control_of_disable_scripted(a, b):
+    with torch.autocast("cpu", enabled=False):
+        return torch.mm(a, b) * 2.0
+
+
 def helper_calls_script(a, b):
     with torch.autocast("cpu", dtype=torch.bfloat16):
         return disabled_nowhere(a, b)
@@ -176,6 +181,35 @@ def s34cn_in_its_own_region():
 def c14n_called_outside_any_region():
     traced = torch.jit.trace(control_of_disable, (square(), square()))
     traced(square(), square())
+
+
+def c14dn_called_where_autocast_is_off():
+    traced = torch.jit.trace(control_of_disable, (square(), square()))
+    for _ in range(3):
+        with region(), region(enabled=False):
+            traced(square(), square())
+
+
+def c14en_the_rest_is_traced_alone():
+    body, head = nn.Linear(16, 16), nn.Linear(16, 16)
+    traced = torch.jit.trace(body, square())
+    for _ in range(3):
+        with region():
+            h = traced(square())
+            with region(enabled=False):
+                head(h.float())
+
+
+def s32n_scripted_instead():
+    scripted = torch.jit.script(control_of_disable_scripted)
+
+    @torch.jit.script
+    def calls(a, b):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return scripted(a, b)
+
+    for _ in range(3):
+        calls(square(), square())
 
 
 def s33():

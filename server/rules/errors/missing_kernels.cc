@@ -1,0 +1,75 @@
+#include "server/rules/errors/missing_kernels.h"
+
+#include <string>
+
+#include "server/policy/elsewhere.h"
+#include "server/rules/dtypes.h"
+#include "server/rules/errors/error_facts.h"
+#include "server/rules/regions.h"
+#include "server/rules/uses.h"
+#include "server/store/names.h"
+
+namespace castscope::rules {
+namespace {
+
+enum class Why { kUnknown, kScript, kDisabled, kNoRegion };
+
+// Eager autocast of its device would have brought it to float32.
+bool is_held_by_eager(const store::OperatorUse& use) {
+  return policy::computes_on(store::device_name(use.device), policy::operator_called(use.op), policy::Given::kLow) ==
+         policy::Computed::kFloat32;
+}
+
+Why why_of(const store::RunData& data, const ErrorAt& at) {
+  if (at.use == 0) return Why::kUnknown;
+  const store::OperatorUse& use = data.operator_use(at.use);
+  const store::Region* region = region_of_device(data, use);
+  if (region == nullptr) return Why::kNoRegion;
+  if (!region->enabled) return Why::kDisabled;
+  return region->kind == lanes::RegionKind::kScript && is_held_by_eager(use) ? Why::kScript : Why::kUnknown;
+}
+
+std::string_view reason(Why why) {
+  switch (why) {
+    case Why::kScript:
+      return ": TorchScript's autocast has no rule for it, eager autocast brings it to float32";
+    case Why::kDisabled:
+      return ", and autocast is disabled there: nothing brings it to float32";
+    case Why::kNoRegion:
+      return ", and it ran outside of autocast, where nothing brings it to float32";
+    case Why::kUnknown:
+      return "";
+  }
+  return "";
+}
+
+// "bfloat16": as the arguments have it, or else the text.
+std::string dtype_got(const store::RunData& data, const ErrorAt& at) {
+  if (at.use != 0)
+    for (const lanes::Operand& operand : data.operator_use(at.use).operands)
+      if (is_floating_tensor(operand)) return std::string(store::dtype_name(dtype_entered(operand)));
+  return std::string(store::dtype_name(*dtypes_named(at.text).begin()));
+}
+
+std::string on_device(const store::RunData& data, const ErrorAt& at) {
+  return at.use == 0 ? "" : " on " + std::string(store::device_name(data.operator_use(at.use).device));
+}
+
+}  // namespace
+
+void tell_missing_kernels(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  for (const ErrorAt& at : errors_about(data, ErrorTopic::kNoKernel)) {
+    const Why why = why_of(data, at);
+    Finding& finding = inquiry.add(at.stack);
+    finding.title = operator_of(data, at) + " raised: PyTorch has no kernel of it for " + dtype_got(data, at) +
+                    on_device(data, at) + std::string(reason(why));
+    tell_error(data, at, finding);
+    finding.fix = "Give it float32 (x.float())";
+    if (why == Why::kScript)
+      finding.fix += "; or open the region around the call of the script instead of inside of it";
+    finding.fix += ".";
+  }
+}
+
+}  // namespace castscope::rules

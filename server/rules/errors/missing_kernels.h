@@ -1,0 +1,10 @@
+// Errors of operators that have no kernel for the low precision that they got: a part of dtype-mismatch-error.
+#pragma once
+
+#include "server/rules/rules.h"
+
+namespace castscope::rules {
+
+void tell_missing_kernels(Inquiry&);
+
+}  // namespace castscope::rules

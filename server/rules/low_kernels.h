@@ -1,0 +1,14 @@
+// Operators that PyTorch has no kernel of in low precision: where autocast does not bring their arguments to float32,
+// they raise.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace castscope::rules {
+
+// Whether the operator ("aten::fft_fft") is known to raise on this device when it is given this low dtype. What is not
+// known, and what is on other devices than the CPU, is taken to work.
+bool raises_in(std::string_view op, std::uint8_t device, std::uint8_t dtype);
+
+}  // namespace castscope::rules
