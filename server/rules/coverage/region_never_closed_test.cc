@@ -1,3 +1,5 @@
+#include <gmock/gmock.h>
+
 #include "server/rules/rules_test.h"
 
 namespace castscope::rules {
@@ -28,6 +30,41 @@ TEST_F(RegionNeverClosedTest, X06_BalancedNesting) {
 TEST_F(RegionNeverClosedTest, OpenAtTheEnd) {
   expect_none(judged([](TestRun& run) { run.enter(run.region("serve.py", 5)); }));
   expect_none(judged([](TestRun& run) { run.enter(run.region("serve.py", 5)); }, /*ends=*/false));
+}
+
+// Its object was entered again within it: autocast stays on for what comes after, which is in a region that nobody
+// opened. Rules on that region say nothing of it.
+TEST_F(RegionNeverClosedTest, EnteredAgain) {
+  const auto findings = judged([](TestRun& run) {
+    auto info = TestRun::default_region();
+    const auto outer = run.region("train.py", 5, info);
+    info.parent = outer;
+    info.nesting = 2;
+    const auto inner = run.region("train.py", 7, info);
+    info = TestRun::default_region();
+    info.kind = lanes::RegionKind::kRaw;
+    info.nesting = 0;
+    const auto after = run.region("train.py", 5, info);
+    const auto weight = run.site({.stack = run.line("train.py", 9), .region = after, .op = "aten::linear"});
+    run.enter(outer).enter(inner).exit().exit();
+    run.seen(run.fact(FactKind::kRegionNeverLeft, 5, {.subject = outer, .detail = 1, .text = ""}));
+    run.cast(weight, kWeight, true).backward(run.fact(FactKind::kBackward, 10, {.subject = after, .text = ""}));
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].rule, "region-never-closed");
+  EXPECT_THAT(findings[0].title, testing::StartsWith("autocast stays on after the region"));
+}
+
+TEST_F(RegionNeverClosedTest, OneThatIsOffIsEnteredAgain) {
+  const auto findings = judged([](TestRun& run) {
+    auto info = TestRun::default_region();
+    info.enabled = false;
+    const auto region = run.region("train.py", 5, info);
+    run.enter(region).exit();
+    run.seen(run.fact(FactKind::kRegionNeverLeft, 5, {.subject = region, .detail = 1, .text = ""}));
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_THAT(findings[0].title, testing::StartsWith("autocast stays off after the region"));
 }
 
 TEST_F(RegionNeverClosedTest, OneThatIsOffDoesNothing) {
