@@ -8,6 +8,7 @@
 #include <set>
 
 #include "server/rules/dtypes.h"
+#include "server/rules/policy/enforced_decisions.h"
 #include "server/rules/policy/listed_operators.h"
 #include "server/rules/regions.h"
 #include "server/rules/rules.h"
@@ -17,12 +18,12 @@
 namespace castscope::rules {
 namespace {
 
-bool all_half(const store::OperatorUse& use) {
+bool all_half(const EnforcedDecisions& enforced, const store::OperatorUse& use) {
   std::uint8_t low = kNoDtype;
   for (const lanes::Operand& operand : use.operands) {
     if (!has_dimensions(operand) || !is_floating(operand.dtype)) continue;
     // A norm's weights are float32 whatever it computes in.
-    if (operand.role == lanes::Role::kWeight && !promotes_to_widest(use)) continue;
+    if (operand.role == lanes::Role::kWeight && !enforced.promotes_to_widest(use)) continue;
     if (!is_low(operand.dtype) || (low != kNoDtype && operand.dtype != low)) return false;
     low = operand.dtype;
   }
@@ -31,16 +32,19 @@ bool all_half(const store::OperatorUse& use) {
 
 void judge_fp32(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
+  const EnforcedDecisions enforced(data);
   std::set<std::uint32_t> training;  // processes
   for (const store::UseCount& count : data.use_counts)
     if (data.operator_use(count.use).phase == lanes::Phase::kBackward) training.insert(count.process);
   const auto is_one = [&](const store::OperatorUse& use, std::uint32_t process) {
     if (!is_forward(use) || !use.is(lanes::kUseEligible) || use.is(lanes::kUseConverts)) return false;
     if (!use.op.starts_with("aten::")) return false;
+    if (const auto* decision = enforced.of(use); decision != nullptr && decision->ruled)
+      if (enforced.promotes_to_widest(use)) return false;  // float32 came with another argument
     // What a script's own region casts is in its graph: no kernel of autocast ran.
     if (use.region != 0 && data.region(use.region).kind == lanes::RegionKind::kScript) return false;
     const bool loss = use.is(lanes::kUseReduces) && (training.contains(process) || !use.is(lanes::kUseGradMode));
-    return use.computed == kFloat && in_autocast(data, use) && all_half(use) && !loss;
+    return use.computed == kFloat && in_autocast(data, use) && all_half(enforced, use) && !loss;
   };
   for (const ListedOperators& listed : listed_operators(data, is_one)) {
     Finding& finding = inquiry.add(listed.first->stack);
