@@ -18,7 +18,7 @@ struct ProtectedArgument {
   bool kept = false;               // it is named as one that is never cast
   std::uint8_t cast_to = 0xff;     // 0xff: it was not
   std::uint64_t times = 0;
-  std::uint64_t held_off = 0;     // of these, how often that kept a cast from being made
+  std::uint64_t held_off = 0;     // of these, how often the annotation or the policy would have cast it else
   store::CodeLocation called_at;  // the first call; no file where it is not known
 };
 
