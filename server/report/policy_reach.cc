@@ -66,8 +66,8 @@ std::string fate(const Policy& policy, const Function& function, const std::vect
       add(reached, StrCat(text_of(decided), " (", std::string(name(decided.decision.policy)),
                           gives_dtype(decided) ? ", given a dtype by the function itself)" : ")"));
     if (decided.reached() && decided.decision.policy == CastPolicy::kBanned)
-      add(messages,
-          on_one_line(absl::StrJoin(absl::StrSplit(decided.decision.message, '\n', absl::SkipWhitespace()), " ")));
+      add(messages, on_one_line(absl::StrJoin(
+                        absl::StrSplit(decided.decision.message, absl::ByAnyChar(" \n"), absl::SkipEmpty()), " ")));
   }
   std::string text = reached.empty() ? "" : StrCat("end in ", absl::StrJoin(reached, ", "));
   if (!writing.empty())
