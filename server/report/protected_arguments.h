@@ -26,9 +26,9 @@ struct ProtectedArgument {
 std::vector<ProtectedArgument> protected_arguments(const store::RunData&);
 // docs/report.schema.json, `protected`.
 nlohmann::ordered_json protected_json(const store::RunData&);
-// "kept as it is, 12 casts held off"
+// "never cast, 12 casts held off"
 std::string fate(const ProtectedArgument&);
-// "rois of RoIPool.forward arrived in float32 12 times: kept as it is, 12 casts held off", the first few.
+// "rois of RoIPool.forward arrived in bfloat16 12 times: never cast, 12 casts held off", the first few.
 std::vector<std::string> protected_lines(const store::RunData&);
 
 }  // namespace castscope::report
