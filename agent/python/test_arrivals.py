@@ -37,7 +37,7 @@ def test_rois_are_never_cast(told):
         Pool()(torch.ones(2), rois=torch.ones(5))
     name = told[0][0][0]
     assert name.endswith("Pool.forward")
-    kept = ((name, "rois", "float"), "float32", True, True, None)
+    kept = ((name, "rois", "float"), "float32", True, False, None)  # the annotation casts to float32 itself
     assert told == [((name, "x", "float"), "bfloat16", False, False, "float32"), kept,
                     ((name, "x", "float"), "float32", False, False, None), kept]
 
@@ -67,7 +67,14 @@ def test_tensors_in_containers_and_other_dtypes(told):
     castscope_pool = castscope.never_cast("rois")(lambda rois, **more: rois)
     with region():
         castscope_pool([torch.ones(1), {"a": torch.ones(1).double()}, torch.ones(1).int()], scale=2)
-    assert [one[1:] for one in told] == [("float32", True, True, None), ("float64", True, False, None)]
+    assert [one[1:] for one in told] == [("float32", True, False, None), ("float64", True, False, None)]
+
+
+def test_what_arrived_in_less_would_have_been_cast_to_float32(told):
+    pool = castscope.never_cast("rois")(lambda rois: rois)
+    with region():
+        pool(torch.ones(1, dtype=LOW))
+    assert [one[1:] for one in told] == [("bfloat16", True, True, None)]
 
 
 def test_nothing_is_told_where_autocast_is_off_or_nothing_is_protected(told):

@@ -30,7 +30,7 @@ std::optional<std::string> nearest(std::string_view written, std::span<const std
   constexpr std::size_t kLongest = 100, kWorthAPart = 4;
   if (written.empty() || written.size() > kLongest) return std::nullopt;
   std::string_view best;
-  std::size_t least = std::min<std::size_t>((written.size() + 1) / 2, 5) + 1;
+  std::size_t least = std::min<std::size_t>((written.size() + 1) / 2, 4) + 1;
   for (const std::string_view name : names) {
     // "stale-weight" for cache-stale-weight
     const bool part = written.size() >= kWorthAPart && name.find(written) != std::string_view::npos;

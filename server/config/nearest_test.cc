@@ -18,6 +18,7 @@ TEST(NearestTest, APartOfAName) { EXPECT_EQ(nearest("_norm", kNames), "layer_nor
 
 TEST(NearestTest, NothingIsNear) {
   EXPECT_EQ(nearest("softmax", kNames), std::nullopt);
+  EXPECT_EQ(nearest("roi_align", std::array<std::string_view, 1>{"copysign"}), std::nullopt) << "more than half of it";
   EXPECT_EQ(nearest("", kNames), std::nullopt);
   EXPECT_EQ(meant("softmax", kNames), "");
 }

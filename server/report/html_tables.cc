@@ -82,7 +82,7 @@ void write_sites(Html& html, const Model& model) {
           operator_of(site) + (argument.empty() ? "" : " " + argument),
           std::string(store::dtype_name(site.from)) + " to " + std::string(store::dtype_name(site.to)),
           site.role == lanes::Role::kUnknown ? "" : std::string(store::name(site.role)),
-          why_not_kept(site.why, site.role),
+          why_not_kept(reason_not_kept(site), site.role),
           grouped(total.counts.casts),
           grouped(total.counts.hits),
           rules::readable_bytes(total.counts.bytes),

@@ -176,6 +176,8 @@ std::string input_line(const store::RunData& data, const ModelInput& input) {
     return "cast from " + dtype(input.dtype) + " to " + dtype(input.cast_to) + ", first for " +
            place_text(data, input.first, true);
   std::string text = dtype(input.dtype) + ", which ";
+  if (input.why == rules::NotCast::kWithin)
+    return text + place_text(data, input.first, false) + ", has cast by an operator that it calls";
   text += input.converted_to == rules::kNoDtype
               ? place_text(data, input.first, false) + ", takes as it is"
               : "the code converts to " + dtype(input.converted_to) + ", " + place(data, input.first.at);

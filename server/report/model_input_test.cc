@@ -57,6 +57,12 @@ TEST_F(ModelInputTest, StaysAsItIsUntilAnOperatorIsOnTheList) {
                 "); what comes of it is first cast to bfloat16 for linear input, train.py:12");
 }
 
+TEST_F(ModelInputTest, IsCastWithinTheOperator) {
+  TestUse product = kept("aten::einsum", kFloat32);
+  product.computed = kBFloat16;
+  EXPECT_EQ(line({product}), "float32, which einsum, train.py:9, has cast by an operator that it calls");
+}
+
 TEST_F(ModelInputTest, OfIntegersIsNeverCast) {
   EXPECT_EQ(line({kept("aten::embedding", kInt64), linear(Role::kActivation)}),
             "int64, which embedding, train.py:9, takes as it is (an integer tensor); what comes of it is first cast to "

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/policy/decide.h"
 #include "server/policy/operators.h"
+#include "server/report/lines.h"
 #include "server/report/policy_reach.h"
 #include "server/report/policy_text.h"
 
@@ -48,6 +49,19 @@ std::vector<Decided> decided_on(const Policy& policy, const OperatorName& asked,
 // PyTorch's own of its device says itself what PyTorch does there.
 bool is_pytorchs(const Policy& policy) { return policy.name == StrCat("torch-", policy.device); }
 
+// A library may register autocast kernels of its own for its operators, in code or with torch.library.
+bool may_have_own_kernels(const OperatorName& op, const Decision& decision) {
+  return !op.name.starts_with("aten::") && !decision.ruled;
+}
+
+std::string own_kernels_text(const OperatorName& op, int width) {
+  return wrapped("  ", "  ",
+                 StrCat("castscope does not know what ", op.name.substr(0, op.name.find("::")),
+                        " registered with autocast itself: if this operator has an autocast kernel of that library's, "
+                        "that kernel decides. A run tells what it does."),
+                 width);
+}
+
 Explanation of_operator(const Policy& policy, const OperatorName& asked, const Asked& question, int width) {
   const auto modules = policy::modules_of(question.module, question.class_name);
   const auto functions = functions_of(asked);
@@ -58,6 +72,8 @@ Explanation of_operator(const Policy& policy, const OperatorName& asked, const A
     Json json = decision_json(policy, about, one.decision);
     json["functions"] = functions_json(policy, functions, modules);
     explanation.text += decision_text(policy, about, one.decision, width);
+    json["own_kernels_unknown"] = may_have_own_kernels(one.op, one.decision);
+    if (may_have_own_kernels(one.op, one.decision)) explanation.text += own_kernels_text(one.op, width);
     if (policy.device != "any") {
       if (!is_pytorchs(policy)) {
         json["pytorch"] = device_json(policy.device, one.op);

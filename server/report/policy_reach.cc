@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "server/policy/elsewhere.h"
 #include "server/report/lines.h"
 #include "server/report/words.h"
@@ -65,7 +66,8 @@ std::string fate(const Policy& policy, const Function& function, const std::vect
       add(reached, StrCat(text_of(decided), " (", std::string(name(decided.decision.policy)),
                           gives_dtype(decided) ? ", given a dtype by the function itself)" : ")"));
     if (decided.reached() && decided.decision.policy == CastPolicy::kBanned)
-      add(messages, on_one_line(decided.decision.message));
+      add(messages, on_one_line(absl::StrJoin(
+                        absl::StrSplit(decided.decision.message, absl::ByAnyChar(" \n"), absl::SkipEmpty()), " ")));
   }
   std::string text = reached.empty() ? "" : StrCat("end in ", absl::StrJoin(reached, ", "));
   if (!writing.empty())

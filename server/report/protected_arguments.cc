@@ -73,6 +73,7 @@ Json protected_json(const store::RunData& data) {
 std::string fate(const ProtectedArgument& one) {
   if (one.cast_to != kNotCast) return StrCat("cast to ", std::string(store::dtype_name(one.cast_to)));
   if (!one.kept) return "left as it is";
+  if (one.held_off == 0) return "never cast";
   return StrCat("never cast, ", counted(one.held_off, "cast", "casts"), " held off");
 }
 

@@ -18,7 +18,7 @@ struct ProtectedArgument {
   bool kept = false;               // it is named as one that is never cast
   std::uint8_t cast_to = 0xff;     // 0xff: it was not
   std::uint64_t times = 0;
-  std::uint64_t held_off = 0;     // of these, how often that kept a cast from being made
+  std::uint64_t held_off = 0;     // of these, how often the annotation or the policy would have cast it else
   store::CodeLocation called_at;  // the first call; no file where it is not known
 };
 
@@ -26,9 +26,9 @@ struct ProtectedArgument {
 std::vector<ProtectedArgument> protected_arguments(const store::RunData&);
 // docs/report.schema.json, `protected`.
 nlohmann::ordered_json protected_json(const store::RunData&);
-// "kept as it is, 12 casts held off"
+// "never cast, 12 casts held off"
 std::string fate(const ProtectedArgument&);
-// "rois of RoIPool.forward arrived in float32 12 times: kept as it is, 12 casts held off", the first few.
+// "rois of RoIPool.forward arrived in bfloat16 12 times: never cast, 12 casts held off", the first few.
 std::vector<std::string> protected_lines(const store::RunData&);
 
 }  // namespace castscope::report

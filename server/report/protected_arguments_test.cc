@@ -42,13 +42,15 @@ TEST(ProtectedArguments, WhatIsNeverCastTellsWhatWasHeldOff) {
 TEST(ProtectedArguments, ALineForEachDtypeThatArrived) {
   const auto data = arrived({{"pool\trois\tfloat", kFloat | lanes::kArrivedKept | lanes::kArrivedHeldOff | kNotCast, 4},
                              {"pool\tx\tfloat", kBrain | kFloat << lanes::kArrivedCastTo, 4},
-                             {"pool\tx\tfloat", kFloat | kNotCast, 1}});
+                             {"pool\tx\tfloat", kFloat | kNotCast, 1},
+                             {"pool\ty\tfloat", kFloat | lanes::kArrivedKept | kNotCast, 2}});
   EXPECT_THAT(protected_lines(data),
               ElementsAre("rois of pool arrived in float32 4 times: never cast, 4 casts held off",
                           "x of pool arrived in float32 1 time: left as it is",
-                          "x of pool arrived in bfloat16 4 times: cast to float32"));
+                          "x of pool arrived in bfloat16 4 times: cast to float32",
+                          "y of pool arrived in float32 2 times: never cast"));
   const nlohmann::ordered_json json = protected_json(data);
-  ASSERT_EQ(json.size(), 3u);
+  ASSERT_EQ(json.size(), 4u);
   EXPECT_EQ(json[0]["argument"], "rois");
   EXPECT_EQ(json[0]["arrived"], "float32");
   EXPECT_EQ(json[0]["held_off"], 4);

@@ -117,7 +117,7 @@ TEST_F(ReportTest, TwoRanks) {
       summary(data, {.width = 80, .colour = false, .run_file = "train.castscope", .report_file = "train.json"}));
 }
 
-// castscope.step() at the end of each step, or at the begin of each, makes three steps of three.
+// castscope.step() at the end of each step, or at the beginning of each, makes three steps of three.
 TEST_F(ReportTest, StepsInWhichNothingWasBegunAtEitherEndAreNoSteps) {
   for (const bool at_begin : {false, true}) {
     TestRun run(*store_, at_begin ? 101 : 100);

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "server/report/words.h"
+#include "server/rules/cache/weights.h"
+#include "server/rules/dtypes.h"
 #include "server/store/causes.h"
 
 namespace castscope::report {
@@ -46,7 +48,8 @@ std::vector<RoleTotal> by_role(const store::RunData& data) {
     if (!store::is_autocasts(site.cause) || !site.has_dtypes()) continue;
     RoleTotal& total = all[site.role];
     total.counts += use.counts;
-    if (site.why != WhyNotCached::kNone && use.counts.casts > 0) total.not_kept[site.why] += use.counts.casts;
+    const WhyNotCached why = reason_not_kept(site);
+    if (why != WhyNotCached::kNone && use.counts.casts > 0) total.not_kept[why] += use.counts.casts;
   }
   std::vector<RoleTotal> list;
   for (const Role role : kOrder) {
@@ -57,32 +60,16 @@ std::vector<RoleTotal> by_role(const store::RunData& data) {
   return list;
 }
 
+// A policy may name another dtype for what is cast down. The copy of what is no weight would be kept in neither.
+WhyNotCached reason_not_kept(const store::Site& site) {
+  const bool lowered = site.why == WhyNotCached::kOtherDtype && rules::is_low(site.to);
+  return lowered && !is_of_model(site.role) ? WhyNotCached::kNoRequiresGrad : site.why;
+}
+
 std::string why_not_kept(WhyNotCached why, Role role) {
-  switch (why) {
-    case WhyNotCached::kInferenceMode:
-      return "inference mode is on";
-    case WhyNotCached::kCacheDisabled:
-      return "the cache is switched off";
-    case WhyNotCached::kOtherDtype:
-      return "cast to another dtype than the region's";
-    case WhyNotCached::kNotFp32:
-      return "not in float32";
-    case WhyNotCached::kNoRequiresGrad:
-      return is_of_model(role) ? "no grad required" : "not parameters";
-    case WhyNotCached::kNotLeaf:
-      return is_of_model(role) ? "computed from others" : "not parameters";
-    case WhyNotCached::kView:
-      return is_of_model(role) ? "a view" : "not parameters";
-    case WhyNotCached::kCudaGraph:
-      return "in the memory of a CUDA graph";
-    case WhyNotCached::kNotAutocast:
-      return "no cache serves it";
-    case WhyNotCached::kScript:
-      return "TorchScript casts at each use";
-    case WhyNotCached::kNone:
-      break;
-  }
-  return "";
+  const bool of_weights =
+      why == WhyNotCached::kNoRequiresGrad || why == WhyNotCached::kNotLeaf || why == WhyNotCached::kView;
+  return of_weights && !is_of_model(role) ? "not parameters" : rules::why_not_kept(why);
 }
 
 std::string roles_line(const std::vector<RoleTotal>& roles) {

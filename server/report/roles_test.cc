@@ -31,6 +31,19 @@ TEST_F(RolesTest, RolesWithTheSameReasonAreToldTogether) {
   EXPECT_EQ(not_kept_line(roles), "inputs 3 and activations 9 (not parameters)");
 }
 
+// The policy says float16, the region bfloat16.
+TEST_F(RolesTest, InputsCastToThePolicysDtype) {
+  const store::RunData data = recorded([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    store::SiteInfo input;
+    input.stack = run.line("train.py", 8), input.call_site = run.call_site("aten::linear", 0, "input");
+    input.region = region, input.role = lanes::Role::kInput, input.cause = lanes::Cause::kAutocast;
+    input.why = WhyNotCached::kOtherDtype, input.from = store::kFloat32, input.to = store::kFloat16;
+    run.enter(region).cast(run.site(input), 0x10).exit();
+  });
+  EXPECT_EQ(not_kept_line(by_role(data)), "inputs 1 (not parameters)");
+}
+
 TEST_F(RolesTest, WhatIsNotAutocastsIsNotCounted) {
   const store::RunData data = recorded([](TestRun& run) {
     store::SiteInfo user;

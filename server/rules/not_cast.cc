@@ -125,11 +125,26 @@ NotCast CastReasons::of_kernel(const store::OperatorUse& use, std::size_t i) con
   return use.computed == kFloat && is_low(operand.dtype) ? NotCast::kSetsDtype : NotCast::kNone;
 }
 
+// A recurrent cell's products cast, whatever it gives back: its state is in the dtype in which it came.
+NotCast CastReasons::by_its_products(const store::OperatorUse& use, const lanes::Operand& operand) const {
+  const auto [begin, end] = casts_.equal_range(use.stack);
+  NotCast why = NotCast::kNone;
+  for (auto cast = begin; cast != end; ++cast) {
+    const store::Site& site = *cast->second;
+    if (site.region != use.region || !is_low(site.to) || !is_product(site.op)) continue;
+    if (site.from == operand.dtype) return NotCast::kWithin;
+    if (site.to == operand.dtype) why = NotCast::kAlready;
+  }
+  return why;
+}
+
 // What it calls may have one: nll_loss_nd is nll_loss. Its casts stand at the same place, under that name; those of
 // another operator of the line do not explain why this one computed in what it was not given.
 NotCast CastReasons::without_kernel(const store::OperatorUse& use, const lanes::Operand& operand) const {
   const bool lowered = is_low(use.computed) && operand.dtype == kFloat && has_dimensions(operand);
   if (lowered && !use.is(lanes::kUseWrites)) return NotCast::kWithin;
+  if (is_matrix_work(use.op))
+    if (const NotCast why = by_its_products(use, operand); why != NotCast::kNone) return why;
   const bool promotes = std::ranges::any_of(use.operands, [&](const lanes::Operand& other) {
     return other.dtype == use.computed && is_floating_tensor(other) && has_dimensions(other);
   });

@@ -45,6 +45,7 @@ class CastReasons {
 
  private:
   NotCast of_kernel(const store::OperatorUse&, std::size_t operand) const;
+  NotCast by_its_products(const store::OperatorUse&, const lanes::Operand&) const;
   NotCast without_kernel(const store::OperatorUse&, const lanes::Operand&) const;
   bool is_excluded(const store::OperatorUse&, std::size_t operand) const;
 

@@ -72,6 +72,22 @@ TEST_F(NotCastTest, AnOperatorIsCastInTheOneThatItIsMadeOf) {
   EXPECT_EQ(why(loss, 0), NotCast::kNotListed);
 }
 
+// It gives back float32, because of its state, and the linears that it calls cast.
+TEST_F(NotCastTest, ARecurrentCellIsCastInItsProducts) {
+  store::Site site;
+  site.stack = 3, site.op = "aten::linear", site.cause = lanes::Cause::kAutocast, site.from = kFloat, site.to = kBrain;
+  site.region = 1;
+  run_.sites.push_back(site);
+  for (const char* const op : {"aten::lstm_cell", "aten::gru_cell"}) {
+    auto cell = use(op, 0, kFloat, {given(kFloat), given(kBrain)});
+    cell.stack = 3;
+    EXPECT_EQ(why(cell, 0), NotCast::kWithin);
+    EXPECT_EQ(why(cell, 1), NotCast::kAlready);
+    cell.stack = 4;
+    EXPECT_EQ(why(cell, 0), NotCast::kNotListed) << "nothing was cast there";
+  }
+}
+
 TEST_F(NotCastTest, InARegionOfAScriptItsOwnListsDecide) {
   run_.regions[0].kind = lanes::RegionKind::kScript;
   const auto in_script = [&](const std::string& op, std::uint8_t dtype, std::uint8_t computed) {

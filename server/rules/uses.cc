@@ -46,10 +46,6 @@ bool promotes_to_widest(const store::OperatorUse& use) {
   return !use.is(lanes::kUseEligible | lanes::kUseElsewhere) || is_one_of(base_name(use.op), kPromoting);
 }
 
-bool is_held_in_float32(const store::OperatorUse& use) {
-  return use.is(lanes::kUseEligible | lanes::kUseElsewhere) && use.computed == kFloat && !promotes_to_widest(use);
-}
-
 bool is_cast_down(const store::RunData& data, const store::OperatorUse& use) {
   if (!is_low(use.computed) || use.is(lanes::kUseConverts | lanes::kUseWrites) || !in_autocast(data, use)) return false;
   return std::any_of(use.operands.begin(), use.operands.end(),

@@ -36,8 +36,6 @@ bool is_upkeep(const store::OperatorUse&);
 bool is_on_no_list(const store::OperatorUse&);
 // Autocast lets it compute in the widest dtype that it is given, as any operator does without autocast.
 bool promotes_to_widest(const store::OperatorUse&);
-// Autocast brings it to float32, on its device or another: norms, softmax, losses, powers.
-bool is_held_in_float32(const store::OperatorUse&);
 // Autocast made halves of float32 arguments: here, or inside (einsum).
 bool is_cast_down(const store::RunData&, const store::OperatorUse&);
 

@@ -15,14 +15,11 @@ store::OperatorUse use_of(std::string op, std::uint8_t computed, std::uint16_t f
   return use;
 }
 
-TEST(UsesTest, WhoPromotesAndWhoIsHeldInFloat32) {
+TEST(UsesTest, WhoPromotes) {
   EXPECT_TRUE(promotes_to_widest(use_of("aten::add.Tensor", kFloat, 0)));
   EXPECT_TRUE(promotes_to_widest(use_of("aten::cat", kFloat, lanes::kUseEligible)));
   EXPECT_FALSE(promotes_to_widest(use_of("aten::mse_loss", kFloat, lanes::kUseEligible)));
   EXPECT_FALSE(promotes_to_widest(use_of("aten::layer_norm", kFloat, lanes::kUseElsewhere)));
-  EXPECT_TRUE(is_held_in_float32(use_of("aten::layer_norm", kFloat, lanes::kUseElsewhere)));
-  EXPECT_FALSE(is_held_in_float32(use_of("aten::layer_norm", kBrain, lanes::kUseElsewhere)));
-  EXPECT_FALSE(is_held_in_float32(use_of("aten::cat", kFloat, lanes::kUseEligible)));
 }
 
 TEST(UsesTest, OperandsOfAListShareTheirArgument) {

@@ -70,7 +70,7 @@ void EvidenceTracker::cast(std::uint32_t lane_id, const lanes::Event& event, con
     changed(event.site, state);
   }
   const bool is_kept = event.flags & lanes::kFlagKept;
-  if (!is_kept && !facts.watch_repeats) return;
+  if (!is_kept && !facts.watch_repeats && !facts.may_be_kept) return;
 
   if (sources_.size() >= kMostSources) sources_.clear();
   const LastCast now{.stay = stay, .version = event.entries, .time = event.time};
@@ -81,12 +81,15 @@ void EvidenceTracker::cast(std::uint32_t lane_id, const lanes::Event& event, con
   const std::uint64_t cast_before = seen_before ? source->second.time : 0;
   const bool seen_in_stay = !new_source && !new_consumer && source->second.stay == stay && consumer->second == stay &&
                             source->second.version == now.version;
+  const std::uint32_t kept_at = source->second.kept_at;
+  if (cast_before != 0 && kept_at != 0 && kept_at != event.site) comes_back(kept_at, stay, cast_before, event.time);
   source->second = now;
+  source->second.kept_at = is_kept ? event.site : kept_at;
   consumer->second = stay;
   if (is_kept) {
     if (!lane.open.empty()) midway_.kept(lane_id, event.time);
     kept(lane, state, event, facts, cast_before);
-  } else {
+  } else if (facts.watch_repeats) {
     if (!(event.flags & lanes::kFlagData) && is_cast_again(state, event.entries)) ++state.evidence.repeats;
     if (seen_in_stay) ++state.evidence.same_source;
     if (state.casts > state.evidence.most_in_region) state.evidence.most_in_region = state.casts;
@@ -98,7 +101,12 @@ void EvidenceTracker::kept(LaneState& lane, SiteState& state, const lanes::Event
                            std::uint64_t cast_before) {
   newest_kept_ = std::max(newest_kept_, event.time);
   if (clears_.any(state.kept_span.last, event.time)) forget_kept(state);
-  if (state.kept++ == 0) state.kept_span.first = event.time;
+  if (state.kept++ == 0) {
+    state.kept_span.first = event.time;
+    state.kept_after = lane.backwards;
+    if (!std::exchange(state.filling, true)) lane.filling.push_back(event.site);
+  }
+  state.in_one_pass = state.kept_after == lane.backwards;
   state.kept_span.last = event.time;
   state.kept_bytes += event.bytes;
   state.hits_since_kept = 0;
@@ -113,10 +121,7 @@ void EvidenceTracker::kept(LaneState& lane, SiteState& state, const lanes::Event
   if (cast_before != 0) {
     if (cast_before > state.returned_from) ++state.returned;
     state.returned_from = cast_before;
-    if (state.returned > evidence.returning) {
-      evidence.returning = state.returned;
-      changed(event.site, state);
-    }
+    note_returning(event.site, state, state.returned);
   }
   if (clears_.any(lane.stay_span.last, event.time)) end_stay(lane);
   lane.stay_region = facts.outermost_region;
@@ -128,6 +133,36 @@ void EvidenceTracker::kept(LaneState& lane, SiteState& state, const lanes::Event
   if (use.kept++ == 0) use.first_kept_step = event.step;
   use.kept_bytes += event.bytes;
   lane.uncleared_region = facts.outermost_region;
+}
+
+void EvidenceTracker::note_returning(std::uint32_t site, SiteState& state, std::uint32_t sources) {
+  if (sources <= state.evidence.returning) return;
+  state.evidence.returning = sources;
+  changed(site, state);
+}
+
+void EvidenceTracker::comes_back(std::uint32_t site, std::uint32_t stay, std::uint64_t cast_before,
+                                 std::uint64_t time) {
+  SiteState& state = sites_[site];
+  Again& again = state.again;
+  if (again.stay != stay || clears_.any(again.last, time)) again = {.stay = stay};
+  if (cast_before > again.from) ++again.sources;
+  again.from = cast_before;
+  again.last = time;
+  note_returning(site, state, again.sources);
+}
+
+// It uses again what the forward pass before it put into the cache; autograd keeps that for it in any case.
+void EvidenceTracker::backward(std::uint32_t lane_id) {
+  LaneState& lane = lane_state(lane_id);
+  lane.worked = true;
+  ++lane.backwards;
+  for (const std::uint32_t site : lane.filling) {
+    SiteState& state = sites_[site];
+    state.filling = false;
+    if (state.in_one_pass) note_returning(site, state, state.kept);
+  }
+  lane.filling.clear();
 }
 
 void EvidenceTracker::hit(std::uint32_t lane_id, const lanes::Event& event) {
@@ -223,6 +258,7 @@ void EvidenceTracker::thread_begins(std::uint32_t lane_id) {
   LaneState& lane = lane_state(lane_id);
   end_stay(lane);
   midway_.forget(lane_id);
+  for (const std::uint32_t site : lane.filling) sites_[site].filling = false;
   auto steps = std::move(lane.optimizer_steps);
   lane = LaneState();
   lane.optimizer_steps = std::move(steps);

@@ -2,7 +2,11 @@
 //
 // "Region" here is the outermost open one of a thread, because the autocast cache is cleared when it ends. What is said
 // to have grown grew without a clear between, by whichever thread; a clear that is told late takes back what had been
-// counted across it. Everything is bounded; dropped events make the evidence a lower bound, never wrong.
+// counted across it.
+//
+// Two kinds of entries come back (SiteEvidence::returning) besides those that are kept again: those whose source is
+// cast in a later stay at another site, where it need not be kept, and those of one forward pass that a backward pass
+// follows. Everything is bounded; dropped events make the evidence a lower bound, never wrong.
 #pragma once
 
 #include <algorithm>
@@ -24,6 +28,7 @@ struct SiteFacts {
   std::uint32_t outermost_region = 0;  // run-wide definition
   std::uint32_t consumer = 0;          // same for the same weight of the same module in one dtype: a hash
   bool watch_repeats = false;          // a weight or buffer whose copy is not kept
+  bool may_be_kept = false;            // a weight or buffer whose copy may be kept, and is not each time
   bool raw_region = false;             // switched on without nesting: nothing clears the cache at its end
 };
 
@@ -34,7 +39,7 @@ class EvidenceTracker {
   void enter(std::uint32_t lane, const lanes::Event&, std::uint32_t region, bool outermost);
   void exit(std::uint32_t lane, const lanes::Event&, std::uint32_t region);
   void clear(std::uint32_t lane, const lanes::Event&);
-  void backward(std::uint32_t lane) { lane_state(lane).worked = true; }
+  void backward(std::uint32_t lane);
   // An optimizer step was taken. Several in a row, each with parameters of its own, are one.
   void optimizer(std::uint32_t lane, const lanes::Event&);
   // All events of the lane up to this time have been handed over.
@@ -72,6 +77,14 @@ class EvidenceTracker {
     std::uint32_t ended_region = 0;                                        // its end may be what clears the cache next
     bool worked = true;  // something was cast or entered, or backward called, since the last optimizer step
     std::uint32_t uncleared_region = 0;  // raw: this thread put entries into the cache and nobody of it cleared
+    std::uint32_t backwards = 0;         // backward passes that it called
+    std::vector<std::uint32_t> filling;  // sites that put entries into the cache since the last of them
+  };
+  // Sources whose copies a site kept, and that are cast in a later stay, at whatever site: theirs need not be kept
+  // there (castscope keeps none of a weight that is used once a region).
+  struct Again {
+    std::uint32_t stay = 0, sources = 0;
+    std::uint64_t last = 0, from = 0;  // when the last of them was cast, and when it had been before
   };
   struct SiteState {
     std::uint32_t stay = 0;
@@ -81,6 +94,10 @@ class EvidenceTracker {
     std::uint32_t returned = 0;           // of `kept`: as SiteEvidence::returning has it
     std::uint64_t returned_from = 0;      // when the last one that had been kept in an earlier stay was cast there
     Span kept_span, most_span;            // of `kept`, of evidence.most_kept
+    std::uint32_t kept_after = 0;         // `backwards` of the lane when the first of `kept` was
+    bool in_one_pass = false;             // so was the last of them
+    bool filling = false;                 // is in the lane's list of them
+    Again again;
     bool changed = false;
     bool first_seen = false;
     SiteEvidence evidence;
@@ -114,6 +131,8 @@ class EvidenceTracker {
   void end_stay(LaneState&);
   void note_old_hit(LaneState&, const lanes::Event&);
   void kept(LaneState&, SiteState&, const lanes::Event&, const SiteFacts&, std::uint64_t cast_before);
+  void comes_back(std::uint32_t site, std::uint32_t stay, std::uint64_t cast_before, std::uint64_t time);
+  void note_returning(std::uint32_t site, SiteState&, std::uint32_t sources);
   void changed(std::uint32_t site, SiteState& state) {
     if (!state.changed) changed_sites_.push_back(site);
     state.changed = true;
@@ -138,6 +157,7 @@ class EvidenceTracker {
   struct LastCast {
     std::uint32_t stay = 0, version = 0;
     std::uint64_t time = 0;
+    std::uint32_t kept_at = 0;  // the site that last put a copy of it into the cache; 0: none did
   };
   // The stay in which a source, or a consumer, last had a cast. Both are asked: weights made anew for each use
   // (w.data, functional_call) take each other's addresses, and modules of one name may have different weights. A source

@@ -44,6 +44,42 @@ TEST(EvidenceTrackerTest, ARegionThatAForkedProcessGoesOnInWasEnteredByItsParent
   EXPECT_EQ(uses[0].most_entries, 1u) << "what it cast there counts";
 }
 
+lanes::Event cast_of(std::uint32_t site, std::uint64_t tensor, std::uint64_t time, bool kept) {
+  lanes::Event event = in_region(1, kept ? lanes::kFlagKept : 0);
+  event.site = site, event.tensor = tensor, event.time = time;
+  return event;
+}
+
+// Three weights are kept at site 1 and the cache is cleared; afterwards they are cast at site 2, where no copy is kept.
+TEST(EvidenceTrackerTest, WhatComesBackAtAnotherSite) {
+  EvidenceTracker tracker;
+  const SiteFacts first{.site = 1, .outermost_region = kRegion},
+      second{.site = 2, .outermost_region = kRegion, .may_be_kept = true};
+  tracker.enter(kLane, in_region(1), kRegion, true);
+  for (std::uint64_t i = 1; i <= 3; ++i) tracker.cast(kLane, cast_of(1, i, i, true), first);
+  lanes::Event clear{};
+  clear.time = 10;
+  tracker.clear(kLane, clear);
+  for (std::uint64_t i = 1; i <= 3; ++i) tracker.cast(kLane, cast_of(2, i, 20 + i, false), second);
+  std::map<std::uint32_t, std::uint64_t> returning;
+  for (const auto& [site, evidence] : tracker.take_sites()) returning[site] = evidence.returning;
+  EXPECT_EQ(returning[1], 3u);
+}
+
+// … of which only those of one pass count: what goes on from pass to pass grows.
+TEST(EvidenceTrackerTest, ABackwardPassUsesWhatTheForwardPassPutIn) {
+  for (const bool in_one_pass : {true, false}) {
+    EvidenceTracker tracker;
+    const SiteFacts facts{.site = 1, .outermost_region = kRegion};
+    tracker.enter(kLane, in_region(1), kRegion, true);
+    for (std::uint64_t i = 1; i <= 3; ++i) {
+      tracker.cast(kLane, cast_of(1, i, i, true), facts);
+      if (!in_one_pass || i == 3) tracker.backward(kLane);
+    }
+    for (const auto& [site, evidence] : tracker.take_sites()) EXPECT_EQ(evidence.returning, in_one_pass ? 3u : 1u);
+  }
+}
+
 // The first cast sets things up. Where its event was dropped, another one is not taken for it.
 TEST(EvidenceTrackerTest, TheFirstCastIsTheOneThatSaysSo) {
   EvidenceTracker tracker;

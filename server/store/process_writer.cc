@@ -15,11 +15,14 @@ bool is_picture_only(lanes::EventKind kind) {
   return kind == lanes::EventKind::kOperator || kind == lanes::EventKind::kPass || kind == lanes::EventKind::kKernel;
 }
 
+bool is_of_model(const SiteInfo& site) {
+  return site.role == lanes::Role::kWeight || site.role == lanes::Role::kBuffer;
+}
+
 bool watch_repeats(const SiteInfo& site) {
-  const bool is_weight = site.role == lanes::Role::kWeight || site.role == lanes::Role::kBuffer;
   const bool by_autocast = site.cause == lanes::Cause::kAutocast || site.cause == lanes::Cause::kCustomCast ||
                            site.cause == lanes::Cause::kScript;
-  return is_weight && by_autocast && site.why != lanes::WhyNotCached::kNone &&
+  return is_of_model(site) && by_autocast && site.why != lanes::WhyNotCached::kNone &&
          (site.flags & (lanes::kSiteNoCast | lanes::kSiteTracing)) == 0;
 }
 
@@ -114,6 +117,8 @@ absl::Status ProcessWriter::define_site(const SiteInfo& info) {
   facts.outermost_region = tables_->definitions.outermost(site.region);
   facts.consumer = (site.module * 0x9e3779b1u ^ site.call_site) * 256u + site.to;
   facts.watch_repeats = watch_repeats(info);
+  facts.may_be_kept =
+      is_of_model(info) && info.cause == lanes::Cause::kAutocast && info.why == lanes::WhyNotCached::kNone;
   if (facts.outermost_region != 0) {
     const Region& outermost = tables_->definitions.region_at(facts.outermost_region);
     facts.raw_region = outermost.kind == lanes::RegionKind::kRaw && outermost.nesting == 0;

@@ -228,9 +228,14 @@ for name in ("parallel", "optimizers", "nonsense"):
         __import__("apex." + name)
     except ImportError as error:
         print(error)
+try:
+    from apex import amp, optimizers
+except ImportError as error:
+    print(error)
+print(hasattr(apex, "optimizers"))
 """, options=["--apex"])
-    first, parallel, optimizers, nonsense = report["stdout"].splitlines()
-    assert first == "True True"
+    first, parallel, optimizers, nonsense, by_name, has = report["stdout"].splitlines()
+    assert (first, by_name, has) == ("True True", optimizers, "False")
     assert parallel.endswith("stands in for apex.amp alone; write torch.nn.parallel.DistributedDataParallel, or "
                              "torch.nn.SyncBatchNorm instead")
     assert "torch.optim" in optimizers and nonsense.endswith("stands in for apex.amp alone")

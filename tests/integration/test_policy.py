@@ -75,6 +75,19 @@ def test_an_operator_that_is_not_there(policy):
     assert 'did you mean "linear"?' in told.stderr
 
 
+def test_what_another_library_registered_is_not_known(policy):
+    text = " ".join(policy("explain", "torch-cpu", "torchvision::roi_pool").stdout.split())
+    assert "castscope does not know what torchvision registered with autocast itself" in text
+    [told] = json.loads(policy("explain", "-f", "json", "torch-cpu", "torchvision::roi_pool").stdout)
+    [known] = json.loads(policy("explain", "-f", "json", "torch-cpu", "tanh").stdout)
+    assert (told["own_kernels_unknown"], known["own_kernels_unknown"]) == (True, False)
+    assert "copysign" not in policy("explain", "torch-cpu", "roi_align").stderr
+
+
+def test_the_error_that_is_quoted_stands_on_one_line(policy):
+    assert "?" not in policy("explain", "torch-cuda", "F.binary_cross_entropy").stdout
+
+
 def functions(policy, *asked):
     """{function: [(the operators of a way, the one that decides, its cast policy, reached)]}"""
     [first, *_] = json.loads(policy("explain", "-f", "json", *asked).stdout)

@@ -50,22 +50,22 @@ def test_a_run_confirms_that_rois_are_never_cast(observed):
     assert set(seen) == {("Pool", "x"), ("Pool", "rois"), ("Linear", "input")}
     rois = seen["Pool", "rois"]
     assert (rois["arrived"], rois["times"], rois["kept"], rois["held_off"], rois["cast_to"], rois["by"]) == (
-        "float32", 3, True, 3, None, "float")
+        "float32", 3, True, 0, None, "float")
     assert rois["called_at"]["function"].endswith("forward") and rois["called_at"]["file"].endswith("job.py")
     x = seen["Pool", "x"]
     assert (x["arrived"], x["times"], x["kept"], x["cast_to"]) == ("bfloat16", 3, False, "float32")
     assert seen["Linear", "input"]["arrived"] == "float32"
-    assert "rois of Pool.forward arrived in float32 3 times: never cast, 3 casts held off" in " ".join(
-        summary.split())
+    assert "rois of Pool.forward arrived in float32 3 times: never cast" in " ".join(summary.split())
+    assert "held off" not in summary
 
 
 def test_every_form_of_the_report_tells_it(observed):
     castscope, _ = observed
     for form in ("html", "md"):
         told = castscope("report", "-f", form, "run.castscope", text=True).stdout
-        assert "rois" in told and "held off" in told
+        assert "rois" in told and "never cast" in told
     told = castscope("report", "--summary", "run.castscope", text=True).stderr
-    assert "3 casts held off" in " ".join(told.split())
+    assert "rois of Pool.forward arrived in float32 3 times: never cast" in " ".join(told.split())
 
 
 def test_nothing_is_told_where_nothing_is_protected(castscope, python):

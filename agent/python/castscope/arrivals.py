@@ -45,9 +45,7 @@ def _tell(rule: Rule, wanted: Dict[str, torch.dtype], key: Any, kept: bool, valu
         would_be_cast = tensor.dtype is not to and tensor.dtype is not torch.float64
         detail = number
         if kept:
-            # Where autocast is off within, nothing there casts it either.
-            held_off = would_be_cast or (rule.off and tensor.dtype is not torch.float64)
-            detail |= _KEPT | (_HELD_OFF if held_off else 0)
+            detail |= _KEPT | (_HELD_OFF if would_be_cast else 0)
         detail |= (_NUMBERS[to] if would_be_cast and not kept else _NOT_CAST) << _CAST_TO
         text = "\t".join((rule.name, rule.argument(key)[0] or str(key), rule.kind))
         _arrived(text.encode("utf-8", "replace"), detail)  # type: ignore[misc]

@@ -40,7 +40,8 @@ class _Finder:
             return self._find_apex(path, target)
         module = sys.modules.get("apex")
         if name.startswith("apex.") and isinstance(getattr(module, "__loader__", None), _Loader):
-            raise ModuleNotFoundError(_sentence(name), name=name)
+            # `from apex import optimizers` swallows one that has the module's name, and says "cannot import name".
+            raise ModuleNotFoundError(_sentence(name), name="apex")
         return None
 
     def _find_apex(self, path: Any, target: Any) -> Optional[importlib.machinery.ModuleSpec]:

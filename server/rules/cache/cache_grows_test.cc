@@ -123,6 +123,46 @@ TEST_F(CacheGrowsTest, C04_AListInTwoRegions) {
   }));
 }
 
+// castscope.amp.init(): one region around the whole job, cleared after each backward pass. castscope keeps no copies
+// of weights that are used once a region: the casts that follow are another site's.
+TEST_F(CacheGrowsTest, AListThatComesBackUncached) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto kept = run.weight("train.py", 8, ""), anew = run.weight("train.py", 8, "");
+    run.enter(region);
+    for (int step = 0; step < 3; ++step) {
+      for (int i = 0; i < 24; ++i) run.cast(step == 0 ? kept : anew, kWeight + i * 192, step == 0);
+      run.step().clear();
+    }
+    run.exit();
+  }));
+}
+
+TEST_F(CacheGrowsTest, OneStepOfTrainingWithAList) {
+  expect_none(judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto listed = run.weight("train.py", 8, "");
+    const auto backward = run.fact(FactKind::kBackward, 9);
+    run.enter(region);
+    for (int i = 0; i < 24; ++i) run.cast(listed, kWeight + i * 192, true);
+    run.backward(backward).clear().exit();
+  }));
+}
+
+// A new weight in each step of one region.
+TEST_F(CacheGrowsTest, C04_AWeightPerStepOfTraining) {
+  const auto findings = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto made = run.weight("train.py", 8, "");
+    const auto backward = run.fact(FactKind::kBackward, 9);
+    run.enter(region);
+    for (int i = 0; i < 24; ++i) run.cast(made, kWeight + i * 192, true).backward(backward).step();
+    run.exit();
+  });
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings[0].rule, "cache-grows");
+}
+
 TEST_F(CacheGrowsTest, C06_ARolloutUnderNoGradGrowsOnce) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("rollout.py", 5);

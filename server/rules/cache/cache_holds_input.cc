@@ -22,12 +22,13 @@ constexpr Threshold kThresholds[] = {
     {"inputs", 16, "a line whose inputs put fewer entries into the cache in one region is ordinary code"}};
 
 std::string fix_for(const std::optional<AmpHandle>& handle) {
-  const std::string no_leaf = "; or give the model a tensor that is no leaf (x + 0), whose copy is not kept; or ";
+  const std::string no_leaf =
+      "; or give the model a tensor that is no leaf (x + 0), whose copy is not kept. With no cache at all (";
+  const std::string cost = ") each weight, too, would be cast again at each use.";
   if (handle)
-    return "Call " + clearing_the_cache(*handle) + " after each pass" + no_leaf +
-           "keep no copies: " + without_the_cache(*handle) + ".";
+    return "Call " + clearing_the_cache(*handle) + " after each pass" + no_leaf + without_the_cache(*handle) + cost;
   return "Open the autocast region around each pass, so that its end clears the cache" + no_leaf +
-         "pass cache_enabled=False.";
+         "cache_enabled=False" + cost;
 }
 
 bool is_input(const store::Site& site) { return site.role == lanes::Role::kInput; }

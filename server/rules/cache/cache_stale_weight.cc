@@ -17,9 +17,11 @@ std::string fix_for(const std::optional<AmpHandle>& handle) {
     return "Call backward by `with " + scaled_loss(*handle) +
            " as scaled_loss:`, after which copies of weights are forgotten, here and after the step. After any other "
            "change of the weights call " +
-           clearing_the_cache(*handle) + "; or keep no copies: " + without_the_cache(*handle) + ".";
+           clearing_the_cache(*handle) + ". Without copies (" + without_the_cache(*handle) +
+           ") each weight would be cast again at each use.";
   return "End the autocast region before the weights change: open it around each forward pass, not around the loop. "
-         "Where it must stay open, call torch.clear_autocast_cache() after each change, or pass cache_enabled=False.";
+         "Where it must stay open, call torch.clear_autocast_cache() after each change. With cache_enabled=False each "
+         "weight would be cast again at each use.";
 }
 
 void judge_stale(Inquiry& inquiry) {
@@ -62,8 +64,8 @@ with torch.autocast("cpu", dtype=torch.bfloat16):  # open for the whole loop
         optimizer.step()
         print(loss.item())  # the same each time)",
                     .fix = "Open the region around each forward pass. Where it has to stay open, call "
-                           "`torch.clear_autocast_cache()` after each change of the weights, or pass "
-                           "`cache_enabled=False`.",
+                           "`torch.clear_autocast_cache()` after each change of the weights. With "
+                           "`cache_enabled=False` each weight would be cast again at each use.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
     .judge = judge_stale,
 };

@@ -38,10 +38,41 @@ struct Group {
   std::optional<AmpHandle> handle;  // that opened the region
   store::Counts counts;
   std::uint64_t repeats = 0, most_in_region = 0;
-  std::set<std::string> weights;
+  std::map<std::string, std::uint64_t> weights;            // different ones of a name; 0: that is not known
   std::map<std::uint32_t, double> needless_ns;             // by process
   std::map<std::string, std::uint64_t> bytes_of_one_copy;  // by weight
 };
+
+// Of how many weights it tells; 0: that is not known.
+std::uint64_t weights_of(const Group& group) {
+  std::uint64_t all = 0;
+  for (const auto& [name, number] : group.weights) {
+    if (number == 0) return 0;
+    all += number;
+  }
+  return all;
+}
+
+// How often the outermost region of the site was entered.
+std::uint64_t stays_of(const store::RunData& data, const store::SiteUse& use) {
+  const std::uint32_t region = data.outermost(data.site(use.site).region);
+  for (const store::RegionUse& one : data.region_uses)
+    if (one.region == region && one.process == use.process) return one.entered;
+  return 0;
+}
+
+// Different weights may be used at one place (a ParameterList on one line, the layers of an LSTM). What was cast for
+// the first time in each stay tells how many, where the stays were alike. 0: they were not, or events are missing.
+std::uint64_t different_weights(const store::RunData& data, const store::SiteUse& use) {
+  const std::uint64_t casts = use.counts.casts, most = use.evidence.most_in_region;
+  const std::uint64_t first = casts - std::min(casts, use.evidence.same_source), entered = stays_of(data, use);
+  const auto& lanes = data.process(use.process).lanes;
+  const bool lost = std::ranges::any_of(lanes, [](const store::LaneRow& lane) { return lane.dropped > 0; });
+  if (first == entered) return 1;
+  const bool alike = !lost && most > 0 && casts % most == 0 && first > 0 && first % (casts / most) == 0;
+  if (alike) return first / (casts / most);
+  return !lost && first < entered ? 1 : 0;
+}
 
 // The C++ path of TransformerEncoderLayer in inference, which torch.is_autocast_enabled() switches off on a GPU alone:
 // it multiplies by views of the weights.
@@ -106,6 +137,7 @@ std::optional<store::Savings> savings_of(const Group& group, const std::map<std:
     time += its->second;
   }
   store::Savings savings = savings_over(ns, time);
+  if (weights_of(group) == 0) return savings;
   for (const auto& [weight, bytes] : group.bytes_of_one_copy) savings.held_bytes += bytes;
   return savings;
 }
@@ -123,7 +155,9 @@ std::string fix_for(const Group& group) {
       if (group.handle)
         return "Leave enable_caching at True in amp.init(), so that each weight is cast once per iteration: until " +
                scaled_loss(*group.handle) + " ends.";
-      return "Leave cache_enabled at True for this region, so that each weight is cast once per region.";
+      return "Leave cache_enabled at True for this region, so that each weight is cast once per region. Where it is "
+             "off because weights change, or inputs come and go, while the region is open, open the region around each "
+             "forward pass instead: its end empties the cache.";
     case WhyNotCached::kNoRequiresGrad:
       if (group.passed_in)
         return "Cast the tensor once, before its uses (w = w.to(torch.bfloat16)), and pass that copy: it stands in a "
@@ -153,16 +187,20 @@ std::string fix_for(const Group& group) {
 
 void tell(Inquiry& inquiry, const Group& group, const std::map<std::uint32_t, StepTime>& times) {
   Finding& finding = inquiry.add(group.stack);
-  finding.title = subject_of(group.weights) + (group.computed ? " computed and" : "") + " cast again at each use (" +
-                  std::string(store::name(group.why)) + ")";
-  finding.evidence_number = {{"weights", group.weights.size()},
-                             {"casts", group.counts.casts},
-                             {"casts_beyond_the_first_in_a_region", group.repeats},
-                             {"most_casts_at_one_site_in_a_region", group.most_in_region},
-                             {"bytes", group.counts.bytes},
-                             {"cpu_ns", group.counts.cpu_ns}};
+  std::set<std::string> names;
+  for (const auto& [name, number] : group.weights) names.insert(name);
+  const std::uint64_t weights = weights_of(group);
+  finding.title = subject_of(names, weights) + (group.computed ? " computed and" : "") + " cast again at each use (" +
+                  why_not_kept(group.why) + ")";
+  if (weights > 0) finding.evidence_number = {{"weights", weights}};
+  finding.evidence_number.insert(finding.evidence_number.end(),
+                                 {{"casts", group.counts.casts},
+                                  {"casts_beyond_the_first_in_a_region", group.repeats},
+                                  {"most_casts_at_one_site_in_a_region", group.most_in_region},
+                                  {"bytes", group.counts.bytes},
+                                  {"cpu_ns", group.counts.cpu_ns}});
   finding.evidence_text = {{"why_not_cached", std::string(store::name(group.why))},
-                           {"weight", first_of(group.weights)},
+                           {"weight", first_of(names)},
                            {"same_weight_by", group.computed ? "site" : "tensor"}};
   finding.fix = fix_for(group);
   finding.savings = savings_of(group, times);
@@ -191,10 +229,13 @@ void judge_repeats(Inquiry& inquiry) {
     group.fast_path |= fast_path;
     const std::string weight = fast_path ? "a weight of " + module_name(data, site) : weight_name(data, site);
     const bool frozen = site.why == WhyNotCached::kNoRequiresGrad && !passed_in;
-    group.weights.insert(weight);
+    // One that is computed anew, or a piece of one, is counted by its place.
+    const std::uint64_t number = computed || fast_path ? 1 : different_weights(data, use);
+    const auto [named, fresh] = group.weights.try_emplace(weight, number);
+    if (!fresh) named->second = number == 0 || named->second == 0 ? 0 : std::max(named->second, number);
     group.needless_ns[use.process] += needless_ns(use, repeats, frozen);
     std::uint64_t& bytes = group.bytes_of_one_copy[weight];
-    bytes = std::max(bytes, use.counts.casts == 0 ? 0 : use.counts.bytes / use.counts.casts);
+    bytes = std::max(bytes, use.counts.casts == 0 ? 0 : number * use.counts.bytes / use.counts.casts);
   }
   const auto times = step_times(data);
   for (const auto& [key, group] : groups) tell(inquiry, group, times);

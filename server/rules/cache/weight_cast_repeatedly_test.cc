@@ -228,6 +228,46 @@ TEST_F(WeightCastRepeatedlyTest, S04_RecurrentCellsWithTheCacheOn) {
   }));
 }
 
+std::vector<std::pair<std::string, std::int64_t>> evidence_of(const Finding& finding) {
+  return {finding.evidence_number.begin(), finding.evidence_number.end()};
+}
+
+// Frozen experts in a ParameterList, used on one line.
+TEST_F(WeightCastRepeatedlyTest, SeveralWeightsAtOnePlaceAreCounted) {
+  const auto findings = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto experts = run.weight("train.py", 8, "moe", WhyNotCached::kNoRequiresGrad);
+    for (int step = 0; step < 2; ++step) {
+      run.step().enter(region);
+      for (int use = 0; use < 3; ++use)
+        for (int i = 0; i < 8; ++i) run.cast(experts, kWeight + i * 192, false, 512);
+      run.exit();
+    }
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].title, "moe.weight and 7 other weights are cast again at each use (no grad required)");
+  EXPECT_EQ(evidence_of(findings[0]).front(), (std::pair<std::string, std::int64_t>("weights", 8)));
+  ASSERT_TRUE(findings[0].savings);
+  EXPECT_EQ(findings[0].savings->held_bytes, 8u * 512);
+}
+
+// As many as in no other region: of how many weights it tells is not known.
+TEST_F(WeightCastRepeatedlyTest, WhereRegionsDifferNoNumberIsTold) {
+  const auto findings = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto experts = run.weight("train.py", 8, "moe", WhyNotCached::kNoRequiresGrad);
+    for (const int some : {8, 3}) {
+      run.step().enter(region);
+      for (int use = 0; use < 3; ++use)
+        for (int i = 0; i < some; ++i) run.cast(experts, kWeight + i * 192);
+      run.cast(experts, kWeight).exit();
+    }
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].title, "moe.weight and others are cast again at each use (no grad required)");
+  EXPECT_NE(evidence_of(findings[0]).front().first, "weights");
+}
+
 TEST_F(WeightCastRepeatedlyTest, S05_SecondCallOfAnLstmHitsTheCache) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
@@ -350,7 +390,7 @@ TEST_F(WeightCastRepeatedlyTest, TheFastPathOfATransformer) {
     run.exit();
   });
   ASSERT_EQ(findings.size(), 1u);
-  EXPECT_EQ(findings[0].title, "a weight of layers.0 is cast again at each use (no_requires_grad)");
+  EXPECT_EQ(findings[0].title, "a weight of layers.0 is cast again at each use (no grad required)");
   EXPECT_NE(findings[0].fix.find("set_fastpath_enabled(False)"), std::string::npos);
 }
 

@@ -1,6 +1,7 @@
 // What weights are called in findings.
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <string>
 
@@ -18,5 +19,10 @@ std::string module_name(const store::RunData&, const store::Site&);
 const std::string& first_of(const std::set<std::string>& weights);
 // "fc.weight is", "fc.weight and 3 other weights are".
 std::string subject_of(const std::set<std::string>& weights);
+// … where several may have one name: so many in all; 0: nobody knows ("fc.weight and others are").
+std::string subject_of(const std::set<std::string>& weights, std::uint64_t number);
+
+// Why no copy of a weight is kept, in words: "no grad required", "the cache is switched off"; "" of kNone.
+std::string why_not_kept(lanes::WhyNotCached);
 
 }  // namespace castscope::rules

@@ -7,11 +7,14 @@
 #include <map>
 
 #include "server/rules/amp_handle.h"
+#include "server/rules/autograd/own_functions.h"
 #include "server/rules/counts.h"
 #include "server/rules/coverage/region_work.h"
 #include "server/rules/finding.h"
 #include "server/rules/places.h"
 #include "server/rules/regions.h"
+#include "server/rules/uses.h"
+#include "server/store/names.h"
 
 namespace castscope::rules {
 namespace {
@@ -40,6 +43,23 @@ const store::Region* region_around(const store::RunData& data, std::uint32_t inn
   return region;
 }
 
+// A Function of the job's own in whose backward this region cast something, as custom_bwd was not there to do it.
+std::string function_without_decorator(const store::RunData& data, const store::Region& region) {
+  for (const ProcessUses& uses : uses_by_process(data))
+    for (const OwnFunction& function : own_functions(data, uses))
+      for (const CountedUse& counted : function.backward)
+        if (counted.use->region == region.id && is_cast_down(data, *counted.use)) return function.name;
+  return "";
+}
+
+std::string decorating(const std::string& function, std::uint8_t device) {
+  const std::string with = "(device_type=\"" + std::string(store::device_name(device)) + "\")";
+  return "First decorate " + function +
+         ", whose backward gets tensors of different dtypes, which only the region's casts "
+         "bring to one: @torch.amp.custom_fwd" +
+         with + " on forward and @torch.amp.custom_bwd" + with + " on backward. Then: ";
+}
+
 std::string fix_for(const std::optional<AmpHandle>& handle) {
   const std::string as_forward = "backward operators run in the dtype of their forward by themselves.";
   if (!handle) return "Let the region end after the loss and call backward() outside it: " + as_forward;
@@ -58,6 +78,10 @@ void tell(Inquiry& inquiry, const Place& place) {
   finding.evidence_text = {{"region", region_text(*place.region)}, {"region_opened_at", opened_at}};
   add_related(finding, data, place.region->stack);
   finding.fix = fix_for(amp_handle_of(data, *place.region));
+  const std::string function = function_without_decorator(data, *place.region);
+  if (function.empty()) return;
+  finding.evidence_text.emplace_back("undecorated_function", function);
+  finding.fix = decorating(function, place.region->device) + finding.fix;
 }
 
 void judge_backward(Inquiry& inquiry) {

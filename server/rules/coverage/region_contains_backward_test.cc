@@ -1,9 +1,11 @@
-#include "server/rules/rules_test.h"
+#include <algorithm>
+
+#include "server/rules/autograd/autograd_test.h"
 
 namespace castscope::rules {
 namespace {
 
-using RegionContainsBackwardTest = RulesTest;
+using RegionContainsBackwardTest = AutogradTest;
 
 std::uint32_t cast_in_backward(TestRun& run, std::uint32_t region) {
   return run.site({.stack = run.line("train.py", 8),
@@ -23,6 +25,20 @@ TEST_F(RegionContainsBackwardTest, S08_BackwardInsideTheRegion) {
                   const auto call = run.fact(FactKind::kBackward, 12, {.subject = region, .text = ""});
                   for (int i = 0; i < 3; ++i) run.enter(region).backward(call).cast(cast, kOther).exit().optimizer();
                 }));
+}
+
+// Product.backward multiplies a bfloat16 gradient with a float32 weight: outside of the region it would raise.
+TEST_F(RegionContainsBackwardTest, S08_AFunctionThatNeedsItsDecorators) {
+  const auto findings = judged([](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto product = forward_product(run);
+    const auto backward = backward_product(run, 8, {.computed = kBFloat16, .outside = false});
+    const auto call = run.fact(FactKind::kBackward, 12, {.subject = region, .text = ""});
+    run.enter(region).deep().called(product).backward(call).called(backward).shallow().exit();
+  });
+  const auto found = std::ranges::find(findings, "region-contains-backward", &Finding::rule);
+  ASSERT_NE(found, findings.end());
+  EXPECT_TRUE(found->fix.starts_with("First decorate Product, ")) << found->fix;
 }
 
 TEST_F(RegionContainsBackwardTest, S08_WithoutACastInIt) {

@@ -179,7 +179,8 @@ std::string_view fix_for(Why why) {
       return "Bring the result of the region to float32 before it is used outside (out = out.float()), or move this "
              "operator into the region.";
     case Why::kDisabled:
-      return "Bring the arguments to float32 at the begin of the disabled part (x = x.float()): what comes from the "
+      return "Bring the arguments to float32 at the beginning of the disabled part (x = x.float()): what comes from "
+             "the "
              "region around it is still in the region's dtype.";
     case Why::kDouble:
       return "Bring the float64 argument to float32 (x = x.float()) where it is made; autocast casts the rest.";

@@ -64,6 +64,28 @@ std::string how_to_list(const EnforcedDecisions& enforced, const store::Operator
   return "Register the operator with autocast (torch.library.register_autocast(\"" + name + "\", device, dtype))";
 }
 
+// Places in an image in float32, beside features in less: to be listed would cast the places too, which loses some of
+// them (policy-protected-arg-cast).
+const lanes::Operand* places_in_float(const store::OperatorUse& use) {
+  for (const lanes::Operand& operand : use.operands)
+    if ((operand.flags & lanes::kOperandBoxes) != 0 && operand.dtype == kFloat) return &operand;
+  return nullptr;
+}
+
+std::string fix_with_places(const EnforcedDecisions& enforced, const store::OperatorUse& use,
+                            const lanes::Operand& places) {
+  const std::size_t at = static_cast<std::size_t>(&places - use.operands.data());
+  const std::string name(base_name(use.op)),
+      argument = at < use.argument_names.size() && !use.argument_names[at].empty() ? use.argument_names[at] : "boxes";
+  const std::string in_float = "Bring the features to float32 before the call (x.float())";
+  if (enforced.of(use) == nullptr)
+    return in_float + ": registered with autocast, the operator would have all floating arguments cast, " + argument +
+           " too, and places in an image need float32.";
+  return in_float + "; or name the operator in the policy, and " + argument +
+         " under its never_cast (\"never_cast\": {\"" + name + "\": [\"" + argument +
+         "\"]}): else they would be cast too, and places in an image need float32.";
+}
+
 std::string arguments_of(const store::OperatorUse& use) {
   std::vector<lanes::Operand> floating = use.operands;
   std::erase_if(floating, [](const lanes::Operand& operand) { return !is_floating(operand.dtype); });
@@ -86,6 +108,8 @@ void judge_errors(Inquiry& inquiry, const EnforcedDecisions& enforced, std::map<
         : use.op.starts_with("aten::")
             ? "Bring the arguments to one dtype before the call (w = w.to(x.dtype)): autocast leaves this operator "
               "alone."
+        : places_in_float(use) != nullptr
+            ? fix_with_places(enforced, use, *places_in_float(use))
             : how_to_list(enforced, use) + ", or bring the arguments to one dtype before the call.";
   }
 }
@@ -118,9 +142,11 @@ void judge_mixtures(Inquiry& inquiry, const EnforcedDecisions& enforced, const s
     finding.evidence_number = {{"times", group.times}};
     finding.evidence_text = {{"operator", use.op}, {"arguments", arguments_of(use)}, {"region_dtype", low}};
     finding.deep_only = true;
-    finding.fix = how_to_list(enforced, use) +
-                  ", so that its arguments come in one dtype; or cast them before the call. If it is made for this "
-                  "mixture, ignore the rule here.";
+    const lanes::Operand* const places = places_in_float(use);
+    finding.fix = places != nullptr ? fix_with_places(enforced, use, *places)
+                                    : how_to_list(enforced, use) +
+                                          ", so that its arguments come in one dtype; or cast them before the call.";
+    finding.fix += " If it is made for this mixture, ignore the rule here.";
   }
 }
 

@@ -44,6 +44,21 @@ TEST_F(OpNotListedTest, S38_AnOperatorOfALibraryTakesTheMixture) {
                 }));
 }
 
+// To register it would cast the rois too.
+TEST_F(OpNotListedTest, PlacesInAnImageStayInFloat32) {
+  auto pool = custom(kFloat32);
+  pool.operands[1] = operand(kFloat32, Role::kInput, lanes::kOperandBoxes);
+  pool.names = {"input", "rois"};
+  const auto findings = judged([&](TestRun& run) {
+    run.region("train.py", 5);
+    run.deep().called(run.use(pool)).shallow();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_THAT(findings[0].fix, ::testing::StartsWith("Bring the features to float32 before the call (x.float()): "
+                                                     "registered with autocast, the operator would have all floating "
+                                                     "arguments cast, rois too"));
+}
+
 TEST_F(OpNotListedTest, S38_ItsKernelRaises) {
   const auto findings = judged([](TestRun& run) {
     run.region("train.py", 5);

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <map>
 
+#include "server/rules/cache/weights.h"
 #include "server/rules/operators.h"
 #include "server/rules/sites.h"
 #include "server/store/names.h"
@@ -79,9 +80,8 @@ std::string advice_for(const store::Site& site) {
            low + " beside float32 master weights in the optimizer.";
   if (site.why == lanes::WhyNotCached::kNoRequiresGrad)
     return "The weight is frozen and its copy not kept: convert it once, before the loop (module.to(" + low + ")).";
-  return "The copy is not kept (" + std::string(store::name(site.why)) +
-         "): convert the weight once, before the loop (module.to(" + low +
-         ")), or use the parameter itself instead of what is made of it for each use.";
+  return "The copy is not kept (" + why_not_kept(site.why) + "): convert the weight once, before the loop (module.to(" +
+         low + ")), or use the parameter itself instead of what is made of it for each use.";
 }
 
 }  // namespace castscope::rules

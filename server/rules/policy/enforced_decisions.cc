@@ -3,7 +3,9 @@
 #include <vector>
 
 #include "server/policy/compiled.h"
+#include "server/rules/dtypes.h"
 #include "server/rules/policy/enforcing.h"
+#include "server/rules/uses.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {
@@ -27,6 +29,16 @@ const policy::Decision* EnforcedDecisions::of(const store::OperatorUse& use) con
   }
   found->second = policy::decide(*policy_, policy::operator_called(use.op), modules);
   return &found->second;
+}
+
+bool EnforcedDecisions::promotes_to_widest(const store::OperatorUse& use) const {
+  const policy::Decision* const decision = of(use);
+  if (decision == nullptr || !decision->ruled) return rules::promotes_to_widest(use);
+  return decision->policy == policy::CastPolicy::kPromote || decision->policy == policy::CastPolicy::kPassthrough;
+}
+
+bool EnforcedDecisions::is_held_in_float32(const store::OperatorUse& use) const {
+  return use.is(lanes::kUseEligible | lanes::kUseElsewhere) && use.computed == kFloat && !promotes_to_widest(use);
 }
 
 std::string EnforcedDecisions::name() const { return "the policy " + name_; }

@@ -17,6 +17,10 @@ class EnforcedDecisions {
   explicit EnforcedDecisions(const store::RunData&);  // which must outlive it
   // nullptr: PyTorch's own lists decide.
   const policy::Decision* of(const store::OperatorUse&) const;
+  // It computes in the widest dtype that it is given (server/rules/uses.h has it for PyTorch's own lists).
+  bool promotes_to_widest(const store::OperatorUse&) const;
+  // Autocast brings it to float32, on its device or another: norms, softmax, losses, powers.
+  bool is_held_in_float32(const store::OperatorUse&) const;
   // nullptr: none was carried out.
   const policy::Policy* policy() const { return policy_.get(); }
   // "the policy mine.json"

@@ -12,6 +12,7 @@
 #include "server/rules/low_kernels.h"
 #include "server/rules/modes/mode_facts.h"
 #include "server/rules/operators.h"
+#include "server/rules/policy/enforced_decisions.h"
 #include "server/rules/policy/listed_operators.h"
 #include "server/rules/regions.h"
 #include "server/rules/rules.h"
@@ -22,12 +23,12 @@ namespace castscope::rules {
 namespace {
 
 // The low dtype that all of its arguments have that decide; kNoDtype: not so.
-std::uint8_t low_dtype_of(const store::OperatorUse& use) {
+std::uint8_t low_dtype_of(const EnforcedDecisions& enforced, const store::OperatorUse& use) {
   std::uint8_t low = kNoDtype;
   for (const lanes::Operand& operand : use.operands) {
     if (!has_dimensions(operand) || !is_floating(operand.dtype)) continue;
     // A norm's weights are float32 whatever it computes in.
-    if (operand.role == lanes::Role::kWeight && !promotes_to_widest(use)) continue;
+    if (operand.role == lanes::Role::kWeight && !enforced.promotes_to_widest(use)) continue;
     if (!is_low(operand.dtype) || (low != kNoDtype && operand.dtype != low)) return kNoDtype;
     low = operand.dtype;
   }
@@ -41,10 +42,10 @@ struct Advised {
   bool in_script = false;           // one of `low` was called by a script
 };
 
-Advised advised(const ListedOperators& listed) {
+Advised advised(const EnforcedDecisions& enforced, const ListedOperators& listed) {
   Advised about;
   for (const store::OperatorUse* use : listed.uses) {
-    const std::uint8_t low = low_dtype_of(*use);
+    const std::uint8_t low = low_dtype_of(enforced, *use);
     const bool raises = raises_in(use->op, use->device, low);
     (raises ? about.none : about.low).insert(short_name(use->op));
     about.in_script |= !raises && use->is(lanes::kUseScript);
@@ -54,16 +55,15 @@ Advised advised(const ListedOperators& listed) {
   return about;
 }
 
-std::string fix_for(const ListedOperators& listed) {
-  const Advised about = advised(listed);
+std::string fix_for(const EnforcedDecisions& enforced, const ListedOperators& listed) {
+  const Advised about = advised(enforced, listed);
   const std::string none = absl::StrJoin(about.none, ", ");
   if (about.low.empty())
     return "Nothing needs mending: PyTorch has no kernel of " + none + " for " + about.none_in +
            ". Where what follows is to be in low precision, cast the result down there, once.";
   std::string fix =
       "Nothing needs mending. Where the memory or time of float32 matters, and low precision is good enough there, "
-      "call "
-      "the operator in a nested region with enabled=False";
+      "call the operator in a nested region with enabled=False";
   if (about.in_script) fix += " (of Python: a script's own does not switch off a region around its call)";
   fix += "; else cast its result down where the next operator needs it, once.";
   if (!none.empty()) fix += " This is not for " + none + ": PyTorch has no kernel of it for " + about.none_in + ".";
@@ -73,16 +73,19 @@ std::string fix_for(const ListedOperators& listed) {
 void judge_fp32(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const std::set<Line> though_off = lines_cast_though_off(data);
+  const EnforcedDecisions enforced(data);
   std::set<std::uint32_t> training;  // processes
   for (const store::UseCount& count : data.use_counts)
     if (data.operator_use(count.use).phase == lanes::Phase::kBackward) training.insert(count.process);
   const auto is_one = [&](const store::OperatorUse& use, std::uint32_t process) {
     if (!is_forward(use) || !use.is(lanes::kUseEligible) || use.is(lanes::kUseConverts)) return false;
     if (!use.op.starts_with("aten::")) return false;
+    if (const auto* decision = enforced.of(use); decision != nullptr && decision->ruled)
+      if (enforced.promotes_to_widest(use)) return false;  // float32 came with another argument
     // What a script's own region casts is in its graph: no kernel of autocast ran.
     if (use.region != 0 && data.region(use.region).kind == lanes::RegionKind::kScript) return false;
     const bool loss = use.is(lanes::kUseReduces) && (training.contains(process) || !use.is(lanes::kUseGradMode));
-    return use.computed == kFloat && in_autocast(data, use) && low_dtype_of(use) != kNoDtype && !loss &&
+    return use.computed == kFloat && in_autocast(data, use) && low_dtype_of(enforced, use) != kNoDtype && !loss &&
            !though_off.contains(line_of(data, use.stack));
   };
   for (const ListedOperators& listed : listed_operators(data, is_one)) {
@@ -94,7 +97,7 @@ void judge_fp32(Inquiry& inquiry) {
     finding.evidence_text = {{"operator_names", list_text(listed)},
                              {"device", std::string(store::device_name(listed.first->device))}};
     finding.related = other_places(data, listed);
-    finding.fix = fix_for(listed);
+    finding.fix = fix_for(enforced, listed);
   }
 }
 

@@ -1,10 +1,10 @@
-#include "server/rules/rules_test.h"
+#include "server/rules/policy/enforced_test.h"
 
 namespace castscope::rules {
 namespace {
 
 using lanes::Phase;
-using OpFp32ByPolicyTest = RulesTest;
+using OpFp32ByPolicyTest = EnforcedRulesTest;
 
 constexpr std::uint16_t kEligible = lanes::kUseEligible | lanes::kUseGradMode;
 
@@ -70,6 +70,31 @@ TEST_F(OpFp32ByPolicyTest, AnIslandOnPurpose) {
     const auto distance = in_float(run, "aten::cdist", 8);
     run.enter(region).deep().called(distance).shallow().exit();
   }));
+}
+
+// apex has lists of its own: `add` promotes, and the float32 parameter or number is why it computes in float32.
+TEST_F(OpFp32ByPolicyTest, ThePolicyPromotes) {
+  for (const auto& wide :
+       {operand(kFloat32, Role::kWeight), operand(kFloat32, Role::kActivation, lanes::kOperandScalar)}) {
+    expect_none_of("op-fp32-by-policy", judged_under("apex-o1-any", [&](TestRun& run) {
+                     const auto region = run.region("train.py", 5);
+                     const auto sum = run.use({.op = "aten::add.Tensor",
+                                               .operands = {operand(kBFloat16), wide},
+                                               .computed = kFloat32,
+                                               .flags = kEligible});
+                     run.enter(region).deep().called(sum).shallow().exit();
+                   }));
+  }
+}
+
+TEST_F(OpFp32ByPolicyTest, ThePolicyHoldsItInFloat32) {
+  const auto findings = judged_under("apex-o1-any", [&](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto power = in_float(run, "aten::pow.Tensor_Scalar", 8);
+    run.enter(region).deep().called(power).shallow().exit();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].rule, "op-fp32-by-policy");
 }
 
 TEST_F(OpFp32ByPolicyTest, EachJobIsOneFinding) {

@@ -103,15 +103,16 @@ void tell(Inquiry& inquiry, const UseGraph& graph, const Group& group, std::uint
 void judge_ping_pong(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const UseGraph graph(data);
+  const EnforcedDecisions enforced(data);
   std::map<Line, Group> groups;
   for (const store::OperatorUse& use : data.operator_uses) {
     if (!is_forward(use) || !use.is(lanes::kUseEligible) || use.computed != kFloat || use.result != kFloat) continue;
     if (use.is(lanes::kUseReduces | lanes::kUseConverts) || !in_autocast(data, use)) continue;
-    if (promotes_to_widest(use)) continue;
+    if (enforced.promotes_to_widest(use)) continue;
     Group one;
     const std::uint64_t up = brought_up(graph, use, one);
     if (up == 0) continue;
-    one.downs = follow_widened(data, graph, use.id).casts_down;
+    one.downs = follow_widened(data, enforced, graph, use.id).casts_down;
     if (one.downs.empty()) continue;
     Group& group = groups[line_of(data, use.stack)];
     if (group.use == 0) group.use = use.id, group.low = one.low;

@@ -91,10 +91,11 @@ bool is_raised_by_script(const UseGraph& graph, std::uint32_t use, std::uint8_t 
 }
 
 // Its low-precision operand was computed in the region, not brought along; its float32 one is no statistic.
-bool promotes(const store::RunData& data, const UseGraph& graph, const store::OperatorUse& use) {
+bool promotes(const store::RunData& data, const EnforcedDecisions& enforced, const UseGraph& graph,
+              const store::OperatorUse& use) {
   if (!is_forward(use) || use.result != kFloat || use.computed != kFloat || use.is(lanes::kUseConverts)) return false;
   const lanes::Operand *low = low_operand(use), *wide = wide_operand(use);
-  if (low == nullptr || wide == nullptr || !in_autocast(data, use) || !promotes_to_widest(use)) return false;
+  if (low == nullptr || wide == nullptr || !in_autocast(data, use) || !enforced.promotes_to_widest(use)) return false;
   const bool computed = is_made_by(graph, use.id, low->argument, [](const auto& from) { return is_low(from.result); });
   if (!computed || scales_by_statistic(graph, use)) return false;
   std::set<std::uint32_t> seen;
@@ -106,21 +107,24 @@ bool promotes(const store::RunData& data, const UseGraph& graph, const store::Op
 }
 
 // What a low-precision operand was computed from: by the operator of a matrix product, or as far as it is known.
-void find_low_sources(const UseGraph& graph, std::uint32_t id, std::set<std::uint32_t>& sources, int steps = 4) {
+void find_low_sources(const EnforcedDecisions& enforced, const UseGraph& graph, std::uint32_t id,
+                      std::set<std::uint32_t>& sources, int steps = 4) {
   bool any = false;
   for (const UseGraph::Edge& edge : graph.into(id)) {
     const store::OperatorUse& from = graph.use(edge.flow->from);
     if (!is_low(from.result) || steps == 0) continue;
     any = true;
-    from.is(lanes::kUseEligible) && !promotes_to_widest(from) ? void(sources.insert(from.id))
-                                                              : find_low_sources(graph, from.id, sources, steps - 1);
+    if (from.is(lanes::kUseEligible) && !enforced.promotes_to_widest(from))
+      sources.insert(from.id);
+    else
+      find_low_sources(enforced, graph, from.id, sources, steps - 1);
   }
   if (!any) sources.insert(id);
 }
 
 // q * cos + rotated(q) * sin: a rotation by position, whose tables have to be float32. Both products may be one use:
 // they stand on one line.
-bool rotates(const UseGraph& graph, const store::OperatorUse& use) {
+bool rotates(const EnforcedDecisions& enforced, const UseGraph& graph, const store::OperatorUse& use) {
   if (base_name(use.op) != "aten::mul") return false;
   for (const UseGraph::Edge& out : graph.out_of(use.id)) {
     const std::string_view joined = base_name(graph.use(out.flow->to).op);
@@ -130,8 +134,8 @@ bool rotates(const UseGraph& graph, const store::OperatorUse& use) {
       if (in.flow->argument == out.flow->argument || base_name(other.op) != "aten::mul") continue;
       if (low_operand(other) == nullptr || wide_operand(other) == nullptr) continue;
       std::set<std::uint32_t> sources;
-      find_low_sources(graph, use.id, sources);
-      find_low_sources(graph, other.id, sources);
+      find_low_sources(enforced, graph, use.id, sources);
+      find_low_sources(enforced, graph, other.id, sources);
       if (sources.size() == 1) return true;
     }
   }
@@ -188,14 +192,15 @@ void merge(Widened& into, Widened way) {
 
 Promotions find(const store::RunData& data, const UseGraph& graph) {
   Promotions promotions;
+  const EnforcedDecisions enforced(data);
   for (const store::OperatorUse& use : data.operator_uses) {
     if (graph.total(use.id).times == 0) continue;
     const bool state = makes_wide_state(data, graph, use);
-    if (!state && (!promotes(data, graph, use) || rotates(graph, use))) continue;
+    if (!state && (!promotes(data, enforced, graph, use) || rotates(enforced, graph, use))) continue;
     Promotion& promotion = promotions[line_of(data, use.stack)];
     promotion.uses.push_back(use.id);
     promotion.state |= state;
-    merge(promotion.way, follow_widened(data, graph, use.id));
+    merge(promotion.way, follow_widened(data, enforced, graph, use.id));
   }
   return promotions;
 }

@@ -1,11 +1,11 @@
 #include <gmock/gmock.h>
 
-#include "server/rules/rules_test.h"
+#include "server/rules/policy/enforced_test.h"
 
 namespace castscope::rules {
 namespace {
 
-using DtypeSilentUpcastTest = RulesTest;
+using DtypeSilentUpcastTest = EnforcedRulesTest;
 
 std::uint32_t linear(TestRun& run, std::int64_t line, std::uint8_t given) {
   return run.use({.op = "aten::linear",
@@ -36,6 +36,21 @@ TEST_F(DtypeSilentUpcastTest, C28_AFloat32Bias) {
                   run.flowed(run.flow(product, sum)).flowed(run.flow(sum, relu));
                   run.flowed(run.flow(relu, head, 0, kBFloat16)).exit().step();
                 }));
+}
+
+// castscope carries out a policy by which `add` promotes: it has a kernel of autocast's then, and does the same.
+TEST_F(DtypeSilentUpcastTest, AFloat32BiasUnderAPolicyThatPromotes) {
+  const auto findings = judged_under("apex-o1-any", [](TestRun& run) {
+    const auto region = run.region("train.py", 5);
+    const auto product = linear(run, 7, kFloat32);
+    const auto sum = add(run, 8, Role::kWeight, "aten::add.Tensor", lanes::kUseEligible);
+    const auto relu = on_float32(run, 9, "aten::relu"), head = linear(run, 10, kFloat32);
+    run.enter(region).deep().called(product).called(sum).called(relu).called(head);
+    run.flowed(run.flow(product, sum, 0, kFloat32)).flowed(run.flow(sum, relu));
+    run.flowed(run.flow(relu, head, 0, kBFloat16)).exit().step();
+  });
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].rule, "dtype-silent-upcast");
 }
 
 TEST_F(DtypeSilentUpcastTest, C28_ALossAgainstFloat32Targets) {

@@ -58,7 +58,8 @@ bool is_cast_down(const UseGraph& graph, const store::Flow& flow) {
          std::none_of(to.operands.begin(), to.operands.end(), [](const lanes::Operand& o) { return is_low(o.dtype); });
 }
 
-Widened follow_widened(const store::RunData& data, const UseGraph& graph, std::uint32_t from) {
+Widened follow_widened(const store::RunData& data, const EnforcedDecisions& enforced, const UseGraph& graph,
+                       std::uint32_t from) {
   Widened way;
   const std::uint32_t home = data.outermost(graph.use(from).region);
   std::vector<std::uint32_t> open = {from};
@@ -75,7 +76,8 @@ Widened follow_widened(const store::RunData& data, const UseGraph& graph, std::u
       way.converted = true;
     else if (to.is(lanes::kUseReduces) || to.result != kFloat)
       return;  // a loss, an index: nothing that goes on
-    else if (!in_autocast(data, to) || is_held_in_float32(to) || scales_by_statistic(graph, to, edge.flow->from))
+    else if (!in_autocast(data, to) || enforced.is_held_in_float32(to) ||
+             scales_by_statistic(graph, to, edge.flow->from))
       way.held = true;
     else if (way.uses.insert(to.id).second)
       open.push_back(to.id);

@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "server/rules/policy/enforced_decisions.h"
 #include "server/rules/use_graph.h"
 
 namespace castscope::rules {
@@ -26,7 +27,7 @@ struct Widened {
   bool leaves = false;     // the region
 };
 
-Widened follow_widened(const store::RunData&, const UseGraph&, std::uint32_t from);
+Widened follow_widened(const store::RunData&, const EnforcedDecisions&, const UseGraph&, std::uint32_t from);
 
 // `x * rsqrt(…)`: a norm written out, which is meant to be in float32. Of the values that the operator takes, all but
 // what `from` made is looked at.

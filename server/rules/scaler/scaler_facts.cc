@@ -1,7 +1,10 @@
 #include "server/rules/scaler/scaler_facts.h"
-#include "server/store/causes.h"
 
 #include <algorithm>
+
+#include "server/rules/dtypes.h"
+#include "server/rules/policy/enforcing.h"
+#include "server/store/causes.h"
 
 namespace castscope::rules {
 
@@ -24,8 +27,24 @@ const store::Fact* first_seen(const store::RunData& data, std::uint32_t process,
   return first;
 }
 
+namespace {
+
+std::set<std::uint8_t> low_dtypes_cast_to(const store::RunData& data, std::uint32_t process) {
+  std::set<std::uint8_t> dtypes;
+  for (const store::SiteUse& use : data.site_uses) {
+    const store::Site& site = data.site(use.site);
+    if (use.process == process && store::is_autocasts(site.cause) && site.has_dtypes() && is_low(site.to))
+      dtypes.insert(site.to);
+  }
+  return dtypes;
+}
+
+}  // namespace
+
 std::set<std::uint8_t> region_dtypes(const store::RunData& data, std::uint32_t process) {
   std::set<std::uint8_t> dtypes;
+  if (!enforced_policy(data).empty()) dtypes = low_dtypes_cast_to(data, process);
+  if (!dtypes.empty()) return dtypes;
   for (const store::RegionUse& use : data.region_uses)
     if (use.process == process && data.region(use.region).enabled) dtypes.insert(data.region(use.region).dtype);
   for (const store::SiteUse& use : data.site_uses) {  // switched on without a region

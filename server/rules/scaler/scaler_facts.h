@@ -19,7 +19,8 @@ inline std::function<bool(const store::Fact&)> of_kind(lanes::FactKind kind) {
   return [kind](const store::Fact& fact) { return fact.kind == kind; };
 }
 
-// c10::ScalarType of the enabled regions that a process entered.
+// c10::ScalarType of the enabled regions that a process entered. A policy may name another one (`dtype`), or several:
+// where one is carried out, those that tensors were cast to.
 std::set<std::uint8_t> region_dtypes(const store::RunData&, std::uint32_t process);
 // GradScaler scaled, unscaled or updated in this process.
 bool scales_gradients(const store::RunData&, std::uint32_t process);

@@ -1,9 +1,12 @@
+#include <algorithm>
+
+#include "server/rules/policy/enforced_test.h"
 #include "server/rules/scaler/scaler_loop.h"
 
 namespace castscope::rules {
 namespace {
 
-using ScalerWithBf16Test = RulesTest;
+using ScalerWithBf16Test = EnforcedRulesTest;
 
 TEST_F(ScalerWithBf16Test, C54_AScalerAndBfloat16) {
   expect_golden("C-54", judged([](TestRun& run) {
@@ -26,6 +29,27 @@ TEST_F(ScalerWithBf16Test, BothDtypes) {
     for (int i = 0; i < 3; ++i) loop.round();
     run.enter(run.region("train.py", 20)).exit();
   }));
+}
+
+// A policy whose `dtype` is not the regions'.
+TEST_F(ScalerWithBf16Test, APolicyThatCastsToFloat16) {
+  for (const std::uint8_t to : {kFloat16, kBFloat16}) {
+    const auto findings = judged_under("torch-cpu", [&](TestRun& run) {
+      ScalerLoop loop(run, kBFloat16);
+      const auto weight = run.site({.stack = run.line("train.py", 6),
+                                    .call_site = run.call_site("aten::linear", 1, "weight"),
+                                    .region = loop.region,
+                                    .op = "",
+                                    .role = Role::kWeight,
+                                    .cause = lanes::Cause::kAutocast,
+                                    .from = kFloat32,
+                                    .to = to,
+                                    .flags = lanes::kSiteParameter});
+      for (int i = 0; i < 3; ++i) loop.round();
+      run.enter(loop.region).cast(weight, kWeight, true).exit();
+    });
+    EXPECT_EQ(std::ranges::count(findings, "scaler-with-bf16", &Finding::rule), to == kFloat16 ? 0 : 1);
+  }
 }
 
 TEST_F(ScalerWithBf16Test, NoScaler) {

@@ -30,6 +30,13 @@ def c04n_a_list_in_two_regions():
                 layer(rows())
 
 
+def c04n_one_step_of_training_with_a_list():
+    experts = nn.ParameterList([nn.Parameter(torch.randn(32, 32)) for _ in range(24)])
+    with region():
+        outs = [F.linear(rows(), w) for w in experts]
+    torch.stack(outs).float().mean().backward()
+
+
 def c07n_weights_that_take_the_place_of_others():
     with torch.no_grad(), region(cache_enabled=False):
         for _ in range(20):
