@@ -216,18 +216,6 @@ void look_at_entry(ThreadState& t, OpenRegion& region) {
   region.asked |= lanes::kRegionAskedEnabled | (cuda ? lanes::kRegionNoDevice : lanes::kRegionBadDtype);
 }
 
-}  // namespace
-
-std::uint32_t find_region(ThreadState& t, std::uint8_t device, bool autocast_asks) {
-  try {
-    return name_region(t, device, autocast_asks);
-  } catch (const std::exception&) {  // out of memory: the call is counted, its region is not known
-    return 0;
-  }
-}
-
-namespace {
-
 // An autocast object remembers one setting to go back to, that of the last time it was entered.
 void look_at_restored(ThreadState& t, std::uint8_t device, bool enabled) {
   const OpenRegion left = std::exchange(t.restoring, OpenRegion{});
@@ -239,6 +227,14 @@ void look_at_restored(ThreadState& t, std::uint8_t device, bool enabled) {
 
 }  // namespace
 
+std::uint32_t find_region(ThreadState& t, std::uint8_t device, bool autocast_asks) {
+  try {
+    return name_region(t, device, autocast_asks);
+  } catch (const std::exception&) {  // out of memory: the call is counted, its region is not known
+    return 0;
+  }
+}
+
 void region_device_switched(ThreadState& t, std::uint8_t device, bool enabled) {
   meet_python();
   t.entering_device = device;
@@ -247,11 +243,9 @@ void region_device_switched(ThreadState& t, std::uint8_t device, bool enabled) {
   t.switched |= 1u << device % 32;
   forget_region(t);
   if (enabled) g_process.recording.load()->call_sites.expect_calls();
-  if (!in_autocast_code()) {
-    if (enabled) t.raw_stack = present_stack(t, t.raw_stack_hash).definition;
-  } else if (t.restoring.entered_again) {
-    look_at_restored(t, device, enabled);
-  }
+  const bool by_region = in_autocast_code();
+  if (enabled && !by_region) t.raw_stack = present_stack(t, t.raw_stack_hash).definition;
+  if (by_region && t.restoring.entered_again) look_at_restored(t, device, enabled);
 }
 
 void region_cache_switched(ThreadState& t, bool enabled) {
