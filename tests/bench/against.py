@@ -72,8 +72,8 @@ def turns(number, programs):
 
 
 def calls(programs, processes):
-    """ns of one call of cached_cast: the least of all processes, by program."""
-    command = [sys.executable, str(measure.HERE / "calls.py")]
+    """ns of one call of cached_cast: the least of all processes, by program. No process waits for a calm machine."""
+    command = [sys.executable, str(measure.HERE / "calls.py"), "1"]
     least = {name: {} for name in programs}
     for number in range(processes):
         measure.say(f"calls: process {number + 1} of {processes}")
@@ -87,18 +87,19 @@ def instructions_once(program):
     """Instructions that the training thread executes in one step."""
     library = native.library(measure.HERE / "instructions.cc")
     with tempfile.TemporaryDirectory() as folder:
-        command = ["valgrind", "--tool=callgrind", "--separate-threads=yes", "--collect-atstart=no",
-                   "--toggle-collect=castscope_bench_measured", f"--callgrind-out-file={folder}/counted",
-                   "--dump-instr=no", sys.executable, str(measure.HERE / "instructions.py"), str(library), str(WARM_UP),
-                   str(COUNTED)]
+        command = ["valgrind", "--tool=callgrind", "--separate-threads=yes", "--instr-atstart=no",
+                   f"--callgrind-out-file={folder}/counted", sys.executable, str(measure.HERE / "instructions.py"),
+                   str(library), str(WARM_UP), str(COUNTED)]
         command = [str(program), "run", "--force", "-o", f"{folder}/run", "--", *command]
         environment = runs.clean_environment() | measure.STEADY_HEAP | {"PYTHONHASHSEED": "0"}
         done = subprocess.run(command, env=environment, cwd=folder, check=False, capture_output=True, text=True)
         if done.returncode != 0:
             raise SystemExit(f"scripts/bench: {' '.join(command)} ended with {done.returncode}:\n{done.stderr[-4000:]}")
-        # One file a thread; only what called instructions.cc's function has collected anything.
+        # One file a thread; the training thread executes by far the most while instructions.cc has counting on.
         counted = [int(line.split()[1]) for file in pathlib.Path(folder).glob("counted*")
                    for line in file.read_text(errors="replace").splitlines() if line.startswith("totals:")]
+    if max(counted, default=0) == 0:
+        raise SystemExit(f"scripts/bench: callgrind counted nothing:\n{done.stderr[-4000:]}")
     return max(counted) / COUNTED
 
 

@@ -1,4 +1,4 @@
-"""What one call of cached_cast costs on the thread that makes it, as one line of JSON: calls.py.
+"""What one call of cached_cast costs on the thread that makes it, as one line of JSON: calls.py [TRIES].
 
 Hits, pass-throughs and casts, at several depths of the Python stack, and the first call at a place never seen before.
 The difference between a run under castscope and one without is what castscope adds.
@@ -22,7 +22,7 @@ PACE = OPS.pace.default._op
 OTHER = torch.ones(2)
 CALLS = 2_000  # 7 batches of them take less than half of the default ring: what is measured is not dropped
 PLACES = 300
-TRIES = 60
+TRIES = int(sys.argv[1]) if len(sys.argv) > 1 else 60  # at each figure, until the machine is calm
 CALM = 1.05  # times the fastest pace seen: more than that, and the core was not ours alone
 
 
