@@ -21,8 +21,7 @@ import native
 import runs
 
 FOLDER = runs.CASTSCOPE.parent / "against"
-# Of callgrind's steps: past the operators that castscope records to learn from, and past step 100, which is deep.
-WARM_UP, COUNTED = 110, 60
+WARM_UP, COUNTED = 10, 20  # callgrind's steps, none of them deep
 COUNTS = 2  # processes of each that callgrind counts: their spread is what of a difference is chance
 
 
@@ -90,7 +89,7 @@ def instructions_once(program):
         command = ["valgrind", "--tool=callgrind", "--separate-threads=yes", "--instr-atstart=no",
                    f"--callgrind-out-file={folder}/counted", sys.executable, str(measure.HERE / "instructions.py"),
                    str(library), str(WARM_UP), str(COUNTED)]
-        command = [str(program), "run", "--force", "-o", f"{folder}/run", "--", *command]
+        command = [str(program), "run", "--force", "--deep", "never", "-o", f"{folder}/run", "--", *command]
         environment = runs.clean_environment() | measure.STEADY_HEAP | {"PYTHONHASHSEED": "0"}
         done = subprocess.run(command, env=environment, cwd=folder, check=False, capture_output=True, text=True)
         if done.returncode != 0:
