@@ -183,19 +183,14 @@ struct ThreadState : memory::InOwnMemory {
   const void* autograd = nullptr;           // this thread's c10::AutogradState: grad mode, inference mode
   const script::Running* script = nullptr;  // TorchScript's interpreter, where it runs in this thread
   std::uint32_t script_runs = 0;            // of its outermost one in this thread, so far
-  memory::OwnVector<OpenScriptRegion> script_open;
-  std::uint32_t script_stay = 0;  // serial of the script's last outermost region in this run
-  memory::OwnMap<std::uint64_t, std::uint32_t> script_regions;  // by the code's and what is around: definitions
-  memory::OwnMap<std::uint32_t, std::shared_ptr<const script::Region>> script_sites;  // sites of casts in them
-  std::uint32_t gpu_origin = 0;        // string: the compiled region that it runs
-  std::uint64_t gpu_work = 0;          // ticket of the innermost work that is timed: gpu/gpu.h
-  std::uint64_t gpu_cast = 0;          // of the cast whose launches are timed by events: gpu/launch_calls.h
-  std::uint32_t compiled_regions = 0;  // that run in this thread, whose graphs tell what they cast
+  std::uint32_t gpu_origin = 0;             // string: the compiled region that it runs
+  std::uint64_t gpu_work = 0;               // ticket of the innermost work that is timed: gpu/gpu.h
+  std::uint64_t gpu_cast = 0;               // of the cast whose launches are timed by events: gpu/launch_calls.h
+  std::uint32_t compiled_regions = 0;       // that run in this thread, whose graphs tell what they cast
   // the present call
   bool in_cached_cast = false;
   bool converted = false;  // _to_copy ran inside it
   Conversion conversion;
-  Annotated annotated;
   bool ignoring = false;            // our own calls into PyTorch or Python
   const void* to_caller = nullptr;  // return address of the outermost at::_ops::to_*::call
   bool in_copy_kernel = false;      // _to_copy was called boxed: by torch.ops, or a graph
@@ -214,7 +209,6 @@ struct ThreadState : memory::InOwnMemory {
   std::array<std::int8_t, 32> enabled_by_raw{};  // per device type: 1 on, 0 off, as the setters said
   std::uint32_t switched = 0;                    // device types that this thread itself switched: a bit each
   memory::OwnVector<OpenRegion> open;
-  OpenRegion restoring;  // was left, and sets autocast to what it remembers; looked at where it was entered again
   std::uint32_t entered_in = 0;  // Steps::Era of the outermost
   // tables
   std::array<ReturnAddressEntry, 256> return_addresses{};
@@ -234,6 +228,13 @@ struct ThreadState : memory::InOwnMemory {
   };
   memory::OwnMap<std::uint64_t, ErrorsAt> errors;  // by stack hash
   std::unique_ptr<operators::ThreadOperators, operators::DeleteThreadOperators> operators;
+  // of scripts, annotations and regions that were left: behind what each cast touches
+  memory::OwnVector<OpenScriptRegion> script_open;
+  std::uint32_t script_stay = 0;  // serial of the script's last outermost region in this run
+  memory::OwnMap<std::uint64_t, std::uint32_t> script_regions;  // by the code's and what is around: definitions
+  memory::OwnMap<std::uint32_t, std::shared_ptr<const script::Region>> script_sites;  // sites of casts in them
+  Annotated annotated;
+  OpenRegion restoring;  // was left, and sets autocast to what it remembers; looked at where it was entered again
 };
 
 }  // namespace castscope::observe
