@@ -359,7 +359,7 @@ void region_left(ThreadState& t) {
   mark(t, lanes::EventKind::kRegionExit, region.definition, region.flags);
   if (region.enabled) r.enabled_regions.fetch_sub(1, std::memory_order_relaxed);
   forget_cache_setting(region);
-  t.restoring = region;
+  if (region.entered_again) t.restoring = region;  // for the setter that autocast.__exit__ calls next
   t.open.erase(t.open.begin() + static_cast<std::ptrdiff_t>(index));
   t.region_serial = innermost_serial(t);
   forget_region(t);

@@ -23,7 +23,7 @@ std::vector<const policy::Function*> functions_of(const policy::OperatorName& op
 std::string parts_text(const policy::Policy&, const policy::OperatorName& op,
                        const std::vector<const policy::Function*>&, const std::vector<policy::ModuleUse>& modules);
 
-// What PyTorch's own autocast does with the operator on `device`.
+// These say what PyTorch's own autocast does with the operator on `device`.
 std::string device_text(std::string_view device, const policy::OperatorName& op, int width);
 nlohmann::ordered_json device_json(std::string_view device, const policy::OperatorName& op);
 

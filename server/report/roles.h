@@ -26,7 +26,7 @@ std::string roles_line(const std::vector<RoleTotal>&);
 std::string not_kept_line(const std::vector<RoleTotal>&);
 // Why a copy of such a source is not kept, in words: "no grad required".
 std::string why_not_kept(lanes::WhyNotCached, lanes::Role);
-// What is to be said of this site; most often SiteInfo::why.
+// The reason that reports give for this site: SiteInfo::why, but for inputs that are cast to a policy's dtype.
 lanes::WhyNotCached reason_not_kept(const store::Site&);
 
 }  // namespace castscope::report

@@ -43,7 +43,7 @@ struct Group {
   std::map<std::string, std::uint64_t> bytes_of_one_copy;  // by weight
 };
 
-// Of how many weights it tells; 0: that is not known.
+// The number of different weights in the group; 0 where it is not known.
 std::uint64_t weights_of(const Group& group) {
   std::uint64_t all = 0;
   for (const auto& [name, number] : group.weights) {

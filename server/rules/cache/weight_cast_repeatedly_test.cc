@@ -251,7 +251,7 @@ TEST_F(WeightCastRepeatedlyTest, SeveralWeightsAtOnePlaceAreCounted) {
   EXPECT_EQ(findings[0].savings->held_bytes, 8u * 512);
 }
 
-// As many as in no other region: of how many weights it tells is not known.
+// One region makes more casts than the others: how many weights there are is not known.
 TEST_F(WeightCastRepeatedlyTest, WhereRegionsDifferNoNumberIsTold) {
   const auto findings = judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);

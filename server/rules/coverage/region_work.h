@@ -32,7 +32,7 @@ std::vector<bool> regions_with_casts(const store::RunData&);
 // nothing (region-wrong-device).
 std::vector<bool> regions_of_wrong_device(const store::RunData&);
 
-// Of FactKind::kRegionNeverLeft: whether the region was left, but its object had been entered again within it.
+// The fact says that a region was left, but that its object had been entered again within it (kRegionNeverLeft).
 bool was_entered_again(const store::Fact&);
 // For each region, by id, whether nobody asked for it: autocast stayed on after such a region (region-never-closed).
 std::vector<bool> regions_left_on(const store::RunData&);
