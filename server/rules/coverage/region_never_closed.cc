@@ -23,8 +23,9 @@ void tell_entered_again(Finding& finding, bool enabled) {
   finding.title = std::string("autocast stays ") + (enabled ? "on" : "off") +
                   " after the region entered here: its torch.autocast object is entered again within it";
   finding.fix =
-      "Make a torch.autocast(…) anew for each `with` and each function that it decorates. An object remembers "
-      "one setting to go back to; entered within itself, it goes back to its own.";
+      "Make a torch.autocast(…) anew for each `with` and each function that it decorates; in a function that calls "
+      "itself, write the `with` inside. An object remembers one setting to go back to; entered within itself, it goes "
+      "back to its own.";
 }
 
 void tell(Inquiry& inquiry, const Place& place) {
