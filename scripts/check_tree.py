@@ -11,20 +11,14 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
+# The rooms of what runs in the training process, from the ground up: each may include those before it.
+AGENT = ["memory", "lanes", "interposed", "preload", "wiring", "imports", "cpython", "torch", "torchscript", "naming",
+         "session", "regions", "casts", "script", "enforce", "matmuls", "gpu", "compile", "operators", "errors", "start"]
+IN_JOB = tuple(f"agent/{room}" for room in AGENT)
+
 # folder → folders whose headers it may include, besides its own and the system's
 MAY_INCLUDE = {
-    "agent/memory": [],
-    "agent/lanes": [],
-    "agent/preload": ["agent/lanes/descriptor.h"],
-    "agent/observe": ["agent/memory", "agent/lanes", "agent/preload/interface.h", "agent/operators/deep.h", "agent/script/script.h", "agent/script/misplaced.h", "agent/compile/compile.h", "agent/enforce/enforcing.h",
-                      "agent/enforce/casting.h", "agent/enforce/kernels.h", "agent/gpu/gpu.h", "agent/imports/imports.h"],
-    "agent/script": ["agent/memory", "agent/lanes", "agent/observe", "agent/preload/interface.h"],
-    "agent/compile": ["agent/memory", "agent/lanes", "agent/observe", "agent/gpu/gpu.h", "agent/script/script.h", "agent/preload/interface.h"],
-    "agent/operators": ["agent/memory", "agent/lanes", "agent/observe", "agent/gpu/gpu.h", "agent/matmuls/matmuls.h"],
-    "agent/enforce": ["agent/memory", "agent/lanes", "agent/observe", "agent/preload/interface.h"],
-    "agent/imports": ["agent/memory"],
-    "agent/matmuls": ["agent/memory", "agent/lanes", "agent/imports/imports.h"],
-    "agent/gpu": ["agent/memory", "agent/lanes", "agent/imports", "agent/matmuls/cublas_calls.h", "agent/observe", "agent/operators/deep.h", "agent/preload/interface.h"],
+    **{room: list(IN_JOB[:floor]) for floor, room in enumerate(IN_JOB)},
     "proto": ["agent/lanes/format.h"],
     "agent/relay": ["agent/lanes", "proto"],
     "server/store": ["agent/lanes/format.h", "proto"],
@@ -42,7 +36,6 @@ MAY_INCLUDE = {
 }
 # What must not enter the training process, by the include's first words.
 NOT_IN_JOB = ("absl/", "grpc", "google/", "spdlog/", "fmt/", "nlohmann/", "sqlite3", "zstd", "Python.h")
-IN_JOB = ("agent/memory", "agent/lanes", "agent/preload", "agent/observe", "agent/operators", "agent/script", "agent/compile", "agent/enforce", "agent/imports", "agent/matmuls", "agent/gpu")
 MOST_LINES = 400
 
 

@@ -1,6 +1,6 @@
-// torch.compile, as agent/observe knows it. What a compiled graph casts is known from three sources, none of which
-// changes what is compiled or how it is cached: autocast's own calls while the code is traced, the texts of graphs that
-// PyTorch gives out to its structured log, and the calls of compiled regions.
+// torch.compile, as the rest of the agent knows it. What a compiled graph casts is known from three sources, none of
+// which changes what is compiled or how it is cached: autocast's own calls while the code is traced, the texts of
+// graphs that PyTorch gives out to its structured log, and the calls of compiled regions.
 //
 // Sources: torch/_logging/_internal.py (trace_structured), torch/_guards.py (CompileId, TracingContext),
 // torch/csrc/dynamo/eval_frame.c and cpp_shim.cpp (a RecordFunction around each call of a compiled region),
@@ -9,27 +9,17 @@
 
 #include <cstdint>
 
-#include "agent/preload/interface.h"
+#include "agent/interposed/interface.h"
 
 namespace castscope::observe {
+struct SeenInTrace;
 struct ThreadState;
-}
+}  // namespace castscope::observe
 
 namespace castscope::compile {
 
-// A tensor without values was converted while code was traced.
-struct SeenInTrace {
-  bool users = false;  // by code, not by autocast
-  std::uint8_t from = 0, to = 0, device = 0;
-  std::uint32_t region = 0;
-  std::uint64_t call_site = 0;  // of autocast's: its key, and its caller
-  const void* caller = nullptr;
-  const void* tensor = nullptr;
-  bool requires_grad = false, leaf = true, view = false, parameter = false, grad_mode = true;
-  bool subclass = false;  // observe::is_traced_subclass
-};
 // Takes the GIL: not to be called under a lock of PyTorch.
-void cast_traced(observe::ThreadState& t, const SeenInTrace& seen) noexcept;
+void cast_traced(observe::ThreadState& t, const observe::SeenInTrace& seen) noexcept;
 
 // While Dynamo follows code: where that is, with its callers; 0 where it is not known. Takes the GIL.
 std::uint32_t followed_stack() noexcept;

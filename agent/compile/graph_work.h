@@ -6,7 +6,7 @@
 
 #include "agent/compile/graphs.h"
 #include "agent/gpu/gpu.h"
-#include "agent/observe/process.h"
+#include "agent/session/process.h"
 
 namespace castscope::compile {
 

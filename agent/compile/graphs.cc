@@ -7,9 +7,9 @@
 #include <mutex>
 #include <optional>
 
-#include "agent/observe/autocast_state.h"
-#include "agent/observe/facts.h"
-#include "agent/observe/sites.h"
+#include "agent/session/counters.h"
+#include "agent/session/facts.h"
+#include "agent/torch/autocast_state.h"
 
 namespace castscope::compile {
 namespace {
@@ -28,7 +28,7 @@ struct SiteOfGraph {
 
 // A matrix product of a graph, which eager code has too: what one is computed in tells where they disagree.
 struct ProductOfGraph {
-  std::vector<script::Frame> stack;
+  std::vector<CodeLine> stack;
   std::string op;
   std::uint8_t dtype = kNoFloat;
   std::uint32_t region = 0;
@@ -74,7 +74,7 @@ const TracedSite* whose_stack_has(const Compiled& c, const Place& place) {
 }
 
 // A line that the text names. Where a cast has that line in its stack, the callers are known too; and that cast.
-std::pair<std::vector<script::Frame>, const TracedSite*> stack_of_line(const Compiled& c, const Place& place) {
+std::pair<std::vector<CodeLine>, const TracedSite*> stack_of_line(const Compiled& c, const Place& place) {
   if (place.line == 0) return {};
   const TracedSite* near = whose_stack_has(c, place);
   if (near == nullptr) return {{{place.file, place.function, place.line}}, nullptr};
@@ -263,7 +263,7 @@ void begin(const Compilation& of) {
   registry().compiled.erase(of.id);
 }
 
-std::vector<script::Frame> stack_at(const Compilation& of, const Place& place) {
+std::vector<CodeLine> stack_at(const Compilation& of, const Place& place) {
   std::lock_guard lock(registry().mutex);
   return stack_of_line(compilation_locked(of), place).first;
 }
@@ -298,10 +298,11 @@ bool graph_runs(ThreadState& t, std::string_view id, Part part) noexcept try {
     look_at_default_dtypes(t, found->second);
     for (const ProductOfGraph& product : found->second.products)
       if (product.use != 0)
-        lanes::LaneWriter::add(observe::counter_for(t, product.use, lanes::Cause::kUnknown)->casts, product.times);
+        lanes::LaneWriter::add(observe::counter_of(t, product.use, lanes::Cause::kUnknown).counter->casts,
+                               product.times);
   }
   for (const SiteOfGraph& site : found->second.parts[static_cast<int>(part)]) {
-    lanes::Counter& counter = *observe::counter_for(t, site.site, site.cause);
+    lanes::Counter& counter = *observe::counter_of(t, site.site, site.cause).counter;
     lanes::LaneWriter::add(counter.casts, site.casts);
     lanes::LaneWriter::add(counter.bytes, site.bytes);
     for (std::uint64_t i = 0; i < site.casts; ++i) publish(t, r, site.site, site.bytes / site.casts);

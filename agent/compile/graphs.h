@@ -11,14 +11,14 @@
 #include "agent/compile/graph_casts.h"
 #include "agent/compile/trace_log.h"
 #include "agent/lanes/definition_records.h"
-#include "agent/observe/process.h"
+#include "agent/session/process.h"
 
 namespace castscope::compile {
 
 // A cast that was seen while code was traced, with what a site needs.
 struct TracedSite {
   TracedCast cast;
-  std::vector<script::Frame> stack;
+  std::vector<CodeLine> stack;
   std::string op, argument_name;
   std::uint32_t argument = lanes::kUnknownArgument;
   std::uint32_t region = 0;
@@ -41,7 +41,7 @@ void add_traced(const Compilation& of, Part part, TracedSite site);
 bool has_backward(std::string_view id);
 void add_graph(const Compilation& of, Part part, std::string_view text);
 // Where Inductor lowers `of`, the stack of a line of it: as it was traced.
-std::vector<script::Frame> stack_at(const Compilation& of, const Place& place);
+std::vector<CodeLine> stack_at(const Compilation& of, const Place& place);
 
 // Any graph is known, so that calls of regions are of interest.
 bool any_graph();

@@ -5,7 +5,7 @@
 
 #include "agent/compile/graphs.h"
 #include "agent/compile/skipped_rounding.h"
-#include "agent/observe/facts.h"
+#include "agent/session/facts.h"
 
 namespace castscope::compile {
 namespace {
@@ -13,8 +13,7 @@ namespace {
 using observe::g_process;
 using observe::ThreadState;
 
-void note_at(lanes::FactKind kind, std::string_view text, const std::vector<script::Frame>& stack,
-             std::uint64_t times = 1) {
+void note_at(lanes::FactKind kind, std::string_view text, const std::vector<CodeLine>& stack, std::uint64_t times = 1) {
   ThreadState* t = g_process.stopped.load(std::memory_order_relaxed) ? nullptr : observe::thread_state();
   if (t == nullptr) return;
   const std::uint32_t place = g_process.recording.load()->definitions.stack(stack);
@@ -22,7 +21,7 @@ void note_at(lanes::FactKind kind, std::string_view text, const std::vector<scri
 }
 
 // "0/1 forward (train.py:12): GUARD"
-void note_done(std::string_view text, const std::vector<script::Frame>& stack) {
+void note_done(std::string_view text, const std::vector<CodeLine>& stack) {
   const bool again = text.find("): ") != std::string_view::npos;
   note_at(again ? lanes::FactKind::kRecompiled : lanes::FactKind::kCompiled, text, stack);
 }
@@ -38,7 +37,7 @@ void note_skipped_rounding(const Compilation& of, std::string_view text) {
     note_at(lanes::FactKind::kCompileSkipsRounding, {}, stack_at(of, {line.first, line.second}), count);
 }
 
-void take(const Compilation& of, Logged what, std::string_view text, const std::vector<script::Frame>& stack) {
+void take(const Compilation& of, Logged what, std::string_view text, const std::vector<CodeLine>& stack) {
   switch (what) {
     case Logged::kForwardGraph:
       return add_graph(of, Part::kForward, text);
@@ -57,8 +56,8 @@ void take(const Compilation& of, Logged what, std::string_view text, const std::
 
 }  // namespace
 
-void take_logged(const Compilation& of, Logged what, std::string_view text,
-                 const std::vector<script::Frame>& stack) noexcept try {
+void take_logged(const Compilation& of, Logged what, std::string_view text, const std::vector<CodeLine>& stack) noexcept
+    try {
   take(of, what, text, stack);
 } catch (const std::exception&) {  // out of memory: it is not told, and what a graph casts is not counted
 }

@@ -9,6 +9,6 @@
 namespace castscope::compile {
 
 void take_logged(const Compilation& of, Logged what, std::string_view text,
-                 const std::vector<script::Frame>& stack) noexcept;
+                 const std::vector<CodeLine>& stack) noexcept;
 
 }  // namespace castscope::compile

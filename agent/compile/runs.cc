@@ -14,8 +14,8 @@
 #include "agent/compile/graph_work.h"
 #include "agent/compile/graphs.h"
 #include "agent/gpu/gpu.h"
-#include "agent/observe/hooks.h"
-#include "agent/observe/process.h"
+#include "agent/session/process.h"
+#include "agent/torch/originals.h"
 
 namespace castscope::compile {
 namespace {

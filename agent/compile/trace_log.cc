@@ -2,8 +2,8 @@
 
 #include <exception>
 
-#include "agent/observe/process.h"
-#include "agent/observe/python_snippet.h"
+#include "agent/cpython/python_snippet.h"
+#include "agent/session/process.h"
 
 namespace castscope::compile {
 namespace {

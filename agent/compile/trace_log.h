@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/observe/python_api.h"
-#include "agent/script/script.h"
+#include "agent/cpython/code_line.h"
+#include "agent/cpython/python_api.h"
 
 namespace castscope::compile {
 
@@ -28,7 +28,7 @@ struct Present {
   Phase phase = Phase::kNone;
   bool decomposed = false;  // PyTorch's own Python code for operators runs
   Compilation of;
-  std::vector<script::Frame> stack;  // the user's, innermost first, up to the call that compiles and beyond
+  std::vector<CodeLine> stack;  // the user's, innermost first, up to the call that compiles and beyond
 };
 
 enum class Logged : std::uint8_t {
@@ -41,7 +41,7 @@ enum class Logged : std::uint8_t {
 };
 // `stack`: of kDone and kCacheBypassed, the call that compiles. GIL held.
 using Take = void (*)(const Compilation& of, Logged what, std::string_view text,
-                      const std::vector<script::Frame>& stack) noexcept;
+                      const std::vector<CodeLine>& stack) noexcept;
 
 // What this thread is tracing; watches the log from then on. False, and nothing is known, where Python does not give
 // it. GIL held; no exception is left behind.

@@ -1,14 +1,15 @@
 // Casts of tensors without values: what autocast, and the code, does while it is traced.
 #include <exception>
 
+#include "agent/casts/role.h"
+#include "agent/casts/seen_in_trace.h"
 #include "agent/compile/compile.h"
 #include "agent/compile/graphs.h"
 #include "agent/compile/log_records.h"
 #include "agent/compile/trace_log.h"
-#include "agent/observe/autocast_state.h"
-#include "agent/observe/facts.h"
-#include "agent/observe/process.h"
-#include "agent/observe/role.h"
+#include "agent/session/facts.h"
+#include "agent/session/process.h"
+#include "agent/torch/autocast_state.h"
 
 namespace castscope::compile {
 namespace {
@@ -24,14 +25,14 @@ std::uint32_t default_dtype_stack(const observe::ThreadState& t, std::uint8_t de
   return by_default && region.in_trace ? region.stack : 0;
 }
 
-TracedSite site_of(const observe::ThreadState& t, const SeenInTrace& seen, Present&& present) {
+TracedSite site_of(const observe::ThreadState& t, const observe::SeenInTrace& seen, Present&& present) {
   Recording& r = *g_process.recording.load();
   TracedSite site;
   site.cast.users = seen.users;
   site.cast.from = seen.from;
   site.cast.to = seen.to;
   site.cast.subclass = seen.subclass;
-  for (const script::Frame& frame : present.stack) site.cast.places.push_back({frame.file, frame.line});
+  for (const CodeLine& frame : present.stack) site.cast.places.push_back({frame.file, frame.line});
   site.stack = std::move(present.stack);
   site.region = seen.region;
   site.device = seen.device;
@@ -60,7 +61,7 @@ TracedSite site_of(const observe::ThreadState& t, const SeenInTrace& seen, Prese
 }
 
 // A region of the code itself is a part of what is exported; one around the call is not.
-void note_export(observe::ThreadState& t, const SeenInTrace& seen, const Present& present) {
+void note_export(observe::ThreadState& t, const observe::SeenInTrace& seen, const Present& present) {
   if (seen.users || seen.region == 0 || (!t.open.empty() && t.open.back().in_trace)) return;
   note_fact(t, {.kind = lanes::FactKind::kExportDropsRegion,
                 .detail = static_cast<std::uint16_t>(present.phase == Phase::kExportedAgain ? 1 : 0),
@@ -81,7 +82,7 @@ std::uint32_t followed_stack() noexcept try {
   return 0;
 }
 
-void cast_traced(observe::ThreadState& t, const SeenInTrace& seen) noexcept try {
+void cast_traced(observe::ThreadState& t, const observe::SeenInTrace& seen) noexcept try {
   if (!g_process.has_python) return;
   const bool backward = observe::in_backward();
   if (backward && seen.users) return;  // autograd's own

@@ -5,7 +5,7 @@
 #include "agent/enforce/enforced.h"
 #include "agent/enforce/kernels.h"
 #include "agent/enforce/present_call.h"
-#include "agent/observe/hooks.h"
+#include "agent/torch/originals.h"
 
 namespace castscope::enforce {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "agent/enforce/edges.h"
 #include "agent/memory/own_memory.h"
-#include "agent/observe/tensor_facts.h"
-#include "agent/observe/tensor_memory.h"
+#include "agent/torch/tensor_facts.h"
+#include "agent/torch/tensor_memory.h"
 
 namespace castscope::enforce {
 namespace {

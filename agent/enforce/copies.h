@@ -22,7 +22,6 @@
 #include <vector>
 
 #include "agent/enforce/edges.h"
-#include "agent/enforce/enforcing.h"
 #include "agent/enforce/kept_copy.h"
 #include "agent/enforce/policy_table.h"
 #include "agent/enforce/weights.h"
@@ -38,11 +37,7 @@ struct CacheOptions {
   std::optional<std::uint64_t> max_bytes;
 };
 
-// What a cast came to. Neither: the copy was there.
-struct Outcome {
-  bool converted = false, kept = false;
-  Held gone;  // let go of for the new one: its old copy, those of weights that are gone or not used any more
-};
+using Outcome = observe::CastOutcome;
 
 class Copies {
  public:

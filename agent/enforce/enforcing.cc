@@ -10,7 +10,7 @@
 #include "agent/enforce/kernel.h"
 #include "agent/enforce/kernels.h"
 #include "agent/enforce/met_rules.h"
-#include "agent/observe/process.h"
+#include "agent/session/process.h"
 
 namespace castscope::enforce {
 
@@ -89,7 +89,7 @@ void region_begins(bool modules_changed) {
 }
 
 Held cache_cleared() { return g_enforced->copies->end_region(); }
-Held step_begins() { return g_enforced->copies->begin_step(); }
+void step_begins() { g_enforced->copies->begin_step(); }
 void optimizer_stepped() {
   if (is_on()) g_enforced->copies->optimizer_stepped();
 }

@@ -1,5 +1,4 @@
-// Whether a policy is enforced in this process, and what the rest of the agent tells of when it is. No torch header
-// here.
+// Whether a policy is enforced in this process, and what it is told of when it is. No torch header here.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/preload/interface.h"
+#include "agent/interposed/interface.h"
+#include "agent/wiring/features.h"
 
 namespace castscope::observe {
 class Definitions;
@@ -24,15 +24,12 @@ std::string policy_name();
 std::string policy_hash();
 std::vector<std::string> notices();
 
-struct Held {
-  std::uint64_t entries = 0, bytes = 0;
-};
 void rule_met_in_python(std::string_view rule);  // "function models:attend"
 void recording_begins(observe::Definitions&);
 void region_begins(bool modules_changed);  // an outermost one; their names, paths or classes
 Held cache_cleared();                      // PyTorch's cache was cleared: what is left in ours
-Held step_begins();                        // what is left
-void optimizer_stepped();                  // in any thread
+void step_begins();
+void optimizer_stepped();  // in any thread
 void fork_begins();
 void fork_ends();     // in the parent
 void child_begins();  // in a forked child: the parent's copies stay the parent's

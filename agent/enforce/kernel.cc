@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <optional>
 
+#include "agent/enforce/cast_argument.h"
 #include "agent/enforce/present_call.h"
-#include "agent/observe/arrivals.h"
-#include "agent/observe/cast_argument.h"
-#include "agent/observe/odd_tensors.h"
-#include "agent/observe/tensor_facts.h"
+#include "agent/session/arrivals.h"
+#include "agent/torch/odd_tensors.h"
+#include "agent/torch/tensor_facts.h"
 
 namespace castscope::enforce {
 namespace {
@@ -126,13 +126,12 @@ void Kernel::cast_value(IValue& value, ScalarType to, std::size_t position) cons
   if (value.isTensor()) {
     const at::Tensor& tensor = value.toTensor();
     if (!tensor.defined()) return;
-    at::Tensor result = observe::cast_argument(to, tensor, device_type(device_), site(position));
+    at::Tensor result = cast_argument(to, tensor, device_type(device_), site(position));
     if (!result.is_same(tensor)) value = std::move(result);
   } else if (value.isTensorList()) {
     c10::List<at::Tensor> results;  // the caller may have the list still
     for (const at::Tensor& tensor : value.toTensorVector())
-      results.push_back(tensor.defined() ? observe::cast_argument(to, tensor, device_type(device_), site(position))
-                                         : tensor);
+      results.push_back(tensor.defined() ? cast_argument(to, tensor, device_type(device_), site(position)) : tensor);
     value = std::move(results);
   }
 }

@@ -13,7 +13,7 @@
 
 #include "agent/enforce/kernel.h"
 #include "agent/enforce/met_rules.h"
-#include "agent/observe/torch_seam.h"
+#include "agent/torch/torch_seam.h"
 
 namespace castscope::enforce {
 namespace {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/enforce/decisions.h"
+#include "agent/wiring/features.h"
 
 namespace castscope::enforce {
 
@@ -23,10 +24,6 @@ std::vector<std::string> kernel_notices();
 const OperatorPlan* plan_of_call(const void* return_address);
 
 // The argument of a kernel of ours for which this stands as the call site.
-struct KernelArgument {
-  std::string op;
-  std::uint32_t position = 0;
-};
 std::optional<KernelArgument> kernel_argument(std::uint64_t site);
 
 }  // namespace castscope::enforce

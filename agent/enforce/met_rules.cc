@@ -3,7 +3,7 @@
 #include <mutex>
 
 #include "agent/memory/own_memory.h"
-#include "agent/observe/process.h"
+#include "agent/session/process.h"
 
 namespace castscope::enforce {
 namespace {

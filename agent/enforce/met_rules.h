@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "agent/observe/definitions.h"
+#include "agent/naming/definitions.h"
 
 namespace castscope::enforce {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <new>
 
+#include "agent/cpython/module_tree.h"
 #include "agent/enforce/met_rules.h"
-#include "agent/observe/definitions.h"
-#include "agent/observe/module_tree.h"
+#include "agent/naming/definitions.h"
 
 namespace castscope::enforce {
 namespace {

@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
+#include "agent/cpython/python_stack.h"
 #include "agent/enforce/pattern.h"
 #include "agent/enforce/policy_table.h"
 #include "agent/memory/own_memory.h"
 #include "agent/memory/spin_lock.h"
-#include "agent/observe/python_stack.h"
 
 namespace castscope::enforce {
 

@@ -1,8 +1,8 @@
 #include "agent/enforce/present_call.h"
 
 #include "agent/enforce/enforced.h"
-#include "agent/observe/process.h"
-#include "agent/observe/tensor_facts.h"
+#include "agent/session/process.h"
+#include "agent/torch/tensor_facts.h"
 
 namespace castscope::enforce {
 

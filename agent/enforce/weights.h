@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "agent/observe/tensor_facts.h"
+#include "agent/casts/cast_request.h"
 
 namespace castscope::enforce {
 
@@ -15,14 +15,7 @@ enum class Kind : std::uint8_t {
   kDerived,  // a view of a weight, or one that was computed: its copy gets a new place in the graph at each use
 };
 
-// What is known of a call before the cast.
-struct Source {
-  observe::Standing standing;
-  bool parameter = false;  // a torch.nn.Parameter, or a view of one
-  bool grad_mode = true;
-  bool inference_mode = false;
-  bool cache_enabled = true;  // by the autocast region
-};
+using Source = observe::CastSource;
 
 // What the policy says; the defaults are castscope's.
 struct Keeping {

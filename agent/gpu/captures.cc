@@ -4,8 +4,8 @@
 #include <exception>
 
 #include "agent/imports/imports.h"
-#include "agent/observe/process.h"
-#include "agent/operators/deep.h"
+#include "agent/session/process.h"
+#include "agent/wiring/features.h"
 
 namespace castscope::gpu {
 
@@ -46,11 +46,11 @@ F original(Function function) {
 // The thread may be one that was not seen before, which captures alone. A capture is no reason to begin a recording.
 void begins() noexcept try {
   if (observe::g_process.recording.load() == nullptr) return;
-  if (observe::ThreadState* t = observe::thread_state()) operators::capture_begins(*t);
+  if (observe::ThreadState* t = observe::thread_state()) g_features.capture_begins(*t);
 } catch (const std::exception&) {  // no memory: what is captured is not looked at
 }
 
-void ends() noexcept try { operators::capture_ends(); } catch (const std::exception&) {
+void ends() noexcept try { g_features.capture_ends(); } catch (const std::exception&) {
 }
 
 // Counted before it begins, so that nobody asks CUDA for anything meanwhile that a capture forbids, and after the seat

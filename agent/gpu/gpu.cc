@@ -12,8 +12,7 @@
 #include "agent/gpu/launch_calls.h"
 #include "agent/gpu/timing.h"
 #include "agent/matmuls/cublas_calls.h"
-#include "agent/observe/process.h"
-#include "agent/operators/deep.h"
+#include "agent/session/process.h"
 
 namespace castscope::gpu {
 
@@ -44,7 +43,7 @@ void meet_device() {
   }
   g_timing.store(timing, std::memory_order_release);
   std::atexit(exits);  // before CUDA ends, which began earlier
-  if (operators::deep()) timing->stretch_begins(true);
+  if (observe::deep()) timing->stretch_begins(true);
 }
 
 // cuBLAS's functions, as far as they are loaded by now.
@@ -104,13 +103,13 @@ void work_ends(observe::ThreadState& t, const Work& work, const Purpose& purpose
   timing->book().settle(work.ticket, purpose);
 }
 
-CastTicket cast_begins(observe::ThreadState& t) {
-  CastTicket cast{work_begins(t), t.gpu_cast};
+TimedCast cast_begins(observe::ThreadState& t) {
+  TimedCast cast{work_begins(t), t.gpu_cast};
   if (cast.work && !cast.work.told_cupti) t.gpu_cast = cast.work.ticket;
   return cast;
 }
 
-void cast_ends(observe::ThreadState& t, const CastTicket& cast, std::uint32_t site) {
+void cast_ends(observe::ThreadState& t, const TimedCast& cast, std::uint32_t site) {
   t.gpu_cast = cast.outer;
   work_ends(t, cast.work, {.site = site});
 }

@@ -4,9 +4,11 @@
 #include <atomic>
 #include <string>
 
-#include "agent/gpu/timing.h"
+#include "agent/gpu/cupti_abi.h"
 #include "agent/imports/imports.h"
 #include "agent/imports/loaded_objects.h"
+#include "agent/lanes/segment_writer.h"
+#include "agent/memory/own_memory.h"
 
 namespace castscope::gpu {
 namespace {
@@ -14,7 +16,7 @@ namespace {
 using cupti::Result;
 
 JobClient g_client;
-std::atomic<Timing*> g_timing{nullptr};  // nullptr in a forked child
+std::atomic<SeatHolder*> g_holder{nullptr};  // nullptr in a forked child
 
 enum Function {
   kSubscribe,
@@ -44,8 +46,8 @@ std::string name_of(const void* caller) {
 }
 
 [[gnu::noinline]] void leave_seat_to(const void* caller) try {
-  if (Timing* timing = g_timing.load())
-    timing->job_wants_seat(name_of(caller).c_str());
+  if (SeatHolder* holder = g_holder.load())
+    holder->job_wants_seat(name_of(caller).c_str());
   else if (!g_client.is_named())
     g_client.set_name(name_of(caller).c_str());
 } catch (const std::exception&) {  // no memory for its name: it has the seat all the same
@@ -114,7 +116,7 @@ Result flush_all(std::uint32_t flags) {
 
 // Perhaps from within a callback of CUPTI's: it is not asked for anything here.
 Result finalize() {
-  if (Timing* timing = g_timing.load()) timing->cupti_ends();
+  if (SeatHolder* holder = g_holder.load()) holder->cupti_ends();
   const Result result = original<Result (*)()>(kFinalize)();
   g_client.finalized();
   return result;
@@ -150,9 +152,9 @@ void watch_job_cupti() {
 
 const JobClient& job_client() { return g_client; }
 
-void leave_seat_to_job(Timing& timing) { g_timing = &timing; }
+void leave_seat_to_job(SeatHolder& holder) { g_holder = &holder; }
 
-void forget_job_cupti() { g_timing = nullptr; }
+void forget_job_cupti() { g_holder = nullptr; }
 
 void hold_job_cupti() {
   if (imports::Imports* taken = g_taken.load()) taken->hold();

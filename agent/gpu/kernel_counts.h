@@ -12,7 +12,7 @@
 #include "agent/gpu/work_book.h"
 #include "agent/lanes/lane_writer.h"
 #include "agent/memory/own_memory.h"
-#include "agent/observe/definitions.h"
+#include "agent/naming/definitions.h"
 
 namespace castscope::gpu {
 

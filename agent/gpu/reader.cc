@@ -9,7 +9,8 @@
 #include "agent/gpu/captures.h"
 #include "agent/gpu/device_names.h"
 #include "agent/gpu/timing.h"
-#include "agent/observe/process.h"
+#include "agent/session/process.h"
+#include "agent/torch/attention.h"
 
 namespace castscope::gpu {
 namespace {

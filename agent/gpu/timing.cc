@@ -4,10 +4,9 @@
 #include <exception>
 
 #include "agent/gpu/captures.h"
-#include "agent/gpu/gpu.h"
-#include "agent/gpu/job_cupti.h"
 #include "agent/gpu/launch_calls.h"
-#include "agent/observe/process.h"
+#include "agent/session/process.h"
+#include "agent/torch/attention.h"
 
 namespace castscope::gpu {
 namespace {
@@ -73,7 +72,7 @@ void Timing::stretch_begins(bool is_step) {
   }
   if (now != State::kTiming) return;
   if (is_step && is_new_step()) recording_.segment.header().gpu_steps.fetch_add(1, std::memory_order_relaxed);
-  mark(timing() && !by_events() ? Mark::kStep : Mark::kBegin);
+  mark(observe::timing() && !by_events() ? Mark::kStep : Mark::kBegin);
   if (by_events()) events_.load()->switch_on(false);
   observe::ask_for(observe::kTiming, true);
   wake();

@@ -18,6 +18,7 @@
 #include "agent/gpu/cupti.h"
 #include "agent/gpu/event_timing.h"
 #include "agent/gpu/graph_nodes.h"
+#include "agent/gpu/job_cupti.h"
 #include "agent/gpu/kernel_counts.h"
 #include "agent/gpu/launches.h"
 #include "agent/gpu/seat.h"
@@ -29,7 +30,7 @@ struct Recording;
 
 namespace castscope::gpu {
 
-class Timing : public memory::InOwnMemory {
+class Timing final : public memory::InOwnMemory, public SeatHolder {
  public:
   // `has_cupti`: `library` is one; otherwise only CUDA events are left.
   Timing(observe::Recording& recording, const cupti::Library& library, bool has_cupti);
@@ -49,10 +50,8 @@ class Timing : public memory::InOwnMemory {
   }
   WorkBook& book() { return book_; }
 
-  // The job's own client of CUPTI is about to begin something: after this the seat is free. `who`: for the report.
-  void job_wants_seat(const char* who);
-  // … to end CUPTI for the process, perhaps from within one of its callbacks: what was timed and not read is lost.
-  void cupti_ends();
+  void job_wants_seat(const char* who) override;
+  void cupti_ends() override;
   Seat& seat() { return seat_; }
 
   // CUPTI's callbacks.

@@ -2,24 +2,24 @@
 
 #include <ATen/record_function.h>
 
+#include <atomic>
 #include <exception>
 #include <variant>
 
-#include "agent/observe/autocast_state.h"
-#include "agent/observe/backward_node.h"
-#include "agent/observe/call_frame.h"
-#include "agent/observe/record_inputs.h"
-#include "agent/operators/deep.h"
+#include "agent/casts/cast_record.h"
 #include "agent/operators/inside_operator.h"
 #include "agent/operators/math_settings.h"
 #include "agent/operators/use_record.h"
+#include "agent/torch/autocast_state.h"
+#include "agent/torch/backward_node.h"
+#include "agent/torch/record_inputs.h"
 
 namespace castscope::operators {
 namespace {
 
 using observe::ThreadState;
 
-// Private: the public way copies the whole schema. (As in agent/observe/torch_seam.cc.)
+// Private: the public way copies the whole schema. (As in agent/torch/torch_seam.cc.)
 template <typename Tag, auto Member>
 struct Expose {
   friend constexpr auto member(Tag) { return Member; }
@@ -36,13 +36,15 @@ const c10::FunctionSchema* schema_of(const at::RecordFunction& fn) {
 }
 
 at::CallbackHandle g_operators = 0, g_nodes = 0;
+Watcher g_watcher{};
+std::atomic<bool> g_waits{false};
 
 // The calling thread, when it is looked at: never the first thing that a process does, unless that was asked for (a
 // DataLoader's worker has no recording of its own for having operators).
 ThreadState* looked_at_thread() {
-  if (waits()) [[unlikely]]
-    operator_met();
-  if (!deep() || observe::g_process.recording.load(std::memory_order_acquire) == nullptr) return nullptr;
+  if (waits_for_operator()) [[unlikely]]
+    g_watcher.operator_met();
+  if (!observe::deep() || observe::g_process.recording.load(std::memory_order_acquire) == nullptr) return nullptr;
   if (observe::g_process.stopped.load(std::memory_order_relaxed)) return nullptr;
   return observe::thread_state();
 }
@@ -70,7 +72,7 @@ const OperatorInfo& info_of(ThreadOperators& o, const c10::FunctionSchema& schem
 // Whether this thread's operators are its own calls. One that was inside an operator when the looking began is asked
 // again at each, until it is out.
 bool is_sure(ThreadOperators& o) {
-  const Stretch now = present_stretch();
+  const Stretch now = g_watcher.present_stretch();
   if (o.stretch == now.number) return true;
   if (o.session != now.session && is_inside_another_operator()) return false;
   begin_stretch(o);
@@ -146,7 +148,7 @@ void node_begins(ThreadState& t, ThreadOperators& o, const char* name) {
   std::string_view text = name == nullptr ? "" : name;
   if (text.starts_with(kEngine)) text.remove_prefix(kEngine.size());
   o.enclosing = ThreadOperators::kOutside;
-  if (o.stretch != present_stretch().number) begin_stretch(o);
+  if (o.stretch != g_watcher.present_stretch().number) begin_stretch(o);
   o.node = observe::g_process.recording.load()->definitions.string(observe::short_node_name(text));
   // Most nodes hold a lock of their own while their operators run: code is pinned, with the GIL, before.
   o.places.know_stack(t, summary_of(t).hash);
@@ -169,15 +171,17 @@ std::unique_ptr<at::ObserverContext> begins(const at::RecordFunction& fn) {
       operator_begins(*t, o, fn, *schema);
     }
   } catch (const std::exception&) {  // out of memory: it is not looked at
-    if (t != nullptr && t->operators != nullptr) t->operators->enclosing = ThreadOperators::kUnknown;
+    if (ThreadOperators* known = t == nullptr ? nullptr : known_operators(*t))
+      known->enclosing = ThreadOperators::kUnknown;
   }
   return nullptr;
 }
 
 void ends(const at::RecordFunction& fn, at::ObserverContext*) {
   ThreadState* t = observe::thread_slot();
-  if (t == nullptr || t->operators == nullptr) return;
-  ThreadOperators& o = *t->operators;
+  ThreadOperators* const known = t == nullptr ? nullptr : known_operators(*t);
+  if (known == nullptr) return;
+  ThreadOperators& o = *known;
   if (o.depth == 0 || --o.depth >= ThreadOperators::kMostDepth) return;
   const std::uint64_t now = t->lane.now();
   const ThreadOperators::Frame& frame = o.frames[o.depth];
@@ -202,25 +206,29 @@ void ends(const at::RecordFunction& fn, at::ObserverContext*) {
   }
   o.looked += t->lane.now() - now;
   if (o.depth > 0 && o.operators < 64) return;
-  looked_at(o.operators, o.looked);
+  g_watcher.looked_at(o.operators, o.looked);
   o.operators = o.looked = 0;
 }
 
 }  // namespace
 
 ThreadOperators& operators_of(ThreadState& t) {
-  if (t.operators == nullptr) t.operators.reset(new ThreadOperators);
-  return *t.operators;
+  if (t.operators == nullptr) t.operators = std::make_unique<ThreadOperators>();
+  return *known_operators(t);
 }
 
 void begin_stretch(ThreadOperators& o) {
-  const Stretch now = present_stretch();
+  const Stretch now = g_watcher.present_stretch();
   o.stretch = now.number;
   o.session = now.session;
   o.producers.clear();
 }
 
-void add_callbacks() {
+void wait_for_operator(bool on) { g_waits.store(on); }
+bool waits_for_operator() { return g_waits.load(std::memory_order_relaxed); }
+
+void add_callbacks(const Watcher& watcher) {
+  g_watcher = watcher;
   g_operators = at::addGlobalCallback(at::RecordFunctionCallback(begins, ends)
                                           .needsInputs(true)
                                           .needsOutputs(true)
@@ -242,14 +250,9 @@ namespace castscope::matmuls {
 
 ThreadMatmuls* current_matmuls() noexcept {
   const observe::ThreadState* t = observe::thread_slot();
-  return t == nullptr || t->operators == nullptr || t->ignoring || !operators::deep() ? nullptr
-                                                                                      : &t->operators->matmuls;
+  if (t == nullptr || t->ignoring || !observe::deep()) return nullptr;
+  operators::ThreadOperators* const known = operators::known_operators(*t);
+  return known == nullptr ? nullptr : &known->matmuls;
 }
 
 }  // namespace castscope::matmuls
-
-namespace castscope::operators {
-
-void DeleteThreadOperators::operator()(ThreadOperators* o) const { delete o; }
-
-}  // namespace castscope::operators

@@ -7,21 +7,30 @@
 
 #include <cstdint>
 
-#include "agent/observe/thread_state.h"
 #include "agent/operators/thread_operators.h"
+#include "agent/session/thread_state.h"
 
 namespace castscope::operators {
 
-// The moments between which a thread's begins belong together. Set by deep.cc.
+// The moments between which a thread's begins belong together.
 struct Stretch {
   std::uint64_t number = 0;   // one for each deep step
   std::uint64_t session = 0;  // one for each switching on
 };
-Stretch present_stretch();
-// `operators` more were looked at, in so many ticks.
-void looked_at(std::uint64_t operators, std::uint64_t ticks);
 
-void add_callbacks();  // disabled
+// Who decides when operators are looked at.
+struct Watcher {
+  Stretch (*present_stretch)();
+  // `operators` more were looked at, in so many ticks.
+  void (*looked_at)(std::uint64_t operators, std::uint64_t ticks);
+  // Asked for by wait_for_operator: an operator begins, in a thread that may not have the GIL.
+  void (*operator_met)();
+};
+
+void add_callbacks(const Watcher& watcher);  // disabled
+// Whether the first operators are told, although nothing is looked at.
+void wait_for_operator(bool on);
+bool waits_for_operator();
 void enable_callbacks(bool on);
 
 ThreadOperators& operators_of(observe::ThreadState& t);

@@ -5,19 +5,18 @@
 #include <mutex>
 #include <utility>
 
+#include "agent/casts/stale_copies.h"
 #include "agent/gpu/gpu.h"
-#include "agent/observe/regions.h"
-#include "agent/observe/stale_copies.h"
-#include "agent/observe/torch_python.h"
 #include "agent/operators/callbacks.h"
 #include "agent/operators/inside_operator.h"
 #include "agent/operators/schedule.h"
 #include "agent/operators/use_record.h"
 #include "agent/operators/values.h"
+#include "agent/regions/regions.h"
+#include "agent/session/marks.h"
+#include "agent/torch/torch_python.h"
 
 namespace castscope::operators {
-
-std::atomic<bool> g_waits{false};
 
 namespace {
 
@@ -105,8 +104,6 @@ bool begin_step(observe::ThreadState& t, Watch& watch, std::uint32_t step) {
   return is_deep;
 }
 
-}  // namespace
-
 Stretch present_stretch() {
   return {g_stretch.load(std::memory_order_relaxed), g_session.load(std::memory_order_relaxed)};
 }
@@ -126,27 +123,30 @@ void looked_at(std::uint64_t operators, std::uint64_t ticks) {
     switch_off(observe::thread_slot(), *g_watch);
 }
 
-void start() {
-  const char* mode = std::getenv("CASTSCOPE_DEEP");
-  g_mode = mode_of(mode == nullptr ? "" : mode);
-  g_watch = new Watch(g_mode);
-  if (g_mode.kind != Mode::kNever) add_callbacks();
-  if (g_mode.kind != Mode::kAlways) return;
-  g_waits = true;
-  g_enabled = true;
-  enable_callbacks(true);
-}
-
 void operator_met() {
   const observe::PythonApi& python = observe::g_process.python;
   if (observe::g_process.has_python && (python.gil_check() == 0 || !observe::is_torch_imported(python))) return;
-  if (!g_waits.exchange(false)) return;
+  if (!waits_for_operator()) return;
+  wait_for_operator(false);
   observe::ThreadState* t = observe::thread_state();
   if (t == nullptr) return;
   std::lock_guard lock(g_watch->mutex);
   if (deep()) return;
   g_watch->in_tail = true;  // the first step begins with the first region
   look(*t, *g_watch, Looking::kTail);
+}
+
+}  // namespace
+
+void start() {
+  const char* mode = std::getenv("CASTSCOPE_DEEP");
+  g_mode = mode_of(mode == nullptr ? "" : mode);
+  g_watch = new Watch(g_mode);
+  if (g_mode.kind != Mode::kNever) add_callbacks({present_stretch, looked_at, operator_met});
+  if (g_mode.kind != Mode::kAlways) return;
+  wait_for_operator(true);
+  g_enabled = true;
+  enable_callbacks(true);
 }
 
 void child_begins() {
@@ -163,7 +163,7 @@ void region_begins(observe::ThreadState& t, bool new_step) {
   std::lock_guard lock(g_watch->mutex);
   if (g_mode.kind == Mode::kNever || (!new_step && g_watch->begun)) return;
   g_watch->begun = true;
-  g_waits = false;
+  wait_for_operator(false);
   if (begin_step(t, *g_watch, recording()->steps.current())) count_deep_step();
 }
 
@@ -224,8 +224,9 @@ void first_cast_of(observe::ThreadState& t, const void* source, std::uint8_t to,
 }
 
 std::uint32_t open_use(observe::ThreadState& t) try {
-  if (!deep() || t.operators == nullptr || t.operators->enclosing < 0) return 0;
-  ThreadOperators& o = *t.operators;
+  ThreadOperators* const known = known_operators(t);
+  if (!deep() || known == nullptr || known->enclosing < 0) return 0;
+  ThreadOperators& o = *known;
   return define_open(t, o, o.uses[static_cast<std::size_t>(o.enclosing)]);
 } catch (const std::exception&) {
   return 0;

@@ -1,10 +1,9 @@
-// What agent/observe calls of this folder, and all that it knows of it. No torch header here.
+// Deep steps: when every operator is looked at. No torch header here.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
-#include "agent/observe/attention.h"
+#include "agent/torch/attention.h"
 
 namespace castscope::observe {
 struct ThreadState;
@@ -12,16 +11,11 @@ struct ThreadState;
 
 namespace castscope::operators {
 
-// Every operator is looked at, in all threads.
-inline bool deep() { return (observe::attention() & observe::kLooking) != 0; }
+using observe::deep;
 
-// `--deep always` looks at a job without any region, too, so that it can be held against one with autocast: from the
-// first operator after `import torch`, which is waited for.
-extern std::atomic<bool> g_waits;
-inline bool waits() { return g_waits.load(std::memory_order_relaxed); }
-void operator_met();
-
-// Registers the callbacks, switched off: once, when the agent starts.
+// Registers the callbacks, switched off: once, when the agent starts. `--deep always` looks at a job without any
+// region, too, so that it can be held against one with autocast: from the first operator after `import torch`, which is
+// waited for.
 void start();
 // In a forked child, which begins a recording of its own.
 void child_begins();
@@ -42,15 +36,7 @@ void cast_made(observe::ThreadState& t, const void* source, std::uint8_t to, std
 // The same at the first sight of a site whose values alone say what is wrong with it, in a step that is not deep;
 // nothing where no step ever is.
 void first_cast_of(observe::ThreadState& t, const void* source, std::uint8_t to, std::uint32_t site);
-// While deep: cached_cast returned `source` (a TensorImpl*), as this pass-through site has counted.
-void pass_made(observe::ThreadState& t, const void* source, std::uint32_t site);
 // The operator use that this thread is in the midst of, outermost, for a fact about it: defined at need. 0 = none.
 std::uint32_t open_use(observe::ThreadState& t);
-
-// What a thread carries here: made at its first operator.
-class ThreadOperators;
-struct DeleteThreadOperators {
-  void operator()(ThreadOperators* o) const;
-};
 
 }  // namespace castscope::operators

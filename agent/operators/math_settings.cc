@@ -2,8 +2,8 @@
 
 #include <atomic>
 
-#include "agent/observe/process.h"
-#include "agent/observe/torch_seam.h"
+#include "agent/session/process.h"
+#include "agent/torch/torch_seam.h"
 
 namespace castscope::operators {
 

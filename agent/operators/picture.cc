@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "agent/observe/call_frame.h"
-#include "agent/operators/deep.h"
+#include "agent/casts/cast_record.h"
 
 namespace castscope::operators {
 namespace {

@@ -2,12 +2,12 @@
 
 #include <mutex>
 
+#include "agent/casts/planned_casts.h"
+#include "agent/casts/role.h"
 #include "agent/memory/own_memory.h"
-#include "agent/observe/call_stack.h"
-#include "agent/observe/role.h"
-#include "agent/observe/scaling.h"
-#include "agent/observe/script_facts.h"
-#include "agent/observe/script_regions.h"
+#include "agent/regions/scaling.h"
+#include "agent/regions/script_regions.h"
+#include "agent/session/call_stack.h"
 
 namespace castscope::operators {
 

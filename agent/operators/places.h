@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "agent/memory/own_memory.h"
-#include "agent/observe/process.h"
 #include "agent/operators/operator_info.h"
 #include "agent/operators/producers.h"
+#include "agent/session/process.h"
 
 namespace castscope::operators {
 
@@ -78,7 +78,7 @@ struct Place {
   lanes::OperatorUseDefinition use{};  // all but the outcome
   std::array<lanes::Operand, lanes::kMostOperands> operands{};
   std::shared_ptr<const ModuleReference> module;
-  lanes::FactKind scaling{};  // what is told of each call: observe/scaling.h
+  lanes::FactKind scaling{};  // what is told of each call: regions/scaling.h
   struct Use {
     Outcome outcome;
     std::uint32_t id;

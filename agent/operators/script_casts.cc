@@ -1,7 +1,7 @@
 #include "agent/operators/script_casts.h"
 
-#include "agent/observe/autocast_state.h"
-#include "agent/observe/script_facts.h"
+#include "agent/casts/planned_casts.h"
+#include "agent/torch/autocast_state.h"
 
 namespace castscope::operators {
 

@@ -9,6 +9,7 @@
 #include "agent/matmuls/matmuls.h"
 #include "agent/memory/own_memory.h"
 #include "agent/operators/places.h"
+#include "agent/session/thread_state.h"
 
 namespace castscope::operators {
 
@@ -32,7 +33,7 @@ struct OpenUse {
   std::size_t matmuls = 0;  // in ThreadOperators::matmuls: where its own begin
 };
 
-class ThreadOperators : public memory::InOwnMemory {
+class ThreadOperators final : public observe::KeptByFeature {
  public:
   static constexpr std::uint32_t kMostDepth = 256;  // of nested operators and nodes; deeper ones are not looked at
   static constexpr int kMostUses = 16;              // outermost operators in each other, through nodes between them
@@ -60,5 +61,10 @@ class ThreadOperators : public memory::InOwnMemory {
   memory::OwnMap<const c10::FunctionSchema*, const OperatorInfo*> infos;
   memory::OwnMap<std::size_t, std::uint32_t> node_kinds;  // backward_node_kind → string
 };
+
+// nullptr: this thread has met no operator yet.
+inline ThreadOperators* known_operators(const observe::ThreadState& t) {
+  return static_cast<ThreadOperators*>(t.operators.get());
+}
 
 }  // namespace castscope::operators

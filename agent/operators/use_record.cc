@@ -2,17 +2,18 @@
 
 #include <optional>
 
+#include "agent/casts/cast_record.h"
+#include "agent/casts/role.h"
 #include "agent/gpu/gpu.h"
-#include "agent/observe/autocast_state.h"
-#include "agent/observe/backward_node.h"
-#include "agent/observe/call_frame.h"
-#include "agent/observe/facts.h"
-#include "agent/observe/role.h"
-#include "agent/observe/scaling.h"
-#include "agent/observe/script_regions.h"
 #include "agent/operators/picture.h"
 #include "agent/operators/script_casts.h"
 #include "agent/operators/values.h"
+#include "agent/regions/regions.h"
+#include "agent/regions/scaling.h"
+#include "agent/regions/script_regions.h"
+#include "agent/session/facts.h"
+#include "agent/torch/autocast_state.h"
+#include "agent/torch/backward_node.h"
 
 namespace castscope::operators {
 namespace {

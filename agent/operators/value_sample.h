@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "agent/observe/spread_elements.h"
+#include "agent/torch/spread_elements.h"
 
 namespace castscope::operators {
 

@@ -6,10 +6,10 @@
 #include <bit>
 #include <limits>
 
-#include "agent/observe/process.h"
-#include "agent/observe/tensor_facts.h"
-#include "agent/observe/tensor_memory.h"
 #include "agent/operators/value_sample.h"
+#include "agent/session/process.h"
+#include "agent/torch/tensor_facts.h"
+#include "agent/torch/tensor_memory.h"
 
 namespace castscope::operators {
 namespace {

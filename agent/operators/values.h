@@ -4,7 +4,7 @@
 #include <c10/core/ScalarType.h>
 #include <c10/core/TensorImpl.h>
 
-#include "agent/observe/thread_state.h"
+#include "agent/session/thread_state.h"
 
 namespace castscope::operators {
 

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "agent/preload/interface.h"
+#include "agent/interposed/interface.h"
 
 #define CASTSCOPE_API __attribute__((visibility("default")))
 

@@ -12,14 +12,15 @@
 #include <optional>
 #include <unordered_set>
 
-#include "agent/observe/errors.h"
-#include "agent/observe/hooks.h"
-#include "agent/observe/script_facts.h"
 #include "agent/script/graph_hooks.h"
-#include "agent/script/graph_places.h"
-#include "agent/script/graph_regions.h"
-#include "agent/script/known_ranges.h"
-#include "agent/script/ranges.h"
+#include "agent/session/script_facts.h"
+#include "agent/torch/originals.h"
+#include "agent/torch/own_question.h"
+#include "agent/torchscript/graph_places.h"
+#include "agent/torchscript/graph_regions.h"
+#include "agent/torchscript/interpreter_state.h"
+#include "agent/torchscript/known_ranges.h"
+#include "agent/torchscript/ranges.h"
 
 namespace castscope::script {
 namespace {
@@ -28,8 +29,6 @@ using torch::jit::Graph;
 using torch::jit::Node;
 using torch::jit::Value;
 using Pass = void (*)(const std::shared_ptr<Graph>&);
-
-std::atomic<bool> g_in_use{false};
 
 bool is_cast(const Node& node) {
   static const auto kReduced = c10::Symbol::fromQualString("aten::_autocast_to_reduced_precision");
@@ -187,7 +186,7 @@ void look_at(Graph& graph, const std::unordered_set<const Node*>& casts_before) 
 void refused(Graph& graph, const char* text) {
   observe::OwnQuestion own;
   try {
-    const std::vector<Frame> place = refused_place(*graph.block());
+    const std::vector<CodeLine> place = refused_place(*graph.block());
     if (!place.empty()) observe::note_script_fact({.kind = lanes::FactKind::kScriptRefused, .text = text}, place);
   } catch (const std::exception&) {  // out of memory: the error itself is told
   }
@@ -204,7 +203,7 @@ void run_pass(Pass pass, const std::shared_ptr<Graph>& graph) try { pass(graph);
 void autocast(const std::shared_ptr<Graph>& graph) {
   const auto pass = observe::original<Pass>(CASTSCOPE_HOOK_JIT_AUTOCAST);
   if (observe::g_process.stopped.load(std::memory_order_relaxed)) return pass(graph);
-  g_in_use.store(true, std::memory_order_relaxed);
+  graph_is_prepared();
   std::unordered_set<const Node*> before;
   try {
     std::unordered_set<const torch::jit::Source*> sources;
@@ -226,8 +225,6 @@ void autocast(const std::shared_ptr<Graph>& graph) {
 }
 
 }  // namespace
-
-bool in_use() { return g_in_use.load(std::memory_order_relaxed); }
 
 void* autocast_hook() { return reinterpret_cast<void*>(&autocast); }
 

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "agent/observe/hooks.h"
-#include "agent/observe/process.h"
 #include "agent/script/graph_hooks.h"
-#include "agent/script/known_ranges.h"
+#include "agent/session/process.h"
+#include "agent/torch/originals.h"
+#include "agent/torchscript/known_ranges.h"
 
 namespace castscope::script {
 namespace {

@@ -1,4 +1,4 @@
-// Where TorchScript's interpreter stands in the calling thread.
+// TorchScript's interpreter begins and ends in a thread.
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/frontend/source_range.h>
 #include <torch/csrc/jit/ir/ir.h>
@@ -7,23 +7,22 @@
 #include <optional>
 #include <vector>
 
-#include "agent/observe/hooks.h"
-#include "agent/observe/misplaced_sources.h"
-#include "agent/observe/process.h"
-#include "agent/observe/script_regions.h"
+#include "agent/regions/script_regions.h"
 #include "agent/script/graph_hooks.h"
-#include "agent/script/known_ranges.h"
-#include "agent/script/misplaced.h"
-#include "agent/script/ranges.h"
+#include "agent/script/misplaced_sources.h"
 #include "agent/script/region_calls.h"
-#include "agent/script/script.h"
+#include "agent/script/script_hooks.h"
+#include "agent/session/process.h"
+#include "agent/torch/originals.h"
+#include "agent/torchscript/interpreter_state.h"
+#include "agent/torchscript/known_ranges.h"
+#include "agent/torchscript/misplaced.h"
+#include "agent/torchscript/ranges.h"
 
 namespace castscope::script {
 namespace {
 
 using observe::ThreadState;
-
-thread_local const Running* t_running = nullptr;
 
 const void* python_frame() {
   if (!observe::g_process.has_python) return nullptr;
@@ -33,14 +32,14 @@ const void* python_frame() {
 
 class Entered {
  public:
-  explicit Entered(const void* node = nullptr) : before_(t_running), now_{python_frame(), node, before_} { set(&now_); }
+  explicit Entered(const void* node = nullptr) : before_(running()), now_{python_frame(), node, before_} { set(&now_); }
   ~Entered() { set(before_); }
   Entered(const Entered&) = delete;
   Entered& operator=(const Entered&) = delete;
 
  private:
   static void set(const Running* running) {
-    t_running = running;
+    set_running(running);
     ThreadState* t = observe::thread_slot();
     if (t == nullptr) return;
     if (t->script == nullptr) ++t->script_runs;
@@ -69,44 +68,7 @@ Folded fold_constant(const torch::jit::Node* node, bool ignore_custom_classes, v
   return observe::original<FoldConstant>(CASTSCOPE_HOOK_FOLD_CONSTANT)(node, ignore_custom_classes, aliases);
 }
 
-std::vector<torch::jit::StackEntry> entries() {
-  if (t_running != nullptr && t_running->node != nullptr)
-    return chain_of(*static_cast<const torch::jit::Node*>(t_running->node));
-  return torch::jit::currentCallstack();
-}
-
 }  // namespace
-
-const Running* running() { return t_running; }
-
-std::uint64_t call_chain_hash() {
-  std::uint64_t hash = 0;
-  for (const torch::jit::StackEntry& entry : entries())
-    hash = observe::add_frame(hash, reinterpret_cast<std::uint64_t>(entry.range.source().get()),
-                              std::uint64_t{entry.range.start()} << 32 ^ entry.range.end());
-  return hash;
-}
-
-std::vector<Frame> call_chain() {
-  const auto chain = entries();
-  for (const torch::jit::StackEntry& entry : chain) keep(entry.range);
-  return frames_of(chain);
-}
-
-bool at_traced_line() {
-  const auto chain = entries();
-  return !chain.empty() && is_traced(chain.front().range);
-}
-
-std::shared_ptr<const NodeNote> present_note() {
-  const auto chain = entries();
-  return chain.empty() ? nullptr : note_of(chain.front().range);
-}
-
-std::shared_ptr<const NodePlace> present_place() {
-  const auto chain = entries();
-  return chain.empty() ? nullptr : place_of(chain.front().range);
-}
 
 void* hook(castscope_hook hook) {
   switch (hook) {

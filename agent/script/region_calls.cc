@@ -13,11 +13,12 @@
 #include <optional>
 #include <vector>
 
-#include "agent/observe/hooks.h"
-#include "agent/observe/script_regions.h"
+#include "agent/regions/script_regions.h"
 #include "agent/script/graph_hooks.h"
-#include "agent/script/graph_regions.h"
 #include "agent/script/region_calls.h"
+#include "agent/torch/originals.h"
+#include "agent/torchscript/graph_regions.h"
+#include "agent/torchscript/interpreter_state.h"
 
 namespace castscope::script {
 namespace {

@@ -125,11 +125,7 @@ absl::Status compile_agent(const std::string& sources, const TorchInstall& torch
   if (error) return absl::UnavailableError(absl::StrCat(folder, " cannot be made: ", error.message()));
   auto remove = absl::MakeCleanup([&] { fs::remove_all(folder, error); });
 
-  Words files =
-      sources_in("agent/observe/", ".cc") + sources_in("agent/operators/", ".cc") +
-      sources_in("agent/enforce/", ".cc") + sources_in("agent/script/", ".cc") + sources_in("agent/compile/", ".cc") +
-      sources_in("agent/imports/", ".cc") + sources_in("agent/matmuls/", ".cc") + sources_in("agent/gpu/", ".cc") +
-      sources_in("agent/memory/", ".cc") + Words{"agent/lanes/segment_file.cc", "agent/lanes/segment_writer.cc"};
+  Words files = sources_in("agent/", ".cc");
   Words objects = object_names(folder, files.size());
   std::vector<Words> commands;
   for (std::size_t i = 0; i < files.size(); i++) {

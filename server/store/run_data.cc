@@ -50,7 +50,7 @@ bool is_users_own(const CodeLocation& frame, const std::vector<std::string>& tor
   }
   if (is_standard_library(frame)) return false;
   // <string> and <stdin> are the user's; these are made by Python's importer and by torch.fx, whose code the agent
-  // names after the graph (agent/observe/generated_code.h).
+  // names after the graph (agent/naming/generated_code.h).
   for (const char* made :
        {"<frozen ", "<eval_with_key>", lanes::kExportedProgram, lanes::kCompiledGraph, lanes::kGraphModule})
     if (frame.file.starts_with(made)) return false;

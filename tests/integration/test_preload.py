@@ -85,7 +85,7 @@ def test_exports_only_what_it_interposes(castscope):
     listed = subprocess.run(["nm", "-D", "--defined-only", castscope.preload], capture_output=True, text=True,
                             check=True).stdout
     names = {line.split()[-1] for line in listed.splitlines()}
-    of_torch = set(re.findall(r"\b_ZN\w+", (ROOT / "agent/preload/interface.h").read_text()))
+    of_torch = set(re.findall(r"\b_ZN\w+", (ROOT / "agent/interposed/interface.h").read_text()))
     assert len(of_torch) > 10
     assert names == of_torch | {"_exit", "_Exit", "initModule", "castscope_thread", "castscope_step", "castscope_rule_met",
                                 "castscope_compared", "castscope_annotated", "castscope_annotated_end",

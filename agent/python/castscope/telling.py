@@ -11,7 +11,7 @@ import torch
 from castscope import find
 from castscope.signatures import Rule
 
-# The arguments of agent/preload/interface.h; PyTorch's numbers of the dtypes (c10/core/ScalarType.h).
+# The arguments of agent/interposed/interface.h; PyTorch's numbers of the dtypes (c10/core/ScalarType.h).
 _begins = find("castscope_annotated", None, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint32, ctypes.c_void_p,
                ctypes.c_int, ctypes.c_int)
 _ends = find("castscope_annotated_end", None)

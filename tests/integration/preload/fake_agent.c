@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/preload/interface.h"
+#include "agent/interposed/interface.h"
 
 static const struct castscope_preload* table;
 static long calls;

@@ -1,0 +1,164 @@
+// The hot path: at::autocast::cached_cast, called by every autocast kernel for every tensor argument. Who casts is a
+// template parameter: PyTorch itself (cached_cast.cc), or castscope by a policy that is enforced
+// (enforce/enforced_cast.cc).
+//
+// A class that casts has
+//   enum Kind                                          how the copy is kept; kNone: by PyTorch's cache, or not
+//   Kind kind_of(arg, to, device, source)
+//   WhyNotCached why_not_kept(pytorchs, kind, device)  PyTorch's reason, unless the copy is kept all the same
+//   Tensor cast(to, arg, device, source, kind, outcome)
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+
+#include "agent/casts/cast_record.h"
+#include "agent/casts/cast_request.h"
+#include "agent/casts/stale_copies.h"
+#include "agent/casts/timed_cast.h"
+#include "agent/regions/regions.h"
+#include "agent/torch/originals.h"
+#include "agent/torch/torch_seam.h"
+#include "agent/torchscript/tracing.h"
+
+namespace castscope::observe {
+
+// Marks the thread as inside cached_cast, so that _to_copy tells it that a conversion was made.
+class InsideCachedCast {
+ public:
+  explicit InsideCachedCast(ThreadState& t) : t_(t), inside_(t.in_cached_cast), converted_(t.converted) {
+    t.in_cached_cast = true;
+    t.converted = false;
+  }
+  ~InsideCachedCast() {
+    t_.in_cached_cast = inside_;
+    t_.converted = converted_;
+  }
+  InsideCachedCast(const InsideCachedCast&) = delete;
+  InsideCachedCast& operator=(const InsideCachedCast&) = delete;
+  bool converted() const { return t_.converted; }
+
+ private:
+  ThreadState& t_;
+  const bool inside_, converted_;
+};
+
+// cached_cast returns such a tensor as it is, unless PyTorch thinks otherwise than autocast_mode.cpp does today.
+inline bool passes(const TensorImpl* source, ScalarType to) {
+  const ScalarType from = dtype_of(source);
+  return from == to || !may_autocast(from);
+}
+
+// What comes beside a cast or a hit now and then, off the hot path.
+[[gnu::cold]] void learn_call_site(Recording& r, std::uint64_t call_site, const TensorImpl* tensor);
+// The call belongs to tracing.
+[[gnu::cold]] at::Tensor cast_in_trace(ThreadState& t, ScalarType to, const at::Tensor& arg, c10::DeviceType device,
+                                       std::uint64_t call_site, const void* caller);
+// A pass-through as the hot path has it, and told.
+[[gnu::cold]] at::Tensor pass_looked_at(ThreadState& t, ScalarType to, const at::Tensor& arg, c10::DeviceType device,
+                                        std::uint64_t call_site, const void* caller);
+// The site of a call that returned another dtype than was asked for.
+[[gnu::cold]] Counted find_as(ThreadState& t, CallKey key, CallFacts facts, ScalarType got, const void* caller,
+                              const TensorImpl* source);
+// torch.jit.trace has recorded the conversion as one of the user's.
+[[gnu::cold]] void note_traced(Recording& r, std::uint64_t call_site, const void* caller, const TensorImpl* source);
+// The cache holds more now, and less.
+void note_in_cache(lanes::SegmentHeader& h, const Held& kept, const Held& gone);
+
+// `caller` stands for the native place, where it is one.
+template <int PythonMinor, typename Casting>
+[[gnu::always_inline]] inline at::Tensor cast_and_record(ThreadState& t, ScalarType to, const at::Tensor& arg,
+                                                         c10::DeviceType device, std::uint64_t call_site,
+                                                         const void* caller) {
+  Recording& r = *g_process.recording.load(std::memory_order_relaxed);
+  const TensorImpl* source = arg.unsafeGetTensorImpl();
+  if (attention() != 0) [[unlikely]] {
+    if (operator_recording()) learn_call_site(r, call_site, source);
+    if (deep() && passes(source, to) && !is_traced(source))
+      return pass_looked_at(t, to, arg, device, call_site, caller);
+  }
+  if (is_traced(source)) [[unlikely]]
+    return cast_in_trace(t, to, arg, device, call_site, caller);
+
+  const auto dev = static_cast<std::uint8_t>(device);
+  const std::uint32_t region = region_in_force(t, dev, static_cast<std::uint8_t>(to));
+  const ScalarType from = dtype_of(source);
+  if (passes(source, to)) {
+    at::Tensor result = original<CachedCast>(CASTSCOPE_HOOK_CACHED_CAST)(to, arg, device);
+    lanes::Counter* counter = find_pass(t, call_site, region, false, dev, caller, source);
+    lanes::LaneWriter::add(result.unsafeGetTensorImpl() == source ? counter->passes : counter->casts, 1);
+    return result;
+  }
+
+  const auto python = stack_summary<PythonMinor>(t);
+  const auto& autograd = *static_cast<const c10::AutogradState*>(t.autograd);
+  const Standing standing = standing_of(source);
+  const auto region_dtype = static_cast<ScalarType>(t.region_dtype);  // of `dev`, since region_in_force
+  lanes::WhyNotCached why =
+      why_not_cached(to, from, region_dtype, standing, arg, device, t.cache_enabled, autograd.get_inference_mode());
+  const CastSource weight{standing, is_parameter(source, standing), autograd.get_grad_mode(),
+                          autograd.get_inference_mode(), t.cache_enabled};
+  const typename Casting::Kind kind = Casting::kind_of(arg, to, device, weight);
+  why = Casting::why_not_kept(why, kind, device);
+  const CallFacts facts{.from = static_cast<std::uint8_t>(from),
+                        .to = static_cast<std::uint8_t>(to),
+                        .device = dev,
+                        .cause = lanes::Cause::kAutocast,
+                        .phase = phase_of(lanes::Phase::kForward),
+                        .why = why,
+                        .requires_grad = standing.requires_grad,
+                        .leaf = standing.leaf,
+                        .view = standing.view,
+                        .parameter = weight.parameter,
+                        .grad_mode = weight.grad_mode};
+  const CallKey key{python.hash, call_site, facts.pack(), python.module, region};
+  const Counted counted = find_site(t, key, facts, caller, source);
+
+  const std::uint64_t begin = t.lane.now();
+  const TimingOfCast timed(t, counted.site);
+  InsideCachedCast inside(t);
+  CastOutcome outcome;
+  at::Tensor result = Casting::cast(to, arg, device, weight, kind, outcome);
+  if (inside.converted() || outcome.converted) {
+    const std::uint64_t ticks = t.lane.now() - begin;
+    const std::uint64_t bytes = bytes_of(result);
+    // By PyTorch's cache, unless the copy is ours.
+    const bool kept = why == lanes::WhyNotCached::kNone && (kind == Casting::Kind::kNone || outcome.kept);
+    const std::uint8_t first = flag_of_first(*counted.counter);
+    lanes::LaneWriter::add(counted.counter->casts, 1);
+    lanes::LaneWriter::add(counted.counter->bytes, bytes);
+    lanes::LaneWriter::add(counted.counter->ticks, ticks);
+    if (kept || outcome.gone.entries != 0) note_in_cache(r.segment.header(), {kept, kept ? bytes : 0}, outcome.gone);
+    if (kept) {
+      lanes::LaneWriter::add(counted.counter->kept, 1);
+      copy_kept(r, source, *counted.counter);
+    }
+    const bool by_data = standing.view || !standing.requires_grad;
+    publish(t, r, lanes::EventKind::kCast, source, counted.site, begin, ticks, bytes,
+            static_cast<std::uint8_t>(first | (kept      ? lanes::kFlagKept
+                                               : by_data ? lanes::kFlagData
+                                                         : 0)),
+            !kept && counted.counter->version != 0 ? content_of(source) : 0);
+    if (deep()) [[unlikely]]
+      g_features.cast_was_made(t, source, static_cast<std::uint8_t>(to), counted.site);
+    if (script::is_tracing()) [[unlikely]]
+      note_traced(r, call_site, caller, source);
+  } else if (result.unsafeGetTensorImpl() == source) {
+    // Not eligible for a reason that was not foreseen (another device): a pass-through.
+    lanes::Counter* counter = find_pass(t, call_site, region, false, dev, caller, source);
+    lanes::LaneWriter::add(counter->passes, 1);
+    if (deep()) g_features.pass_was_made(t, source, counter->site.load(std::memory_order_relaxed));
+  } else {
+    Counted hit = counted;
+    // The cache does not look at the dtype: a copy made for a bfloat16 region may come back in a float16 one.
+    if (const ScalarType got = dtype_of(result.unsafeGetTensorImpl()); got != to) [[unlikely]]
+      hit = find_as(t, key, facts, got, caller, source);
+    lanes::LaneWriter::add(hit.counter->hits, 1);
+    publish(t, r, lanes::EventKind::kHit, source, hit.site, begin, 0, 0, 0);
+    if (is_in_doubt(source, *hit.counter)) [[unlikely]]
+      look_at_hit(t, source, result.unsafeGetTensorImpl(), hit);
+  }
+  return result;
+}
+
+}  // namespace castscope::observe

@@ -1,0 +1,28 @@
+// What a cast is, apart from its place.
+#pragma once
+
+#include <cstdint>
+
+#include "agent/lanes/format.h"
+
+namespace castscope::observe {
+
+// What is known of a call before it is made, apart from its place.
+struct CallFacts {
+  std::uint8_t from = 0, to = 0, device = 0;
+  lanes::Cause cause = lanes::Cause::kUnknown;
+  lanes::Phase phase = lanes::Phase::kUnknown;
+  lanes::WhyNotCached why = lanes::WhyNotCached::kNone;
+  bool requires_grad = false, leaf = true, view = false, parameter = false, grad_mode = true;
+
+  std::uint64_t pack() const {
+    return std::uint64_t{from} | std::uint64_t{to} << 8 | std::uint64_t{device} << 16 |
+           static_cast<std::uint64_t>(cause) << 24 | static_cast<std::uint64_t>(phase) << 32 |
+           static_cast<std::uint64_t>(why) << 40 |
+           (std::uint64_t{requires_grad} | std::uint64_t{leaf} << 1 | std::uint64_t{view} << 2 |
+            std::uint64_t{parameter} << 3 | std::uint64_t{grad_mode} << 4)
+               << 48;
+  }
+};
+
+}  // namespace castscope::observe

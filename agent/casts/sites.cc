@@ -1,0 +1,178 @@
+#include "agent/casts/sites.h"
+
+#include <exception>
+#include <utility>
+
+#include "agent/casts/planned_casts.h"
+#include "agent/casts/role.h"
+#include "agent/naming/native_place.h"
+#include "agent/regions/script_regions.h"
+#include "agent/session/call_stack.h"
+#include "agent/session/renamed_modules.h"
+#include "agent/torch/autocast_state.h"
+#include "agent/torch/backward_node.h"
+#include "agent/torch/torch_python.h"
+#include "agent/torchscript/interpreter_state.h"
+#include "agent/torchscript/tracing.h"
+#include "agent/wiring/features.h"
+
+namespace castscope::observe {
+namespace {
+
+// Its module is no more: nothing can match this row again.
+bool is_gone(const SiteEntry& e) { return e.module != nullptr && !ModuleNames::same(e.module_weakref, e.module); }
+std::uint64_t hash_of_pass(const PassEntry& e) { return pass_hash(e.call_site, e.region, e.traced); }
+
+// PyTorch's own Python code asked for it, and not to do what the job told it to.
+bool is_pytorchs_own(Definitions& definitions, const RawStack& raw) {
+  const Definitions::Place asker = definitions.asker(raw);
+  return definitions.is_in_torch(asker.file) && !converts_as_told(asker.file);
+}
+
+// Of a cast that is not cached_cast's.
+void find_cause(ThreadState& t, const CallFacts& facts, const RawStack& raw, const void* native_caller,
+                lanes::SiteDefinition& d) {
+  Recording& r = *g_process.recording.load();
+  const bool below_autocast = t.enabled_by_raw[facts.device % 32] == 1 && !autocast_enabled(facts.device);
+  const Definitions::Place innermost = r.definitions.innermost(raw);
+  const NativePlace place = native_place(native_caller, innermost, facts.phase, below_autocast, t.in_copy_kernel);
+  d.cause = place.cause;
+  if (d.cause == lanes::Cause::kUserTo && may_cast_for_fsdp(innermost.file) &&
+      r.definitions.passes_through(raw, [](const Definitions::Place& at) { return is_fsdp(at.file); }))
+    d.cause = lanes::Cause::kFsdp;
+  else if (d.cause == lanes::Cause::kUserTo && is_pytorchs_own(r.definitions, raw))
+    d.cause = lanes::Cause::kPytorch;
+  d.op = r.definitions.op(place.cause == lanes::Cause::kBackward ? backward_node_name() : place.op);
+  if (d.cause == lanes::Cause::kScript) r.script_weights.called_from(native_caller);
+}
+
+Counted name_site(ThreadState& t, const CallKey& key, const CallFacts& facts, const void* native_caller,
+                  const void* tensor) {
+  Recording& r = *g_process.recording.load();
+  if (t.sites.used() >= kMaxRows) return overflow_of(t, facts.cause);
+  RawStack raw;
+  ModuleNames::Module module;
+  lanes::SiteDefinition d{};
+  const bool knew_modules = PythonStack::module_call_code.load(std::memory_order_relaxed) != nullptr;
+  if (g_process.has_python || script::in_use()) {
+    capture_stack(t, raw);
+    d.stack = r.definitions.stack(raw);
+  }
+  if (g_process.has_python) {
+    // The very first stack teaches which code calls modules: look again with that knowledge.
+    if (!knew_modules) capture_stack(t, raw);
+    module = r.modules.find(raw);
+    drop_renamed_modules(t);
+  }
+  if (facts.parameter && facts.requires_grad && facts.leaf) r.weights.watch(tensor);
+  const auto in_graph = script_place(t);
+  d.module = module_of_place(raw, module.id, in_graph.get());
+  d.region = key.region;
+  d.cause = facts.cause;
+  d.phase = facts.phase;
+  d.why = facts.why;
+  const auto node = raw.in_script ? script::present_note() : nullptr;
+  NamedByNode named;
+  if (facts.cause == lanes::Cause::kAutocast) {
+    const CallSite site = r.call_sites.find(key.call_site, native_caller, tensor);
+    d.call_site = site.id;
+    named = {site.op, site.argument};
+  } else if (facts.cause == lanes::Cause::kReflatten) {
+    d.op = r.definitions.op("aten::_cudnn_rnn");
+    named.role = lanes::Role::kWeight;
+  } else if (facts.cause == lanes::Cause::kAnnotation) {
+    d.call_site = static_cast<std::uint32_t>(key.call_site);
+    named = {t.annotated.function, t.annotated.argument};
+  } else {
+    find_cause(t, facts, raw, native_caller, d);
+    if (node != nullptr && node->is_cast && node->baked) {
+      d.cause = lanes::Cause::kScript;
+      if (!node->in_own_region) d.flags = lanes::kSiteBaked;
+    }
+    const bool by_graph = d.cause == lanes::Cause::kScript || d.cause == lanes::Cause::kBackward;
+    if (node != nullptr && node->is_cast && by_graph) named = name_by_node(t, *node, in_graph.get(), d);
+    if (d.cause == lanes::Cause::kScript) d.why = lanes::WhyNotCached::kScript;
+  }
+  // PyTorch folds constants while it optimizes a graph. It casts a constant once for each use in the graph then, and
+  // does not cast it again when the graph runs: rules about repeats must not judge such a cast.
+  const bool is_folded = t.script != nullptr && t.script->node != nullptr;
+  if (is_folded || is_rehearsed_by_tracer(r.definitions, raw)) d.flags |= lanes::kSiteTracing;
+  CallFacts known = facts;
+  known.parameter = facts.parameter || is_marked_parameter(tensor);
+  if (known.parameter) d.flags |= lanes::kSiteParameter;
+  d.role =
+      named.role != lanes::Role::kUnknown ? named.role : role_of(known, d.cause, named.op, named.argument, raw, tensor);
+  d.from = facts.from;
+  d.to = facts.to;
+  d.device = facts.device;
+  const std::uint32_t site = r.definitions.site(d);
+  const Counted counted = counter_of(t, site, facts.cause);
+  if (node != nullptr && counted.site != 0 && d.cause != lanes::Cause::kBackward)
+    tell_disabled(t, *node, raw.script, site, d);
+  if (d.cause == lanes::Cause::kScript && in_graph != nullptr && in_graph->region != nullptr && counted.site != 0)
+    t.script_sites.insert_or_assign(counted.site, in_graph->region);
+  const bool is_weight = d.role == lanes::Role::kWeight || d.role == lanes::Role::kBuffer;
+  if (is_weight && d.why != lanes::WhyNotCached::kNone && counted.site != 0) counted.counter->version = 1;
+  // FSDP casts what its modules are given, whatever it means; a job that leaves casting to it has no region, and so no
+  // deep step.
+  if (d.cause == lanes::Cause::kFsdp) g_features.first_cast_was_made(t, tensor, facts.to, counted.site);
+
+  // A first sight may teach which code calls modules: the key was made without that knowledge.
+  if (key.module == nullptr) r.modules.give_back(std::exchange(module.weakref, nullptr));
+  const auto take_out = [&](const SiteEntry& e) {
+    if (!is_gone(e)) return false;
+    r.modules.give_back(e.module_weakref);
+    return true;
+  };
+  if (t.sites.crowded()) t.sites.grow(hash_of_site, take_out);
+  // A row on the way whose module is gone serves again: a loop over new modules, which get each other's addresses,
+  // needs no more rows than one of them.
+  SiteEntry* row = t.sites.begin(key.hash());
+  while (row->counter != nullptr && !take_out(*row)) row = t.sites.next(row);
+  if (row->counter == nullptr) t.sites.count_row();
+  *row = {key.stack, key.call_site, key.packed, key.module, key.region, counted.site, module.weakref, counted.counter};
+  return counted;
+}
+
+lanes::Counter* name_pass(ThreadState& t, std::uint64_t call_site, std::uint32_t region, bool traced,
+                          std::uint8_t device, const void* native_caller, const void* tensor) {
+  Recording& r = *g_process.recording.load();
+  if (t.passes.used() >= kMaxRows) return &t.lane.lane().overflow;
+  lanes::SiteDefinition d{};
+  d.call_site = r.call_sites.find(call_site, native_caller, tensor).id;
+  d.region = region;
+  d.cause = lanes::Cause::kAutocast;
+  d.device = device;
+  d.flags = traced ? lanes::kSiteTraced : lanes::kSitePassThrough;
+  lanes::Counter* counter = counter_of(t, r.definitions.site(d), d.cause).counter;
+  if (t.passes.crowded()) t.passes.grow(hash_of_pass, [](const PassEntry&) { return false; });
+  PassEntry* row = t.passes.begin(pass_hash(call_site, region, traced));
+  while (row->counter != nullptr) row = t.passes.next(row);
+  *row = {call_site, region, traced ? 1u : 0u, counter};
+  t.passes.count_row();
+  return counter;
+}
+
+}  // namespace
+
+// Out of memory must not become the job's exception: the call is counted all the same, without a name. (Only
+// std::exception: a thread that is being cancelled unwinds through here with something else.)
+Counted resolve_site(ThreadState& t, const CallKey& key, const CallFacts& facts, const void* native_caller,
+                     const void* tensor) {
+  try {
+    return name_site(t, key, facts, native_caller, tensor);
+  } catch (const std::exception&) {
+    return overflow_of(t, facts.cause);
+  }
+}
+
+lanes::Counter* resolve_pass(ThreadState& t, std::uint64_t call_site, std::uint32_t region, bool traced,
+                             std::uint8_t device, const void* native_caller, const void* tensor) {
+  try {
+    return name_pass(t, call_site, region, traced, device, native_caller, tensor);
+  } catch (const std::exception&) {
+    return &t.lane.lane().overflow;
+  }
+}
+
+}  // namespace castscope::observe

@@ -1,0 +1,38 @@
+// From what a call looks like to the counter it goes to.
+#pragma once
+
+#include <cstdint>
+
+#include "agent/casts/call_facts.h"
+#include "agent/session/counters.h"
+#include "agent/session/process.h"
+
+namespace castscope::observe {
+
+// First sight of a key in this thread: names everything, defines the site, gives it a counter. Takes the GIL when code
+// or a module is new: must be called before PyTorch's own function (which may hold the cache mutex).
+// `tensor` is the TensorImpl, `native_caller` the address that names the native place.
+Counted resolve_site(ThreadState& t, const CallKey& key, const CallFacts& facts, const void* native_caller,
+                     const void* tensor);
+lanes::Counter* resolve_pass(ThreadState& t, std::uint64_t call_site, std::uint32_t region, bool traced,
+                             std::uint8_t device, const void* native_caller, const void* tensor);
+
+inline Counted find_site(ThreadState& t, const CallKey& key, const CallFacts& facts, const void* native_caller,
+                         const void* tensor) {
+  for (SiteEntry* e = t.sites.begin(key.hash()); e->counter != nullptr; e = t.sites.next(e))
+    if (e->stack == key.stack && e->call_site == key.call_site && e->packed == key.packed && e->module == key.module &&
+        e->region == key.region && (key.module == nullptr || ModuleNames::same(e->module_weakref, key.module)))
+        [[likely]]
+      return {e->counter, e->site};
+  return resolve_site(t, key, facts, native_caller, tensor);
+}
+
+inline lanes::Counter* find_pass(ThreadState& t, std::uint64_t call_site, std::uint32_t region, bool traced,
+                                 std::uint8_t device, const void* native_caller, const void* tensor) {
+  for (PassEntry* e = t.passes.begin(pass_hash(call_site, region, traced)); e->counter != nullptr; e = t.passes.next(e))
+    if (e->call_site == call_site && e->region == region && e->traced == traced) [[likely]]
+      return e->counter;
+  return resolve_pass(t, call_site, region, traced, device, native_caller, tensor);
+}
+
+}  // namespace castscope::observe

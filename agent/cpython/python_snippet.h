@@ -1,0 +1,56 @@
+// Python code of the agent's own, for what the C API alone would take pages to ask. It is compiled once in a process,
+// at its first use. All with the GIL held.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "agent/cpython/code_line.h"
+#include "agent/cpython/python_api.h"
+
+namespace castscope::observe {
+
+// PyMethodDef.
+struct Method {
+  const char* name;
+  PyObject* (*function)(PyObject* self, PyObject* arguments);
+  int flags;
+  const char* documentation;
+};
+inline constexpr int kVarArgs = 1;  // METH_VARARGS
+
+class Snippet {
+ public:
+  // `function` is what call() calls; `given`, under its own name, is a function that the code may call.
+  constexpr Snippet(const char* source, const char* function, Method* given = nullptr)
+      : source_(source), function_(function), given_(given) {}
+
+  // New; nullptr where Python does not give it, or the code raised: no exception is left behind, and one that a
+  // signal's handler raised in it (KeyboardInterrupt) reaches the job. KeepError is the caller's. `format` makes a
+  // tuple, as Py_BuildValue's: "(Oi)".
+  template <typename... Values>
+  PyObject* call(const PythonApi& py, const char* format, Values... values) {
+    if (!ready(py)) return nullptr;
+    PyObject* answer = call_object(py, function_object_, format, values...);
+    if (answer == nullptr) hand_on_interruption(py);
+    return answer;
+  }
+  static long number(const PythonApi& py, PyObject* tuple, std::ptrdiff_t i);
+
+ private:
+  bool ready(const PythonApi& py);
+  PyObject* run(const PythonApi& py);  // the names that the code defines
+  static PyObject* call_object(const PythonApi& py, PyObject* function, const char* format, ...);
+  static void hand_on_interruption(const PythonApi& py);
+
+  const char* const source_;
+  const char* const function_;
+  Method* const given_;
+  PyObject* function_object_ = nullptr;
+  bool failed_ = false;
+};
+
+// Of a list in which file, line and function of each frame follow each other.
+std::vector<CodeLine> frames_of(const PythonApi& py, PyObject* list);
+
+}  // namespace castscope::observe

@@ -1,0 +1,154 @@
+// The Python stack of the calling thread, read without the GIL. While a thread is inside a call from Python into
+// PyTorch its own frames cannot change, so that it may walk them; other threads never touch them.
+//
+// Code objects are pinned (a reference is kept) at first sight, in symbolize(): the address of a freed one is used
+// again for another function. Until then an address stands for its code only while its frame is alive, which it is
+// during the call.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "agent/cpython/code_line.h"
+#include "agent/cpython/python_api.h"
+
+namespace castscope::observe {
+
+// Deeper stacks are cut, and marked so: of the frames beyond kMaxDepth those outside of PyTorch are kept. Stacks are
+// told apart by more of them: Python itself allows 1000, unless it is told otherwise.
+inline constexpr std::uint32_t kMaxDepth = 256, kHashedDepth = 1024;
+inline constexpr std::uint32_t kMostBeyond = 1u << 14;
+
+struct RawFrame {
+  const void* code;
+  const void* instruction;
+  const void* frame;  // it lives as long as the call that the stack is of
+};
+
+struct RawStack {
+  std::uint64_t hash = 0;
+  std::uint32_t depth = 0;
+  bool truncated = false;
+  const void* module_frame = nullptr;       // innermost frame of Module._wrapped_call_impl
+  const void* root_module_frame = nullptr;  // outermost one
+  RawFrame frames[kMaxDepth];               // innermost first
+  std::vector<RawFrame> beyond;             // … and further outwards, where it is truncated
+  // What TorchScript's interpreter runs, innermost first: called by frames[script_at], and all of `frames` before that
+  // are called by it.
+  bool in_script = false, in_trace = false;  // in_trace: what it runs was traced, not scripted
+  std::vector<CodeLine> script;
+  std::uint32_t script_at = 0;
+};
+
+class PythonStack {
+ public:
+  // Proves the layout against the C API on the live stack, which is not empty; call with the GIL held.
+  static bool verify(PythonApi& api);
+
+  // The frame that is running in this thread, nullptr when there is none. `lasting` as lasting_thread gave it.
+  static const void* top(const PythonApi& api, const PyThread* lasting = nullptr) {
+    const PyThread* thread = lasting != nullptr ? lasting : asked_for(api);
+    if (thread == nullptr) return nullptr;
+    const FrameLayout& f = api.frame;
+    const void* p = read_at<const void*>(thread, f.thread_frame);
+    // Without a _PyCFrame after Python's end.
+    return f.through_cframe && p != nullptr ? read_at<const void*>(p, f.cframe_frame) : p;
+  }
+
+  // The state of a thread other than the first. The interpreter frees those of threads that live on when it ends, and
+  // they still find theirs by asking.
+  [[gnu::noinline]] static const PyThread* asked_for(const PythonApi& api) {
+    if (api.is_finalizing != nullptr && api.is_finalizing() != 0) return nullptr;
+    return api.this_thread();
+  }
+
+  static constexpr std::uint64_t kNoFrames = 0x243f6a8885a308d3;  // digits of pi: any odd start does
+  struct Summary {
+    std::uint64_t hash = kNoFrames;
+    const void* module = nullptr;  // `self` of the innermost Module._wrapped_call_impl
+  };
+  // The hot walk: one 64-bit hash over all (code, instruction) pairs, and the innermost module.
+  template <int Minor>
+  static Summary summarize(const PythonApi& api, const PyThread* lasting);
+  // The modules that run in this thread: `self` of the innermost and of the outermost call; nullptr without one.
+  struct Modules {
+    const void* innermost = nullptr;
+    const void* outermost = nullptr;
+    bool operator==(const Modules&) const = default;
+  };
+  static Modules running_modules(const PythonApi& api, const PyThread* lasting);
+  // The slow walk, which keeps the frames. `mark`: a frame, whose place among them is given back; kMaxDepth when it is
+  // not there.
+  static std::uint32_t capture(const PythonApi& api, const PyThread* lasting, RawStack& out,
+                               const void* mark = nullptr);
+
+  static const void* self_of(const PythonApi& api, const void* frame, int local = 0) {
+    auto bits = read_at<std::uintptr_t>(frame, api.frame.locals + sizeof(void*) * static_cast<std::size_t>(local));
+    return reinterpret_cast<const void*>(api.frame.tagged ? bits & ~std::uintptr_t{3} : bits);
+  }
+
+  // Set when the code object of Module._wrapped_call_impl was met.
+  static std::atomic<const void*> module_call_code;
+};
+
+// Multiply and fold 128 bits.
+inline std::uint64_t mix(std::uint64_t h, std::uint64_t a, std::uint64_t b) {
+  const auto p = static_cast<unsigned __int128>(h ^ a) * (b ^ 0x9e3779b97f4a7c15u);
+  return static_cast<std::uint64_t>(p) ^ static_cast<std::uint64_t>(p >> 64);
+}
+
+// The stack hash: every (code, instruction) becomes 64 mixed bits, and these are added up with a rotation between, so
+// that the order counts. Only the rotate and add wait for the frame before (the walk is as slow as its pointer chase);
+// two different stacks agree with a chance near 2^-64.
+inline std::uint64_t add_frame(std::uint64_t hash, std::uint64_t code, std::uint64_t instruction) {
+  return std::rotl(hash, 9) + mix(0x9e3779b97f4a7c15u, code, instruction);
+}
+
+template <int Minor>
+struct Offsets;  // the same numbers as python_api.cc, as constants, so that the walk is a handful of loads
+template <>
+struct Offsets<11> {
+  static constexpr std::size_t code = 32, previous = 48, instruction = 56, owner = 69, locals = 72;
+  static constexpr bool tagged = false, foreign = false;
+};
+template <>
+struct Offsets<12> {
+  static constexpr std::size_t code = 0, previous = 8, instruction = 56, owner = 70, locals = 72;
+  static constexpr bool tagged = false, foreign = true;
+};
+template <>
+struct Offsets<13> : Offsets<12> {};
+template <>
+struct Offsets<14> {
+  static constexpr std::size_t code = 0, previous = 8, instruction = 56, owner = 74, locals = 80;
+  static constexpr bool tagged = true, foreign = true;
+};
+
+template <int Minor>
+PythonStack::Summary PythonStack::summarize(const PythonApi& api, const PyThread* lasting) {
+  using O = Offsets<Minor>;
+  Summary s;
+  const void* module_code = module_call_code.load(std::memory_order_relaxed);
+  const void* frame = top(api, lasting);
+  std::uint64_t h = kNoFrames;
+  for (std::uint32_t depth = 0; frame != nullptr && depth < kHashedDepth;
+       frame = read_at<const void*>(frame, O::previous)) {
+    if constexpr (O::foreign)
+      if (read_at<std::uint8_t>(frame, O::owner) >= 3) continue;
+    auto code = read_at<std::uintptr_t>(frame, O::code);
+    if constexpr (O::tagged) code &= ~std::uintptr_t{3};
+    h = add_frame(h, code, read_at<std::uintptr_t>(frame, O::instruction));
+    if (code == reinterpret_cast<std::uintptr_t>(module_code) && s.module == nullptr) {
+      auto self = read_at<std::uintptr_t>(frame, O::locals);
+      if constexpr (O::tagged) self &= ~std::uintptr_t{3};
+      s.module = reinterpret_cast<const void*>(self);
+    }
+    ++depth;
+  }
+  s.hash = h;
+  return s;
+}
+
+}  // namespace castscope::observe

@@ -1,0 +1,237 @@
+#include "agent/errors/errors.h"
+
+#include <c10/util/Exception.h>
+#include <dlfcn.h>
+
+#include <exception>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "agent/operators/deep.h"
+#include "agent/script/misplaced_sources.h"
+#include "agent/session/call_stack.h"
+#include "agent/session/facts.h"
+#include "agent/torch/autocast_state.h"
+#include "agent/torch/originals.h"
+#include "agent/torch/own_question.h"
+#include "agent/torch/torch_python.h"
+#include "agent/torchscript/interpreter_state.h"
+
+namespace castscope::observe {
+namespace {
+
+using lanes::ErrorKind;
+
+// Longer texts hold stacks of C++ or lists of candidates; what an error says stands at its begin.
+constexpr std::size_t kMostText = 500;
+// Code that raises for control flow may put ever new numbers into its text: so many different ones from one place (a
+// stack), and from one process, are told.
+constexpr std::uint32_t kMostAtOnePlace = 4, kMostInProcess = 400;
+constexpr std::size_t kMostStacks = 10'000;  // remembered in one thread
+
+std::string_view cut(std::string_view text) {
+  if (text.size() <= kMostText) return text;
+  std::size_t end = kMostText;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // not within a character
+  return text.substr(0, end);
+}
+
+// PyTorch runs the job's code on tensors without values, to learn what it does: an error there is raised again, or
+// avoided, when the code runs.
+bool is_no_rehearsal(Definitions& definitions, const RawStack& stack, lanes::FactDefinition& fact) {
+  return fact.stack != 0 &&
+         !definitions.passes_through(stack, [](const Definitions::Place& at) { return runs_without_values(at.file); });
+}
+
+bool has_room(ThreadState& t, std::string_view text, std::uint64_t stack) {
+  if (t.errors.size() >= kMostStacks) t.errors.clear();
+  ThreadState::ErrorsAt& at = t.errors[stack];
+  const std::size_t hash = std::hash<std::string_view>{}(text);
+  for (std::uint32_t i = 0; i < at.known; ++i)
+    if (at.texts[i] == hash) return true;
+  if (at.known == kMostAtOnePlace) return false;
+  if (g_process.recording.load()->errors.fetch_add(1, std::memory_order_relaxed) >= kMostInProcess) return false;
+  at.texts[at.known++] = hash;
+  return true;
+}
+
+// Naming the stack may wait for the GIL. Backward nodes hold locks of their own, for which whoever has the GIL may
+// wait: there the code has to be known already, as the call of backward makes it.
+bool may_name_stack(ThreadState& t) {
+  if (!in_backward() || g_process.python.gil_check() != 0) return true;
+  RawStack raw;
+  PythonStack::capture(g_process.python, t.python_thread, raw);
+  return g_process.recording.load()->definitions.pinned(raw);
+}
+
+// The operator of a graph that raises has arguments that TorchScript's pass leaves as they come.
+void note_left_arguments(ThreadState& t) {
+  if (script::running() == nullptr) return;
+  const auto node = script::present_note();
+  if (node == nullptr || node->left.empty()) return;
+  note_fact(t, {.kind = lanes::FactKind::kScriptLeavesArgument, .text = node->op + " " + node->left}, is_no_rehearsal);
+}
+
+void note_error(ThreadState& t, ErrorKind kind, std::string_view text) {
+  text = cut(text);
+  if (PythonStack::top(g_process.python, t.python_thread) == nullptr) return;  // nobody's line
+  if (!has_room(t, text, summary_of(t).hash) || !may_name_stack(t)) return;
+  const std::uint32_t use = operators::open_use(t);
+  note_fact(t, {lanes::FactKind::kError, static_cast<std::uint16_t>(kind), use, text}, is_no_rehearsal);
+  if (kind == ErrorKind::kNative) note_left_arguments(t);
+}
+
+// Errors of threads that have cast nothing are nobody's, unless they speak of autocast: a script may refuse it before
+// the first cast.
+bool is_ours(std::string_view text) { return text.find("autocast") != text.npos || text.find("Autocast") != text.npos; }
+
+// nullptr: nothing is recorded, or this thread is in a call of ours.
+ThreadState* watching_thread(std::string_view text) {
+  if (asks_own_question() || !g_process.has_python) return nullptr;
+  if (g_process.stopped.load(std::memory_order_relaxed)) return nullptr;
+  ThreadState* t = thread_slot();
+  if (t == nullptr && is_ours(text)) t = thread_state();
+  return t == nullptr || t->ignoring ? nullptr : t;
+}
+
+void note_native(const std::string& text) {
+  ThreadState* t = watching_thread(text);
+  if (t == nullptr) return;
+  OwnQuestion own;
+  try {
+    t->last_error = cut(text);
+    note_error(*t, ErrorKind::kNative, text);
+  } catch (const std::exception&) {  // out of memory: it is not told
+  }
+}
+
+// c10::Error(SourceLocation, std::string): the string comes by the address of a temporary of the caller's.
+using Construct = void (*)(void* error, c10::SourceLocation where, std::string* text);
+static_assert(sizeof(c10::SourceLocation) == 24 && std::is_trivially_copyable_v<c10::SourceLocation>);
+
+void construct_complete(void* error, c10::SourceLocation where, std::string* text) {
+  note_native(*text);  // the original moves it away
+  original<Construct>(CASTSCOPE_HOOK_ERROR_COMPLETE)(error, where, text);
+}
+
+void construct_base(void* error, c10::SourceLocation where, std::string* text) {
+  note_native(*text);
+  original<Construct>(CASTSCOPE_HOOK_ERROR_BASE)(error, where, text);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Python
+
+// PyTypeObject::tp_flags, tp_init and tp_vectorcall, at these places in every version that layout_of knows. With the
+// last (from 3.12 on) an exception is made of its arguments without the other two.
+constexpr std::size_t kTypeFlags = 168, kTypeInit = 296, kTypeVectorcall = 400;
+constexpr std::uint64_t kIsString = 1ull << 28;  // Py_TPFLAGS_UNICODE_SUBCLASS
+
+using Init = int (*)(PyObject* self, PyObject* args, PyObject* kwargs);
+using Vectorcall = PyObject* (*)(PyObject* type, PyObject* const* args, std::size_t count, PyObject* names);
+constexpr std::size_t kAlsoCount = std::size_t{1} << 63;  // PY_VECTORCALL_ARGUMENTS_OFFSET
+constexpr const char* kTypes[] = {"PyExc_RuntimeError", "PyExc_ValueError", "PyExc_TypeError"};
+Init g_inits[std::size(kTypes)];
+Vectorcall g_vectorcalls[std::size(kTypes)];
+
+PyObject* running_code(const ThreadState& t) {
+  const PythonApi& api = g_process.python;
+  const void* frame = PythonStack::top(api, t.python_thread);
+  while (frame != nullptr && read_at<std::uint8_t>(frame, api.frame.owner) >= api.frame.first_foreign_owner)
+    frame = read_at<const void*>(frame, api.frame.previous);
+  if (frame == nullptr) return nullptr;
+  auto bits = read_at<std::uintptr_t>(frame, api.frame.code);
+  if (api.frame.tagged) bits &= ~std::uintptr_t{3};
+  auto* code = reinterpret_cast<PyObject*>(bits);
+  return code != nullptr && type_of(code) == api.code_type ? code : nullptr;
+}
+
+// "" when it is something else than a string.
+std::string_view text_of(PyObject* given) {
+  const PythonApi& api = g_process.python;
+  if (given == nullptr || (read_at<std::uint64_t>(type_of(given), kTypeFlags) & kIsString) == 0) return {};
+  std::ptrdiff_t size = 0;
+  const char* text = api.utf8(given, &size);
+  if (text != nullptr) return {text, static_cast<std::size_t>(size)};
+  api.clear_error();  // half of a surrogate pair
+  return {};
+}
+
+// `given`: the first argument of the exception, borrowed.
+void note_python(PyObject* given) {
+  const PythonApi& api = g_process.python;
+  if (given == nullptr || api.error_occurred() != nullptr) return;
+  const std::string_view text = text_of(given);
+  ThreadState* t = text.empty() ? nullptr : watching_thread(text);
+  if (t == nullptr) return;
+  OwnQuestion own;
+  try {
+    PyObject* code = running_code(*t);
+    if (code == nullptr) return;
+    const std::string file = text_attribute(api, code, "co_filename");
+    // The job's own, unless it is the body of an operator.
+    // Where torch lies is known from the first stack on: in a thread's first error it may be the first of all.
+    const bool pytorchs = g_process.recording.load()->definitions.is_in_torch(file) ||
+                          (is_ours(text) && file.find("/torch/") != std::string::npos);
+    if (!pytorchs && operators::open_use(*t) == 0) return;
+    // A native error on its way through Python code of PyTorch becomes an exception object there.
+    if (!t->last_error.empty() && text.starts_with(t->last_error)) return;
+    if (text.find("decorator is not supported in script mode") != text.npos && tell_refused_decorator(text)) return;
+    note_error(*t, ErrorKind::kPython, text);
+  } catch (const std::exception&) {  // out of memory: it is not told
+  }
+}
+
+template <std::size_t I>
+int init(PyObject* self, PyObject* args, PyObject* kwargs) {
+  const int result = g_inits[I](self, args, kwargs);
+  const PythonApi& api = g_process.python;
+  if (result == 0 && args != nullptr && type_of(args) == api.tuple_type && api.tuple_size(args) > 0)
+    note_python(api.tuple_item(args, 0));
+  return result;
+}
+
+template <std::size_t I>
+PyObject* vectorcall(PyObject* type, PyObject* const* args, std::size_t count, PyObject* names) {
+  PyObject* made = g_vectorcalls[I](type, args, count, names);
+  if (made != nullptr && (count & ~kAlsoCount) > 0) note_python(args[0]);
+  return made;
+}
+
+constexpr Init kInits[] = {init<0>, init<1>, init<2>};
+constexpr Vectorcall kVectorcalls[] = {vectorcall<0>, vectorcall<1>, vectorcall<2>};
+
+template <typename Function>
+void take_slot(PyObject* type, std::size_t offset, Function& before, Function hook) {
+  Function& slot = *reinterpret_cast<Function*>(reinterpret_cast<char*>(type) + offset);
+  if (slot == nullptr) return;
+  before = slot;
+  slot = hook;
+}
+
+}  // namespace
+
+void* error_hook(castscope_hook hook) {
+  switch (hook) {
+    case CASTSCOPE_HOOK_ERROR_COMPLETE:
+      return reinterpret_cast<void*>(&construct_complete);
+    case CASTSCOPE_HOOK_ERROR_BASE:
+      return reinterpret_cast<void*>(&construct_base);
+    default:
+      return nullptr;
+  }
+}
+
+void watch_python_errors() {
+  if (g_inits[0] != nullptr) return;
+  for (std::size_t i = 0; i < std::size(kTypes); ++i) {
+    const auto* variable = static_cast<PyObject**>(dlsym(RTLD_DEFAULT, kTypes[i]));
+    if (variable == nullptr || *variable == nullptr) continue;
+    take_slot(*variable, kTypeInit, g_inits[i], kInits[i]);
+    take_slot(*variable, kTypeVectorcall, g_vectorcalls[i], kVectorcalls[i]);
+  }
+}
+
+}  // namespace castscope::observe

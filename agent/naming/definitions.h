@@ -1,0 +1,123 @@
+// Numbers for what is said again and again: strings, code objects, stacks, modules, operators, call sites, regions,
+// sites. Each is written into the segment once, before its number is used.
+//
+// Thread-safety: all functions may be called by any thread. The mutex is never held while the GIL is waited for; the
+// GIL may be held when the mutex is taken.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/cpython/python_api.h"
+#include "agent/cpython/python_stack.h"
+#include "agent/lanes/segment_writer.h"
+#include "agent/memory/own_memory.h"
+#include "agent/naming/generated_code.h"
+
+namespace castscope::observe {
+
+// Ids of a process never run out before its memory does; these bound what a job that makes new code for ever can cost.
+inline constexpr std::uint32_t kMaxCodes = 200'000;
+inline constexpr std::uint32_t kMaxStacks = 200'000;
+inline constexpr std::uint32_t kMaxSites = 500'000;
+// Of what is cut off a stack (RawStack::beyond).
+inline constexpr std::size_t kMostUserFramesBeyond = 64;
+inline constexpr std::uint32_t kMaxSeen = 100'000;  // uses, flows, facts, …: with their counters 14 MB of the segment
+
+// Of a code object: "" when it has none, or is no string. GIL held.
+std::string text_attribute(const PythonApi& api, PyObject* object, const char* name);
+
+class Definitions {
+ public:
+  Definitions(const PythonApi& api, lanes::SegmentWriter& segment) : api_(api), segment_(segment) {}
+
+  std::uint32_t string(std::string_view text);
+  // The number of this stack. Code objects met for the first time are pinned, which takes the GIL: call it before
+  // anything that holds a lock of PyTorch. 0 when there are no frames or too many stacks.
+  std::uint32_t stack(const RawStack& raw);
+  // Of lines that no interpreter of Python runs at the moment; innermost first.
+  std::uint32_t stack(const std::vector<CodeLine>& lines);
+  // Pins the code objects of the stack, as stack() does.
+  void pin(const RawStack& raw);
+  // Whether all code objects of the stack are pinned.
+  bool pinned(const RawStack& raw);
+  std::uint32_t module(std::string_view path, std::string_view type, std::string_view root_type,
+                       std::uint32_t root_number);
+  // … of a module of TorchScript at this path below one that has a number.
+  std::uint32_t module_below(std::uint32_t outer, std::string_view path, std::string_view type);
+  std::uint32_t op(std::string_view name);
+  std::uint32_t new_call_site(const lanes::CallSiteDefinition& definition);
+  void update_call_site(std::uint32_t id, const lanes::CallSiteDefinition& definition);
+  // Of a cast in a graph, which no call from native code stands for: the same number for the same argument.
+  std::uint32_t planned_call_site(std::string_view op, std::uint32_t argument, std::string_view argument_name);
+  std::uint32_t region(const lanes::RegionDefinition& definition);
+  // What counters count has one series of numbers. 0 when there are too many.
+  std::uint32_t site(const lanes::SiteDefinition& definition);
+  std::uint32_t operator_use(const lanes::OperatorUseDefinition& definition, const lanes::Operand* operands);
+  std::uint32_t flow(const lanes::FlowDefinition& definition);
+  std::uint32_t fact(const lanes::FactDefinition& definition);
+  std::uint32_t kernel(const lanes::KernelDefinition& definition);
+  std::uint32_t matmul(const lanes::MatmulDefinition& definition);
+  // How many sites and regions there are: grows when something new is met.
+  std::size_t places();
+  std::uint32_t thread(std::uint32_t lane, std::uint32_t tid, std::string_view name);
+  void attribute(std::string_view key, std::string_view value);
+
+  // File, function of the innermost frame of a stack, for causes that depend on it. Empty when not known.
+  struct Place {
+    std::string file, function;
+  };
+  Place innermost(const RawStack& raw);
+  // The same of the innermost frame that does more than to pass calls on.
+  Place asker(const RawStack& raw);
+  // The innermost line that is neither PyTorch's nor contextlib's; no file where there is none. Of frames whose code is
+  // pinned.
+  CodeLine user_line(const RawFrame* frames, std::size_t n);
+  Place place(const void* code);  // empty when it is not pinned
+  // Whether a frame of the stack, as far as its code is pinned, is one that `is` asks for.
+  bool passes_through(const RawStack& raw, bool (*is)(const Place&));
+  // Whether this file is in the package torch; false while it is not known where that lies.
+  bool is_in_torch(std::string_view file);
+
+ private:
+  struct Code {
+    std::uint32_t id = 0;
+    Place place;
+    bool generated = false;  // is_generated_code
+  };
+  std::uint32_t string_locked(std::string_view text);
+  // The frames that run generated code, by their place in the stack: what they stand for.
+  using Generated = std::map<std::uint32_t, GeneratedLine>;
+  Generated generated(const RawStack& raw);
+  std::uint32_t line_of(const RawFrame& frame) const;  // of pinned code
+  std::uint32_t script_code_locked(const CodeLine& frame);
+  template <typename Definition>
+  std::uint32_t intern(memory::OwnTextMap<std::uint32_t>& map, lanes::DefinitionKind kind, const Definition& definition,
+                       std::uint32_t limit);
+  std::uint32_t counted(memory::OwnTextMap<std::uint32_t>& map, lanes::DefinitionKind kind, std::string_view head,
+                        std::string_view more, std::uint32_t limit);
+
+  const PythonApi& api_;
+  lanes::SegmentWriter& segment_;
+  std::mutex mutex_;
+  memory::OwnTextMap<std::uint32_t> strings_;
+  memory::OwnMap<const void*, Code> codes_;
+  memory::OwnMap<std::uint64_t, std::uint32_t> script_codes_;  // by the strings of file and function
+  memory::OwnMap<std::uint64_t, std::uint32_t> stacks_;        // by RawStack::hash
+  memory::OwnTextMap<std::uint32_t> modules_, operators_, regions_, sites_, seen_, planned_;
+  struct NamedModule {
+    memory::OwnString path, root_type;
+    std::uint32_t root_number = 1;
+  };
+  memory::OwnVector<NamedModule> named_modules_;  // by number - 1
+  std::uint32_t codes_defined_ = 0, call_sites_ = 0, threads_ = 0, attributes_ = 0, counted_ = 0;
+  std::atomic<bool> torch_folder_told_{false};
+  std::string torch_folder_;  // with a slash
+};
+
+}  // namespace castscope::observe

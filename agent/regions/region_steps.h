@@ -1,0 +1,16 @@
+// Which steps begin and end as regions are entered and used: steps.h has the rule.
+#pragma once
+
+#include "agent/session/process.h"
+
+namespace castscope::observe {
+
+// The thread enters its outermost region. `stands`: castscope.amp keeps it open over steps.
+void outermost_entered(ThreadState& t, bool stands);
+// Autocast is asked for something, for the first time since it was entered or an optimizer stepped, and the outermost
+// region is one that stands.
+void asked_in_standing_region(ThreadState& t);
+// An optimizer stepped in this thread, or its step was left out.
+void step_ended(ThreadState& t);
+
+}  // namespace castscope::observe

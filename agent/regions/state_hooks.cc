@@ -1,0 +1,80 @@
+// Autocast's state functions: each runs PyTorch's own and then notes what it meant.
+#include <c10/core/DeviceType.h>
+
+#include <exception>
+
+#include "agent/regions/hooks.h"
+#include "agent/regions/regions.h"
+#include "agent/session/marks.h"
+#include "agent/torch/originals.h"
+#include "agent/wiring/features.h"
+
+namespace castscope::observe {
+namespace {
+
+// What is noted may need memory; without it castscope steps aside, and the job never hears of it.
+template <typename Note>
+void note(Note what) {
+  try {
+    what();
+  } catch (const std::exception& e) {
+    step_aside_without_memory(e);
+  }
+}
+
+void set_autocast_enabled(c10::DeviceType device, bool enabled) {
+  ThreadState* t = thread_state();  // made before the call: it begins with what is on and off now
+  original<void (*)(c10::DeviceType, bool)>(CASTSCOPE_HOOK_SET_AUTOCAST_ENABLED)(device, enabled);
+  if (t != nullptr) note([&] { region_device_switched(*t, static_cast<std::uint8_t>(device), enabled); });
+}
+
+void set_autocast_cache_enabled(bool enabled) {
+  original<void (*)(bool)>(CASTSCOPE_HOOK_SET_AUTOCAST_CACHE_ENABLED)(enabled);
+  if (ThreadState* t = thread_state()) note([&] { region_cache_switched(*t, enabled); });
+}
+
+int increment_nesting() {
+  const int nesting = original<int (*)()>(CASTSCOPE_HOOK_INCREMENT_NESTING)();
+  if (ThreadState* t = thread_state()) note([&] { region_entered(*t); });
+  return nesting;
+}
+
+int decrement_nesting() {
+  const int nesting = original<int (*)()>(CASTSCOPE_HOOK_DECREMENT_NESTING)();
+  // A thread without a state entered nothing, unless it came out of a fork inside a region.
+  if (ThreadState* t = g_process.forked ? thread_state() : thread_slot()) note([&] { region_left(*t); });
+  return nesting;
+}
+
+}  // namespace
+
+void* state_hook(castscope_hook hook) {
+  switch (hook) {
+    case CASTSCOPE_HOOK_SET_AUTOCAST_ENABLED:
+      return reinterpret_cast<void*>(&set_autocast_enabled);
+    case CASTSCOPE_HOOK_SET_AUTOCAST_CACHE_ENABLED:
+      return reinterpret_cast<void*>(&set_autocast_cache_enabled);
+    case CASTSCOPE_HOOK_INCREMENT_NESTING:
+      return reinterpret_cast<void*>(&increment_nesting);
+    case CASTSCOPE_HOOK_DECREMENT_NESTING:
+      return reinterpret_cast<void*>(&decrement_nesting);
+    case CASTSCOPE_HOOK_ENGINE_EXECUTE:
+      return engine_hook();
+    case CASTSCOPE_HOOK_PRIVATEUSE1_BACKEND:
+      return privateuse1_hook();
+    default:
+      return nullptr;
+  }
+}
+
+void explicit_step() {
+  ThreadState* t = thread_state();
+  if (t == nullptr) return;
+  Recording& r = *g_process.recording.load(std::memory_order_acquire);
+  r.steps.explicit_step();
+  r.segment.header().steps.store(r.steps.current(), std::memory_order_relaxed);
+  mark(*t, lanes::EventKind::kStep, 0, static_cast<std::uint8_t>(lanes::StepReason::kExplicit));
+  note([&] { g_features.outermost_region_began(*t, true); });
+}
+
+}  // namespace castscope::observe

@@ -1,0 +1,17 @@
+#include "agent/session/arrivals.h"
+
+#include <exception>
+
+#include "agent/session/facts.h"
+
+namespace castscope::observe {
+
+void argument_arrived(std::string_view text, std::uint16_t detail) noexcept try {
+  if (g_process.stopped.load(std::memory_order_relaxed)) return;
+  ThreadState* t = thread_state();
+  if (t == nullptr || t->ignoring) return;
+  note_fact(*t, {.kind = lanes::FactKind::kArgumentArrived, .detail = detail, .text = text});
+} catch (const std::exception&) {  // no memory: the report has one less
+}
+
+}  // namespace castscope::observe

@@ -1,0 +1,49 @@
+// The stack of the present call: Python's, with what TorchScript's interpreter runs where it stands.
+#pragma once
+
+#include <cstdint>
+
+#include "agent/session/process.h"
+#include "agent/torchscript/interpreter_state.h"
+
+namespace castscope::observe {
+
+// Whether TorchScript's interpreter runs in this thread, above these frames of Python: where there are none, it may run
+// without our having seen it begin (torch.jit.fork).
+inline bool runs_script(const ThreadState& t, std::uint64_t python_hash) {
+  return t.script != nullptr || (python_hash == PythonStack::kNoFrames && script::in_use());
+}
+
+// The hash of Python's frames, made one of TorchScript's lines too.
+std::uint64_t with_script(std::uint64_t hash);
+
+// What is running in this thread: Python, and TorchScript where that runs.
+template <int PythonMinor>
+PythonStack::Summary stack_summary(const ThreadState& t) {
+  PythonStack::Summary summary;
+  if constexpr (PythonMinor != 0) summary = PythonStack::summarize<PythonMinor>(g_process.python, t.python_thread);
+  if (runs_script(t, summary.hash)) [[unlikely]]
+    summary.hash = with_script(summary.hash);
+  return summary;
+}
+
+// The same, where the version of Python is not known at compile time.
+inline PythonStack::Summary summary_of(const ThreadState& t) {
+  switch (g_process.has_python ? g_process.python.minor : 0) {
+    case 11:
+      return stack_summary<11>(t);
+    case 12:
+      return stack_summary<12>(t);
+    case 13:
+      return stack_summary<13>(t);
+    case 14:
+      return stack_summary<14>(t);
+    default:
+      return stack_summary<0>(t);
+  }
+}
+
+// All frames; the hash is that of the summary.
+void capture_stack(const ThreadState& t, RawStack& out);
+
+}  // namespace castscope::observe

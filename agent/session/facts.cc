@@ -1,0 +1,55 @@
+#include "agent/session/facts.h"
+
+#include <exception>
+#include <functional>
+
+#include "agent/session/call_stack.h"
+#include "agent/session/counters.h"
+
+namespace castscope::observe {
+namespace {
+
+// A thread that meets ever new facts begins anew at so many.
+constexpr std::size_t kMostInThread = 20'000;
+
+std::uint64_t key_of(const FactSeen& seen, std::uint64_t stack) {
+  const auto what = static_cast<std::uint64_t>(seen.kind) << 48 | std::uint64_t{seen.detail} << 32 | seen.subject;
+  return mix(stack, what, std::hash<std::string_view>{}(seen.text));
+}
+
+FactEntry define(ThreadState& t, const FactSeen& seen, LookAtStack look) {
+  Recording& r = *g_process.recording.load();
+  lanes::FactDefinition d{};
+  d.kind = seen.kind;
+  d.detail = seen.detail;
+  d.subject = seen.subject;
+  d.stack = seen.stack;
+  RawStack raw;
+  if (seen.stack == 0 && (g_process.has_python || script::in_use())) {
+    capture_stack(t, raw);
+    d.stack = r.definitions.stack(raw);
+  }
+  if (look != nullptr && !look(r.definitions, raw, d)) return {};
+  if (!seen.text.empty()) d.text = r.definitions.string(seen.text);
+  const std::uint32_t id = r.definitions.fact(d);
+  if (id == 0) return {};
+  const Counted counted = counter_of(t, id, lanes::Cause::kUnknown);
+  return {id, counted.site == id ? counted.counter : nullptr};
+}
+
+}  // namespace
+
+std::uint32_t note_fact(ThreadState& t, const FactSeen& seen, LookAtStack look) noexcept try {
+  const std::uint64_t key = key_of(seen, seen.stack != 0 ? seen.stack : summary_of(t).hash);
+  auto found = t.facts.find(key);
+  if (found == t.facts.end()) {
+    if (t.facts.size() >= kMostInThread) t.facts.clear();
+    found = t.facts.emplace(key, define(t, seen, look)).first;
+  }
+  if (found->second.counter != nullptr) lanes::LaneWriter::add(found->second.counter->casts, seen.times);
+  return found->second.id;
+} catch (const std::exception&) {  // out of memory: it is not told
+  return 0;
+}
+
+}  // namespace castscope::observe

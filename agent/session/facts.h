@@ -1,0 +1,29 @@
+// What is worth a sentence with a place (lanes::FactKind): defined once, counted as sites are.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "agent/session/process.h"
+
+namespace castscope::observe {
+
+struct FactSeen {
+  lanes::FactKind kind{};
+  std::uint16_t detail = 0;
+  std::uint32_t subject = 0;  // as the kind says
+  std::string_view text = {};
+  std::uint32_t stack = 0;  // definition of the place; 0 = where this thread is now
+  std::uint64_t times = 1;
+};
+
+// Asked at a thread's first sight of a fact: may read more from the stack, whose code is known by then, and put it into
+// `detail`. False leaves the fact out.
+using LookAtStack = bool (*)(Definitions& definitions, const RawStack& stack, lanes::FactDefinition& fact);
+
+// Counts the fact. Its number, for an event that tells of it; 0 when it is left out, or there
+// is no room, or no memory, for one more. Takes the GIL where code is new to castscope: not to be called under a lock
+// of PyTorch.
+std::uint32_t note_fact(ThreadState& t, const FactSeen& seen, LookAtStack look = nullptr) noexcept;
+
+}  // namespace castscope::observe

@@ -1,0 +1,62 @@
+#include "agent/session/process.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+#include "agent/torch/originals.h"
+#include "agent/torch/torch_seam.h"
+#include "agent/wiring/features.h"
+
+namespace castscope::observe {
+
+Process g_process;
+
+namespace {
+
+// False when it was done before.
+bool let_go() {
+  if (g_process.stopped.exchange(true)) return false;
+  stop_watching_operators();
+  for (int i = 0; i < CASTSCOPE_HOOK_COUNT; ++i) {
+    // Whatever becomes of the record: half a job under another policy would be worse than either.
+    if (g_process.keeps_casting && (i == CASTSCOPE_HOOK_CACHED_CAST || i == CASTSCOPE_HOOK_CLEAR_CACHE)) continue;
+    if (g_originals[i] != nullptr) g_process.preload->slots[i] = g_originals[i];
+  }
+  return true;
+}
+
+}  // namespace
+
+void step_aside(const char* sentence) noexcept {
+  if (!let_go()) return;
+  g_process.preload->say(sentence);
+  Recording* r = g_process.recording.load();
+  if (r == nullptr) return;
+  try {  // the report must not speak of exact counts
+    r->definitions.attribute("notice", "process " + std::to_string(getpid()) + ": " + sentence);
+    r->definitions.attribute("stopped", "1");
+  } catch (const std::exception&) {  // then standard error alone has it
+  }
+}
+
+void step_aside_without_memory(const std::exception& e) noexcept {
+  char sentence[256];
+  std::snprintf(sentence, sizeof sentence,
+                "no memory to record with (%.100s); from here on this process is not recorded", e.what());
+  step_aside(sentence);
+}
+
+void prove_python() {
+  PythonApi& api = g_process.python;
+  if (api.gil_check() == 0 || api.current_frame() == nullptr || !g_process.python_unproved.exchange(false)) return;
+  g_process.has_python = PythonStack::verify(api);
+  if (g_process.has_python) {
+    g_features.python_is_known();
+  } else if (Recording* r = g_process.recording.load()) {
+    g_features.python_is_strange(r->definitions);  // else it will be
+  }
+}
+
+}  // namespace castscope::observe

@@ -1,0 +1,80 @@
+// What the traced process has once: the seams, the definitions, the segment. Made when the agent starts, filled at the
+// first event, remade in a forked child. Leaked on purpose: threads may still be in a hook while the process exits.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <string>
+
+#include "agent/naming/call_sites.h"
+#include "agent/naming/definitions.h"
+#include "agent/naming/module_names.h"
+#include "agent/interposed/interface.h"
+#include "agent/session/kept_sources.h"
+#include "agent/session/script_weights.h"
+#include "agent/session/steps.h"
+#include "agent/session/thread_state.h"
+#include "agent/session/weight_versions.h"
+
+namespace castscope::observe {
+
+// Everything that belongs to one segment.
+struct Recording {
+  explicit Recording(const PythonApi& api, lanes::SegmentWriter& writer)
+      : segment(writer), definitions(api, writer), modules(api, definitions), call_sites(definitions) {}
+  lanes::SegmentWriter& segment;
+  Definitions definitions;
+  ModuleNames modules;
+  CallSites call_sites;
+  Steps steps;
+  WeightVersions weights;
+  KeptSources kept_sources;
+  ScriptWeights script_weights;
+  std::atomic<std::uint32_t> region_serial{0};
+  std::atomic<std::int32_t> enabled_regions{0};    // open ones that have autocast on, of all threads
+  std::atomic<std::uint32_t> errors{0};            // different ones that were told
+  std::atomic<std::int32_t> cache_off_regions{0};  // open, enabled and with the cache off, in all threads
+};
+
+struct Process {
+  const castscope_preload* preload = nullptr;
+  PythonApi python{};
+  std::atomic<bool> has_python{false};       // its stack is read
+  std::atomic<bool> python_unproved{false};  // it is there, but no call has come yet that could prove how to read it
+  std::ptrdiff_t thread_slot = 0;            // of the preload's thread-local word, from the thread pointer
+  std::atomic<Recording*> recording{nullptr};
+  std::atomic<bool> stopped{false};  // trouble was said; hooks only forward
+  bool forked = false;               // this is a forked child: it gets a small ring
+  bool keeps_casting = false;        // a policy is enforced: it holds, whatever becomes of the record
+};
+
+extern Process g_process;
+
+inline ThreadState*& thread_slot() {
+  return *reinterpret_cast<ThreadState**>(static_cast<char*>(__builtin_thread_pointer()) + g_process.thread_slot);
+}
+
+// The calling thread's state, made at first need together with the process's segment. nullptr when castscope has
+// stepped aside.
+ThreadState* make_thread_state();
+inline ThreadState* thread_state() {
+  ThreadState* t = thread_slot();
+  return t != nullptr ? t : make_thread_state();
+}
+
+// Python's stack is read from the first call on that comes from Python code. That is not always the first call of all:
+// a program in C++ may bring a Python that it initializes late or never, and a library may call from a thread of its
+// own.
+void prove_python();
+inline void meet_python() {
+  if (g_process.python_unproved.load(std::memory_order_relaxed)) [[unlikely]]
+    prove_python();
+}
+
+// Says one sentence and lets go of every hook. The job runs on. Needs no memory: there may be none.
+void step_aside(const char* sentence) noexcept;
+void step_aside_without_memory(const std::exception& e) noexcept;
+
+}  // namespace castscope::observe

@@ -1,0 +1,115 @@
+#include "agent/session/recording.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "agent/lanes/segment_file.h"
+#include "agent/wiring/features.h"
+
+namespace castscope::observe {
+namespace {
+
+std::mutex* g_make_recording = new std::mutex;  // replaced in a forked child: its holder may not exist there
+
+// Made when the agent starts, with the rights and the descriptors that there are then; takes no memory until the first
+// event. The process it belongs to takes it out.
+std::atomic<lanes::SegmentFile*> g_prepared_file{nullptr};
+struct stat g_root;  // of the file system, then
+
+// PyTorch's cache is the child's as it stood when it was forked. The parent's goes on: read before.
+std::atomic<std::uint64_t> g_cache_entries{0}, g_cache_bytes{0};
+
+void inherit_cache(lanes::SegmentHeader& h) {
+  h.cache_entries = h.cache_peak_entries = g_cache_entries.load();
+  h.cache_bytes = h.cache_peak_bytes = g_cache_bytes.load();
+}
+
+// Where calls of other causes than autocast go that have no counter of their own: nothing is known of them but that.
+std::uint32_t define_other_site(Definitions& d) {
+  lanes::SiteDefinition site{};
+  site.why = lanes::WhyNotCached::kNotAutocast;
+  site.from = site.to = 0xff;  // no dtype
+  return d.site(site);
+}
+
+// The job's first process has ended and its report is written: nobody listens any more. In a process that has changed
+// its root it would look the same.
+bool run_is_over() {
+  struct stat root {};
+  if (access(g_process.preload->run_directory, F_OK) == 0 || errno != ENOENT || stat("/", &root) != 0) return false;
+  return root.st_dev == g_root.st_dev && root.st_ino == g_root.st_ino;
+}
+
+lanes::SegmentWriter* make_segment(std::string* error) {
+  lanes::SegmentWriter::Options options;
+  options.directory = g_process.preload->run_directory;
+  // Helpers forked from a training process (DataLoader workers) rarely cast.
+  if (g_process.forked) options.ring_events = 1u << 12;
+  if (const char* events = std::getenv("CASTSCOPE_RING")) {
+    const unsigned long n = std::strtoul(events, nullptr, 10);
+    if (n >= lanes::kSmallestRingEvents && n <= (1u << 18) && (n & (n - 1)) == 0)
+      options.ring_events = static_cast<std::uint32_t>(n);
+  }
+  if (run_is_over()) {
+    *error = options.directory + " is gone";
+    return nullptr;
+  }
+  std::unique_ptr<lanes::SegmentFile> prepared(g_prepared_file.exchange(nullptr));
+  return lanes::SegmentWriter::create(options, error, std::move(prepared));
+}
+
+}  // namespace
+
+void prepare_recording() {
+  std::string unused;  // tried again, and said, at the first event
+  stat("/", &g_root);
+  g_prepared_file =
+      lanes::SegmentFile::create(g_process.preload->run_directory, lanes::kMaxSegmentBytes, &unused).release();
+}
+
+void remove_prepared_recording() {
+  if (const lanes::SegmentFile* unused = g_prepared_file.exchange(nullptr)) unused->remove();
+}
+
+void recording_fork_begins() {
+  Recording* r = g_process.recording.load();
+  if (r == nullptr) return;
+  g_cache_entries = r->segment.header().cache_entries.load();
+  g_cache_bytes = r->segment.header().cache_bytes.load();
+}
+
+void recording_child_begins() {
+  g_process.recording.store(nullptr);
+  g_prepared_file = nullptr;  // the parent's
+  g_process.forked = true;
+  g_make_recording = new std::mutex;
+}
+
+Recording* make_recording() {
+  std::lock_guard lock(*g_make_recording);
+  if (Recording* r = g_process.recording.load()) return r;
+  if (g_process.stopped.load()) return nullptr;
+  std::string error;
+  lanes::SegmentWriter* segment = make_segment(&error);
+  if (segment == nullptr) {
+    step_aside((error + "; this process is not recorded").c_str());
+    return nullptr;
+  }
+  auto* r = new Recording(g_process.python, *segment);
+  segment->set_other_site(define_other_site(r->definitions));
+  g_features.process_is_described(*r);
+  if (g_process.forked && !g_process.keeps_casting) inherit_cache(segment->header());
+  g_process.recording.store(r, std::memory_order_release);
+  g_features.recording_begins(r->definitions);
+  return r;
+}
+
+}  // namespace castscope::observe

@@ -1,0 +1,19 @@
+// Facts whose place is in scripted code.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "agent/cpython/code_line.h"
+#include "agent/session/facts.h"
+
+namespace castscope::observe {
+
+// May be called under a lock of PyTorch: its callers in Python are told only where their code is known.
+void note_script_fact(FactSeen seen, const std::vector<CodeLine>& place) noexcept;
+
+// The definition of these lines, and of the Python code that calls them. With `may_ask` that is asked for its names,
+// with the GIL; else it is left out where it is not known.
+std::uint32_t script_stack(ThreadState& t, const std::vector<CodeLine>& place, bool may_ask);
+
+}  // namespace castscope::observe

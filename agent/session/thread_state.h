@@ -1,0 +1,169 @@
+// What one thread carries: its lane, its tables from call to counter, its open regions. Reached through one
+// thread-local pointer that the preload library owns. Only its own thread touches it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/cpython/python_api.h"
+#include "agent/cpython/python_stack.h"
+#include "agent/lanes/lane_writer.h"
+#include "agent/memory/own_memory.h"
+#include "agent/naming/region_opener.h"
+#include "agent/naming/return_addresses.h"
+#include "agent/session/call_table.h"
+
+namespace castscope::script {
+struct Region;
+struct Running;
+}  // namespace castscope::script
+
+namespace castscope::observe {
+
+// Where a region was entered. The frames are for a forked child, which names the place anew; their code is pinned.
+struct RegionStack {
+  std::uint32_t definition = 0;
+  bool truncated = false;
+  RegionOpener opener;
+  memory::OwnVector<RawFrame> frames;
+  bool in_trace = false;  // Dynamo follows the code that enters it
+  bool stands = false;    // castscope.amp enters it, and keeps it open over steps
+};
+// So many frames are kept in one thread. A region entered elsewhere has no place in a forked child.
+inline constexpr std::size_t kMostRegionFrames = 1u << 14;
+
+struct OpenRegion {
+  std::uint32_t stack = 0;   // definition: where it was entered
+  std::uint32_t serial = 0;  // of this process
+  std::uint32_t definition = 0;
+  std::uint8_t device = 0;
+  bool announced = false;             // its enter event was written
+  bool enabled = false;               // when it was entered: counted in Recording::enabled_regions
+  std::uint8_t flags = 0;             // of its events: kFlagInherited
+  std::uint64_t stack_hash = 0;       // in region_stacks
+  lanes::RegionDefinition as_told{};  // when it has a definition
+  bool in_trace = false;              // Dynamo follows the code that entered it
+  bool stands = false;                // castscope.amp keeps it open over steps
+  std::uint8_t asked = 0;             // lanes::kRegion… that its definition gets
+  bool cache_off = false;             // it is one of Recording::cache_off_regions
+  bool was_on = false;                // autocast for its device, before it was entered
+  bool entered_again = false;         // its object was, within it
+  const void* object = nullptr;       // the torch.autocast that was entered, only good for comparing
+  // Frames, only good for comparing with those that run.
+  const void* opener = nullptr;  // in which it was entered
+  const void* owner = nullptr;   // as long as which it is meant to be open, where that may be suspended; else nullptr
+  // Operators that autocast cast in deep steps while the owner was suspended.
+  struct {
+    std::uint64_t times = 0;
+    std::uint32_t stack = 0;  // of the first
+    std::string_view op;      // its name, which lasts
+  } others;
+};
+
+// A region of a script that the interpreter is in: script_regions.h.
+struct OpenScriptRegion {
+  const void* object = nullptr;                    // the interpreter's own, by which it is known again
+  std::uint32_t serial = 0;                        // as of OpenRegion
+  std::uint32_t definition = 0;                    // 0: its place is not known yet, its enter event not written
+  std::shared_ptr<const script::Region> expected;  // where an exception leaves those within it
+};
+
+// What _to_copy is doing: conversion.h.
+struct Conversion {
+  const void* source = nullptr;  // TensorImpl; nullptr = nothing
+  const void* frame = nullptr;   // innermost Python frame
+  std::uint8_t to = 0;
+  bool plain = false;
+};
+
+// The cast that the package castscope has announced, for annotations.h: its texts last as long as the announcement.
+struct Annotated {
+  const char* function = "";
+  const char* argument = "";
+  const void* source = nullptr;  // TensorImpl; nullptr = nothing
+  lanes::Counter* counter = nullptr;
+  std::uint32_t site = 0;
+  std::uint8_t to = 0;
+};
+
+// A fact as it was met: facts.h.
+struct FactEntry {
+  std::uint32_t id = 0;  // definition; 0 = it is left out
+  lanes::Counter* counter = nullptr;
+};
+
+// What a feature keeps for a thread.
+struct KeptByFeature : memory::InOwnMemory {
+  virtual ~KeptByFeature() = default;
+};
+
+struct ThreadState : memory::InOwnMemory {
+  explicit ThreadState(lanes::SegmentWriter& segment, lanes::Lane& lane) : lane(segment, lane) {}
+
+  lanes::LaneWriter lane;
+  const PyThread* python_thread = nullptr;  // lasting_thread of this thread
+  const void* autograd = nullptr;           // this thread's c10::AutogradState: grad mode, inference mode
+  const script::Running* script = nullptr;  // TorchScript's interpreter, where it runs in this thread
+  std::uint32_t script_runs = 0;            // of its outermost one in this thread, so far
+  std::uint32_t gpu_origin = 0;             // string: the compiled region that it runs
+  std::uint64_t gpu_work = 0;               // ticket of the innermost work that is timed: gpu/gpu.h
+  std::uint64_t gpu_cast = 0;               // of the cast whose launches are timed by events: gpu/launch_calls.h
+  std::uint32_t compiled_regions = 0;       // that run in this thread, whose graphs tell what they cast
+  // the present call
+  bool in_cached_cast = false;
+  bool converted = false;  // _to_copy ran inside it
+  Conversion conversion;
+  bool ignoring = false;            // our own calls into PyTorch or Python
+  const void* to_caller = nullptr;  // return address of the outermost at::_ops::to_*::call
+  bool in_copy_kernel = false;      // _to_copy was called boxed: by torch.ops, or a graph
+  // regions
+  bool region_known = false;  // `region` is in force for region_device
+  bool region_asked = false;  // … and autocast has asked for it, not only a conversion that is none of its own
+  bool cache_enabled = true;
+  std::uint8_t region_device = 0;
+  std::uint8_t region_dtype = 0;     // what autocast casts to there
+  std::uint8_t entering_device = 0;  // of the last set_autocast_enabled
+  bool was_on = false;               // autocast for that device, before it
+  std::uint32_t region = 0;          // definition of the region in force for region_device
+  std::uint32_t region_serial = 0;
+  std::uint32_t raw_stack = 0;  // where autocast was last switched without a context manager
+  std::uint64_t raw_stack_hash = 0;
+  std::array<std::int8_t, 32> enabled_by_raw{};  // per device type: 1 on, 0 off, as the setters said
+  std::uint32_t switched = 0;                    // device types that this thread itself switched: a bit each
+  memory::OwnVector<OpenRegion> open;
+  std::uint32_t entered_in = 0;  // Steps::Era of the outermost
+  // tables
+  ReturnAddresses return_addresses{};
+  static constexpr std::uint32_t kFirstSites = 64, kFirstPasses = 32;
+  CallTable<SiteEntry> sites{kFirstSites};
+  std::uint32_t renames_seen = 0;  // ModuleNames::renames, as of when `sites` was last cleared of them
+  CallTable<PassEntry> passes{kFirstPasses};
+  memory::OwnMap<std::uint64_t, RegionStack> region_stacks;  // by stack hash
+  std::size_t region_frames = 0;                             // kept in them
+  memory::OwnMap<std::uint32_t, lanes::Counter*> counters;   // site, operator use, … → its counter in this lane
+  memory::OwnMap<std::uint64_t, FactEntry> facts;            // by a hash of all that tells one from another
+  // errors/errors.h
+  std::string last_error;  // text of the last native one
+  struct ErrorsAt {
+    std::uint32_t known = 0;
+    std::array<std::size_t, 4> texts{};  // their hashes
+  };
+  memory::OwnMap<std::uint64_t, ErrorsAt> errors;  // by stack hash
+  std::unique_ptr<KeptByFeature> operators;        // of deep steps: made at the first operator
+  // of scripts, annotations and regions that were left: behind what each cast touches
+  memory::OwnVector<OpenScriptRegion> script_open;
+  std::uint32_t script_stay = 0;  // serial of the script's last outermost region in this run
+  memory::OwnMap<std::uint64_t, std::uint32_t> script_regions;  // by the code's and what is around: definitions
+  memory::OwnMap<std::uint32_t, std::shared_ptr<const script::Region>> script_sites;  // sites of casts in them
+  Annotated annotated;
+  OpenRegion restoring;  // was left, and sets autocast to what it remembers; looked at where it was entered again
+};
+
+// The region in force may be another from here on.
+inline void forget_region(ThreadState& t) { t.region_known = t.region_asked = false; }
+
+}  // namespace castscope::observe

@@ -1,0 +1,177 @@
+// The agent's life: started by preload in the moment in which libtorch is loaded, a segment at the first event, a
+// fresh start in a forked child, an end mark at exit. Nothing is torn down: threads may still be inside a hook.
+#include <pthread.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "agent/casts/annotations.h"
+#include "agent/casts/hooks.h"
+#include "agent/casts/rnn_weights.h"
+#include "agent/compile/compile.h"
+#include "agent/enforce/enforcing.h"
+#include "agent/enforce/hooks.h"
+#include "agent/errors/errors.h"
+#include "agent/gpu/gpu.h"
+#include "agent/memory/own_memory.h"
+#include "agent/operators/deep.h"
+#include "agent/regions/hooks.h"
+#include "agent/regions/regions.h"
+#include "agent/regions/scaling.h"
+#include "agent/script/script_hooks.h"
+#include "agent/session/arrivals.h"
+#include "agent/session/process.h"
+#include "agent/session/recording.h"
+#include "agent/session/threads.h"
+#include "agent/start/listen.h"
+#include "agent/torch/originals.h"
+#include "agent/torch/torch_seam.h"
+#include "agent/torchscript/known_ranges.h"
+#include "agent/wiring/features.h"
+
+namespace castscope::observe {
+namespace {
+
+void fork_begins() {
+  enforce::fork_begins();
+  script::fork_begins();
+  compile::fork_begins();
+  gpu::fork_begins();
+  memory::hold_own_memory();
+  recording_fork_begins();
+}
+
+void fork_ends() {
+  memory::release_own_memory();
+  gpu::fork_ends();
+  compile::fork_ends();
+  script::fork_ends();
+  enforce::fork_ends();
+}
+
+// The thread that forked goes on in the child, where the parent's segment is none of its business.
+void child_begins() {
+  memory::release_own_memory();
+  gpu::fork_ends();
+  compile::fork_ends();
+  script::fork_ends();
+  threads_child_begins();
+  recording_child_begins();
+  watch_operators_in_child();
+  operators::child_begins();
+  gpu::child_begins();
+  enforce::child_begins();
+}
+
+void put_hooks() {
+  const int minor = g_process.has_python ? g_process.python.minor : 0;
+  for (int i = 0; i < CASTSCOPE_HOOK_COUNT; ++i) {
+    if (g_originals[i] == nullptr) continue;
+    const auto hook = static_cast<castscope_hook>(i);
+    void* function = hook == CASTSCOPE_HOOK_CACHED_CAST
+                         ? (enforce::is_on() ? enforce::cached_cast_hook(minor) : cached_cast_hook(minor))
+                         : to_copy_hook(hook, minor);
+    if (function == nullptr) function = conversion_hook(hook);
+    if (function == nullptr) function = cache_hook(hook);
+    if (function == nullptr) function = state_hook(hook);
+    if (function == nullptr) function = scaling_hook(hook);
+    if (function == nullptr) function = error_hook(hook);
+    if (function == nullptr) function = script::hook(hook);
+    if (function == nullptr) function = compile::hook(hook);
+    if (function != nullptr) g_process.preload->slots[i] = function;
+  }
+}
+
+// Python's stack can be read from here on.
+void python_is_known() {
+  put_hooks();
+  watch_python_errors();
+}
+
+int refuse(const castscope_preload* preload, const char* reason) {
+  char sentence[256];
+  std::snprintf(sentence, sizeof sentence, "%.200s: the job runs unobserved", reason);
+  preload->say(sentence);
+  stop_watching_operators();
+  return 1;
+}
+
+int start(const castscope_preload* preload) {
+  if (preload->abi != CASTSCOPE_PRELOAD_ABI || preload->hook_count != CASTSCOPE_HOOK_COUNT) {
+    preload->say("preload library and agent are of different versions; the job runs unobserved");
+    return 1;
+  }
+  g_process.preload = preload;
+  g_originals = preload->originals;
+  g_process.thread_slot = static_cast<char*>(preload->thread_slot) - static_cast<char*>(__builtin_thread_pointer());
+  g_process.python_unproved = load_python_api(g_process.python);
+  if (!watch_thread_ends()) return refuse(preload, "no thread-specific key is left");
+  if (pthread_atfork(fork_begins, fork_ends, child_begins) != 0) return refuse(preload, "no memory to follow forks");
+  if (!add_record_callbacks(user_scope_begins, user_scope_ended))
+    return refuse(preload, "no thread-specific key is left");
+  operators::start();
+  gpu::start();
+  if (gpu::is_cuda_build()) watch_rnn_weights();
+  g_process.keeps_casting = enforce::start(preload);
+  listen(g_process.keeps_casting);
+  g_features.python_is_known = python_is_known;
+  prepare_recording();
+  put_hooks();
+  meet_python();
+  return 0;
+}
+
+void exits(int status) {
+  if (Recording* r = g_process.recording.load()) {
+    gpu::exits();
+    if (ThreadState* t = thread_slot(); t != nullptr && !g_process.stopped) regions_abandoned(*t, false);
+    r->segment.mark_end(lanes::EndMark::kExited, static_cast<std::uint64_t>(status) + 1);
+  } else {
+    remove_prepared_recording();
+  }
+}
+
+}  // namespace
+}  // namespace castscope::observe
+
+extern "C" {
+
+[[gnu::visibility("default")]] int castscope_agent_start(const castscope_preload* preload) {
+  try {
+    return castscope::observe::start(preload);
+  } catch (const std::exception& e) {
+    return castscope::observe::refuse(preload, e.what());
+  }
+}
+
+[[gnu::visibility("default")]] void castscope_agent_exit(int status) { castscope::observe::exits(status); }
+
+[[gnu::visibility("default")]] void castscope_agent_step() { castscope::observe::explicit_step(); }
+
+[[gnu::visibility("default")]] void castscope_agent_rule_met(const char* rule) try {
+  castscope::enforce::rule_met_in_python(rule);
+} catch (const std::exception&) {  // no memory: the report calls it unmet
+}
+
+[[gnu::visibility("default")]] void castscope_agent_compared(const char* comparison) try {
+  castscope::observe::Recording* r = castscope::observe::g_process.recording.load();
+  if (r != nullptr) r->definitions.attribute("comparison", comparison);
+} catch (const std::exception&) {  // no memory: the report has one comparison less
+}
+
+[[gnu::visibility("default")]] void castscope_agent_annotated(const char* function, const char* argument,
+                                                              std::uint32_t position, const void* tensor, int to,
+                                                              int flags) try {
+  castscope::observe::annotated_cast_begins({function, argument, position, tensor, static_cast<std::uint8_t>(to),
+                                             (flags & CASTSCOPE_ANNOTATED_SERVED) != 0,
+                                             (flags & CASTSCOPE_ANNOTATED_KEEPS) != 0});
+} catch (const std::exception&) {  // no memory: it is counted as a `.to()`
+}
+
+[[gnu::visibility("default")]] void castscope_agent_annotated_end() { castscope::observe::annotated_cast_ends(); }
+
+[[gnu::visibility("default")]] void castscope_agent_arrived(const char* text, int detail) {
+  castscope::observe::argument_arrived(text, static_cast<std::uint16_t>(detail));
+}
+
+}  // extern "C"

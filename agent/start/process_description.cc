@@ -1,0 +1,69 @@
+#include "agent/start/process_description.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "agent/enforce/enforcing.h"
+#include "agent/torch/autocast_state.h"
+#include "agent/torch/torch_seam.h"
+
+namespace castscope::observe {
+namespace {
+
+std::string read_line(const std::string& path, char join) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream content;  // not by istreambuf_iterator: a read that fails would throw
+  content << in.rdbuf();
+  std::string text = content.str();
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\0')) text.pop_back();
+  for (char& c : text)
+    if (c == '\0' || c == '\n') c = join;
+  return text;
+}
+
+std::string torch_version() {
+  // <torch>/lib/libtorch_cpu.so → <torch>/version.py
+  std::string path = g_process.preload->torch_library == nullptr ? "" : g_process.preload->torch_library;
+  for (int i = 0; i < 2; ++i) path = path.substr(0, path.rfind('/'));
+  std::ifstream in(path + "/version.py");
+  for (std::string line; std::getline(in, line);)
+    if (line.rfind("__version__ = '", 0) == 0) return line.substr(15, line.rfind('\'') - 15);
+  return compiled_torch_version();
+}
+
+}  // namespace
+
+void notice_strange_python(Definitions& d) {
+  d.attribute("notice", std::string("Python ") + python_version() +
+                            ": its stack is not known to this castscope, casts have no source line");
+}
+
+void describe_process(Recording& r) {
+  Definitions& d = r.definitions;
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  d.attribute("host", host);
+  d.attribute("argv", read_line("/proc/self/cmdline", ' '));
+  char cwd[4096];
+  if (getcwd(cwd, sizeof cwd) != nullptr) d.attribute("cwd", cwd);
+  d.attribute("torch", torch_version());
+  d.attribute("python", python_version());
+  if (const char* deep = std::getenv("CASTSCOPE_DEEP"); deep != nullptr && deep[0] != 0) d.attribute("deep", deep);
+  if (enforce::is_on()) {
+    d.attribute("enforced_policy", enforce::policy_name());
+    d.attribute("enforced_policy_hash", enforce::policy_hash());
+    for (const std::string& notice : enforce::notices()) d.attribute("notice", notice);
+  }
+  for (const char* name : {"RANK", "LOCAL_RANK", "WORLD_SIZE"})
+    if (const char* value = std::getenv(name)) {
+      std::string key(name);
+      for (char& c : key) c = static_cast<char>(c == '_' ? '_' : c + ('a' - 'A'));
+      d.attribute(key, value);
+    }
+  if (!g_process.has_python && !g_process.python_unproved && python_version()[0] != 0) notice_strange_python(d);
+}
+
+}  // namespace castscope::observe

@@ -1,0 +1,7 @@
+#include "agent/torch/originals.h"
+
+namespace castscope::observe {
+
+void* const* g_originals = nullptr;
+
+}  // namespace castscope::observe

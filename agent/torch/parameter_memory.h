@@ -1,0 +1,16 @@
+// Whose memory a tensor has that Python never had. A native operator may make `w.t()` of a module's parameter below
+// autograd (nn.TransformerEncoderLayer's fast path does): no Parameter, no view, no history; what is left of the
+// parameter is the storage.
+//
+// Asked at the first sight of a site alone. GIL held. No torch header here.
+#pragma once
+
+#include "agent/cpython/python_api.h"
+
+namespace castscope::observe {
+
+// True if a parameter of `module` (a torch.nn.Module), or of one of the modules below it, has the storage of `tensor`
+// (a TensorImpl*). False where Python's tensors are laid out in a way that is not understood.
+bool is_memory_of_parameter(const PythonApi& api, PyObject* module, const void* tensor);
+
+}  // namespace castscope::observe

@@ -1,0 +1,47 @@
+// Whether a tensor is plain memory with sizes of its own, and the Python object that it has.
+//
+// Source: c10/core/TensorImpl.h of the PyTorch that the agent is built against.
+#pragma once
+
+#include <c10/core/DispatchKeySet.h>
+#include <c10/core/ScalarType.h>
+#include <c10/core/TensorImpl.h>
+
+#include "agent/cpython/python_api.h"
+
+namespace castscope::observe {
+
+using c10::ScalarType;
+using c10::TensorImpl;
+
+template <typename Slot>
+const PyObject* object_in(Slot* slot) {
+  if constexpr (requires { slot->load_pyobj(); })  // from 2.10 on
+    return reinterpret_cast<const PyObject*>(slot->load_pyobj());
+  else
+    return reinterpret_cast<const PyObject*>(slot->_unchecked_untagged_pyobj());
+}
+inline const PyObject* python_object(const TensorImpl* t) {
+  return object_in(const_cast<TensorImpl*>(t)->pyobj_slot());
+}
+
+// Tensors that are not plain memory: see odd_tensors.h.
+inline constexpr c10::DispatchKeySet kWrapperKeys({c10::DispatchKey::Python, c10::DispatchKey::FuncTorchGradWrapper,
+                                                   c10::DispatchKey::FuncTorchBatched,
+                                                   c10::DispatchKey::BatchedNestedTensor,
+                                                   c10::DispatchKey::Functionalize});
+inline constexpr c10::DispatchKeySet kOddKeys =
+    kWrapperKeys |
+    c10::DispatchKeySet({c10::DispatchKey::Sparse, c10::DispatchKey::SparseCsr, c10::DispatchKey::NestedTensor});
+
+// Sizes that are numbers and lie in the tensor itself. Any other may run Python to answer, or throw (a nested tensor).
+inline bool has_plain_sizes(const TensorImpl* t) {
+  struct Policy : TensorImpl {  // it is protected
+    static bool custom(const TensorImpl* t) {
+      return (t->*&Policy::matches_policy)(TensorImpl::SizesStridesPolicy::CustomSizes);
+    }
+  };
+  return !Policy::custom(t);  // so are symbols
+}
+
+}  // namespace castscope::observe
