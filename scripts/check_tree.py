@@ -26,7 +26,7 @@ MAY_INCLUDE = {
     "agent/matmuls": ["agent/memory", "agent/lanes", "agent/imports/imports.h"],
     "agent/gpu": ["agent/memory", "agent/lanes", "agent/imports", "agent/matmuls/cublas_calls.h", "agent/observe", "agent/operators/deep.h", "agent/preload/interface.h"],
     "proto": ["agent/lanes/format.h"],
-    "agent/relay": ["agent/lanes", "proto"],
+    "server/relay": ["agent/lanes", "proto"],
     "server/store": ["agent/lanes/format.h", "proto"],
     "server/ingest": ["agent/lanes/format.h", "proto", "server/store/run_sink.h"],
     "server/config": [],
@@ -37,7 +37,7 @@ MAY_INCLUDE = {
     "server/exported": ["server/policy", "server/store", "server/rules", "server/report"],
     "server/timeline": ["agent/lanes/format.h", "proto", "server/store", "server/report"],
     "server/web": ["agent/lanes/format.h", "server/store", "server/report", "server/rules", "server/timeline"],
-    "server/cli": ["agent/relay", "agent/preload/unfiled.h", "server"],
+    "server/cli": ["server/relay", "agent/preload/unfiled.h", "server"],
     "tests": ["agent", "proto", "server"],
 }
 # What must not enter the training process, by the include's first words.

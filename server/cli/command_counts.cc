@@ -3,7 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "agent/relay/live_counts.h"
+#include "server/relay/live_counts.h"
 #include "server/cli/commands.h"
 
 namespace castscope::cli {

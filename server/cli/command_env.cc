@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "agent/relay/relay.h"
+#include "server/relay/connect.h"
 #include "server/cli/commands.h"
 #include "server/cli/enforcing.h"
 #include "server/cli/job_environment.h"

@@ -11,7 +11,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "agent/relay/unreadable.h"
+#include "server/relay/unreadable.h"
 #include "server/cli/commands.h"
 #include "server/cli/job_environment.h"
 #include "server/cli/proc.h"

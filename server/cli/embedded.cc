@@ -1,16 +1,12 @@
 #include "server/cli/embedded.h"
 
-#include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "server/cli/fresh_file.h"
-#include "server/cli/recipe.h"
 
 // From the assembler file that cmake/EmbedSources.cmake writes: name, begin and end of each file, ended by a null.
 extern "C" {
@@ -24,11 +20,6 @@ extern const castscope_embedded_entry castscope_embedded[];
 
 namespace castscope::cli {
 namespace {
-
-std::uint64_t fnv1a(std::string_view text, std::uint64_t hash) {
-  for (unsigned char c : text) hash = (hash ^ c) * 1099511628211u;
-  return hash;
-}
 
 bool holds(const std::filesystem::path& path, std::string_view content) {
   std::ifstream file(path, std::ios::binary);
@@ -49,15 +40,6 @@ std::span<const EmbeddedFile> embedded_files() {
     return all;
   }();
   return *files;
-}
-
-const std::string& source_hash() {
-  static const auto* hash = [] {
-    std::uint64_t value = 1469598103934665603u;
-    for (const auto& file : embedded_files()) value = fnv1a(file.content, fnv1a(file.path, value));
-    return new std::string(absl::StrFormat("%016x", fnv1a(recipe_fingerprint(), value)));
-  }();
-  return *hash;
 }
 
 absl::Status extract_sources(const std::string& folder) {

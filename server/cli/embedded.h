@@ -16,9 +16,6 @@ struct EmbeddedFile {
 
 std::span<const EmbeddedFile> embedded_files();
 
-// Names this very set of sources, and the way of compiling them: part of the cache folder's name.
-const std::string& source_hash();
-
 // Writes them under `folder`; files that are there already with the same content are left alone.
 absl::Status extract_sources(const std::string& folder);
 

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -244,21 +243,6 @@ void SignalForwarding::end_witness() {
   kill(witness_, SIGKILL);
   waitpid(witness_, nullptr, 0);
   witness_ = -1;
-}
-
-void leave_as(const JobEnd& end) {
-  if (end.signal != 0) {
-    rlimit no_core{0, 0};
-    setrlimit(RLIMIT_CORE, &no_core);
-    signal(end.signal, SIG_DFL);
-    sigset_t only;
-    sigemptyset(&only);
-    sigaddset(&only, end.signal);
-    pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
-    raise(end.signal);
-    _exit(128 + end.signal);  // a signal whose default is to go on
-  }
-  _exit(end.exit_status);
 }
 
 }  // namespace castscope::cli

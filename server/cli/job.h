@@ -1,4 +1,4 @@
-// The user's command: started so that it does not notice castscope, waited for, and its end passed on as our own.
+// The user's command: started so that it does not notice castscope, and waited for.
 #pragma once
 
 #include <signal.h>
@@ -8,13 +8,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/cli/job_end.h"
 
 namespace castscope::cli {
-
-struct JobEnd {
-  int exit_status = -1;
-  int signal = 0;  // that killed it; 0 = none
-};
 
 // For main(), before anything else: what castscope was started with and cannot work with is put aside, for the job to
 // have. Where SIGCHLD is ignored no child leaves a status, and a limit on file sizes would kill us.
@@ -52,8 +48,5 @@ class SignalForwarding {
   pid_t witness_ = -1;
   int witness_says_ = -1;
 };
-
-// Ends this process as the job ended: with its status, or by its signal (without a core of ours).
-[[noreturn]] void leave_as(const JobEnd& end);
 
 }  // namespace castscope::cli

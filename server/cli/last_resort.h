@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "server/cli/job.h"
+#include "server/cli/job_end.h"
 
 namespace castscope::cli {
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -11,6 +12,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "server/cli/child.h"
@@ -60,6 +62,11 @@ Words operator+(Words left, const Words& right) {
   return left;
 }
 
+std::uint64_t fnv1a(std::string_view text, std::uint64_t hash) {
+  for (unsigned char c : text) hash = (hash ^ c) * 1099511628211u;
+  return hash;
+}
+
 // A translation unit with torch's headers takes about 1 GB.
 int parallel_compilations() {
   int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -99,7 +106,15 @@ Words torch_flags(const TorchInstall& torch) {
 Words cxx_compiler() { return compiler("CXX", {"g++", "c++", "clang++"}); }
 Words c_compiler() { return compiler("CC", {"gcc", "cc", "clang"}); }
 
-std::string recipe_fingerprint() { return absl::StrJoin(kPreloadFlags + kAgentFlags + kAgentLinkFlags, " "); }
+const std::string& source_hash() {
+  static const auto* hash = [] {
+    std::uint64_t value = 1469598103934665603u;
+    for (const auto& file : embedded_files()) value = fnv1a(file.content, fnv1a(file.path, value));
+    const std::string flags = absl::StrJoin(kPreloadFlags + kAgentFlags + kAgentLinkFlags, " ");
+    return new std::string(absl::StrFormat("%016x", fnv1a(flags, value)));
+  }();
+  return *hash;
+}
 
 absl::Status compile_preload(const std::string& sources, const std::string& output) {
   Words cc = c_compiler();

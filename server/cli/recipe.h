@@ -18,7 +18,8 @@ std::vector<std::string> c_compiler();
 absl::Status compile_preload(const std::string& sources, const std::string& output);
 absl::Status compile_agent(const std::string& sources, const TorchInstall& torch, const std::string& output);
 
-// Changes with the flags, so that another recipe is another cache folder.
-std::string recipe_fingerprint();
+// Names this very set of sources, and this way of compiling them: part of the cache folder's name. It changes with the
+// flags, so that another recipe is another cache folder.
+const std::string& source_hash();
 
 }  // namespace castscope::cli

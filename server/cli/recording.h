@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "agent/relay/relay.h"
-#include "server/cli/job.h"
+#include "server/relay/connect.h"
+#include "server/relay/relay.h"
+#include "server/cli/job_end.h"
 #include "server/cli/live_findings.h"
 #include "server/cli/output_name.h"
 #include "server/cli/run_directory.h"

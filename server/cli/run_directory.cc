@@ -20,7 +20,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "agent/preload/unfiled.h"
-#include "agent/relay/process.h"
+#include "server/relay/process.h"
 #include "server/cli/proc.h"
 
 namespace castscope::cli {

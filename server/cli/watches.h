@@ -9,7 +9,6 @@
 #include <string>
 #include <thread>
 
-#include "agent/relay/relay.h"
 #include "server/cli/recording.h"
 
 namespace castscope::cli {

@@ -1,14 +1,9 @@
 #include "server/timeline/holdings.h"
 
-#include "server/timeline/series.h"
-
 namespace castscope::timeline {
 
-Chunk& Holdings::chunk(std::size_t i) const { return *chunks_[i].series->heads_[chunks_[i].chunk].chunk; }
-
-void Holdings::sealed(Series& series, std::size_t index) {
-  chunks_.push_back({&series, index});
-  const Chunk& made = chunk(chunks_.size() - 1);
+void Holdings::sealed(Chunk& made, std::size_t& without_items) {
+  chunks_.push_back({&made, &without_items});
   memory_ += made.memory();
   items_ += made.items_memory();
   fine_ += made.memory() - made.items_memory();
@@ -29,16 +24,16 @@ void Holdings::fit() {
 }
 
 void Holdings::drop_items() {
-  Chunk& oldest = chunk(without_items_++);
-  const std::size_t bytes = oldest.items_memory();
-  oldest.drop_items();
-  ++chunks_[without_items_ - 1].series->without_items_;
+  const Held& held = chunks_[without_items_++];
+  const std::size_t bytes = held.chunk->items_memory();
+  held.chunk->drop_items();
+  ++*held.without_items;
   memory_ -= bytes;
   items_ -= bytes;
 }
 
 void Holdings::drop_fine_levels() {
-  Chunk& oldest = chunk(without_fine_++);
+  Chunk& oldest = *chunks_[without_fine_++].chunk;
   const std::size_t before = oldest.memory();
   oldest.drop_fine_levels();
   memory_ -= before - oldest.memory();
@@ -46,7 +41,7 @@ void Holdings::drop_fine_levels() {
 }
 
 void Holdings::drop_levels() {
-  Chunk& oldest = chunk(without_levels_++);
+  Chunk& oldest = *chunks_[without_levels_++].chunk;
   const std::size_t before = oldest.memory();
   oldest.drop_levels();
   memory_ -= before - oldest.memory();

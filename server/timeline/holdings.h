@@ -7,25 +7,24 @@
 #include <cstdint>
 #include <vector>
 
-namespace castscope::timeline {
+#include "server/timeline/chunk.h"
 
-class Chunk;
-class Series;
+namespace castscope::timeline {
 
 class Holdings {
  public:
   explicit Holdings(std::size_t budget) : budget_(budget) {}
   void changed(std::size_t before, std::size_t after) { memory_ += after - before; }
-  void sealed(Series& series, std::size_t chunk);
+  // A chunk is full. `without_items` counts the chunks of its series whose single events were given up.
+  void sealed(Chunk&, std::size_t& without_items);
   void fit();
   std::size_t memory() const { return memory_ + chunks_.capacity() * sizeof(Held); }
 
  private:
   struct Held {
-    Series* series;
-    std::size_t chunk;
+    Chunk* chunk;
+    std::size_t* without_items;
   };
-  Chunk& chunk(std::size_t i) const;
   void drop_items();
   void drop_fine_levels();
   void drop_levels();

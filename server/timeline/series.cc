@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "server/timeline/holdings.h"
-
 namespace castscope::timeline {
 
 Wanted::Some Wanted::of(const Chunk& chunk) const {
@@ -68,7 +66,7 @@ void Series::seal(Holdings& holdings) {
   tail_ = {};  // most series never fill another one
   busy_before_ = {};
   holdings.changed(before, own_memory());
-  holdings.sealed(*this, heads_.size() - 1);
+  holdings.sealed(*heads_.back().chunk, without_items_);
 }
 
 std::size_t Series::first_part(std::int64_t time) const {

@@ -17,10 +17,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "server/timeline/chunk.h"
 #include "server/timeline/grid.h"
+#include "server/timeline/holdings.h"
 
 namespace castscope::timeline {
-
-class Holdings;
 
 // Which subjects are meant.
 struct Wanted {
@@ -66,7 +65,6 @@ class Series {
   void sum(std::int64_t from, std::int64_t to, const Wanted&, SeriesSum&) const;
 
  private:
-  friend class Holdings;
   struct Head {  // what most pictures need of a chunk, side by side
     std::int64_t begin = 0, covered_to = 0;
     std::uint64_t busy = 0;

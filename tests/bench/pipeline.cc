@@ -18,7 +18,8 @@
 #include <memory>
 #include <string>
 
-#include "agent/relay/relay.h"
+#include "server/relay/connect.h"
+#include "server/relay/relay.h"
 #include "server/ingest/server.h"
 #include "server/rules/rules.h"
 #include "server/store/run_store.h"

@@ -4,7 +4,8 @@
 
 #include <atomic>
 
-#include "agent/relay/relay.h"
+#include "server/relay/connect.h"
+#include "server/relay/relay.h"
 #include "server/ingest/recording_sink.h"
 #include "server/ingest/server.h"
 #include "tests/integration/wire_job.h"

@@ -9,7 +9,8 @@
 #include <cstring>
 #include <thread>
 
-#include "agent/relay/relay.h"
+#include "server/relay/connect.h"
+#include "server/relay/relay.h"
 #include "proto/castscope/v1/castscope.grpc.pb.h"
 #include "proto/protocol.h"
 #include "server/ingest/recording_sink.h"

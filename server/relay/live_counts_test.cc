@@ -1,4 +1,4 @@
-#include "agent/relay/live_counts.h"
+#include "server/relay/live_counts.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

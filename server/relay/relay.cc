@@ -1,4 +1,4 @@
-#include "agent/relay/relay.h"
+#include "server/relay/relay.h"
 
 #include <dirent.h>
 #include <unistd.h>
@@ -14,10 +14,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "agent/relay/audience.h"
-#include "agent/relay/drainer.h"
-#include "agent/relay/outbox.h"
-#include "agent/relay/uplink.h"
+#include "server/relay/audience.h"
+#include "server/relay/drainer.h"
+#include "server/relay/outbox.h"
+#include "server/relay/uplink.h"
 #include "proto/protocol.h"
 #include "proto/quiet.h"
 #include "proto/utf8.h"

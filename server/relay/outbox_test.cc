@@ -1,4 +1,4 @@
-#include "agent/relay/outbox.h"
+#include "server/relay/outbox.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "agent/relay/process.h"
+#include "server/relay/process.h"
 
 #include <fcntl.h>
 #include <sys/ioctl.h>

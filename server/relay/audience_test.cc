@@ -1,4 +1,4 @@
-#include "agent/relay/audience.h"
+#include "server/relay/audience.h"
 
 #include <gtest/gtest.h>
 

@@ -11,10 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "agent/relay/outbox.h"
-#include "agent/relay/process.h"
-#include "agent/relay/relay.h"
-#include "agent/relay/segment_source.h"
+#include "server/relay/options.h"
+#include "server/relay/outbox.h"
+#include "server/relay/process.h"
+#include "server/relay/segment_source.h"
+#include "server/relay/summary.h"
 
 namespace castscope::relay {
 

@@ -1,4 +1,4 @@
-#include "agent/relay/segment_source.h"
+#include "server/relay/segment_source.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

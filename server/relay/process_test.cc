@@ -1,4 +1,4 @@
-#include "agent/relay/process.h"
+#include "server/relay/process.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

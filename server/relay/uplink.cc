@@ -1,4 +1,4 @@
-#include "agent/relay/uplink.h"
+#include "server/relay/uplink.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "agent/relay/unreadable.h"
+#include "server/relay/unreadable.h"
 
 #include <filesystem>
 #include <memory>

@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "agent/relay/outbox.h"
+#include "server/relay/outbox.h"
 #include "proto/castscope/v1/castscope.grpc.pb.h"
 
 namespace castscope::relay {

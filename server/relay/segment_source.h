@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "agent/lanes/segment_reader.h"
-#include "agent/relay/outbox.h"
-#include "agent/relay/relay.h"
+#include "server/relay/outbox.h"
+#include "server/relay/summary.h"
 #include "proto/castscope/v1/castscope.pb.h"
 
 namespace castscope::relay {

@@ -1,4 +1,4 @@
-#include "agent/relay/drainer.h"
+#include "server/relay/drainer.h"
 
 #include <dirent.h>
 #include <sys/stat.h>

@@ -1,3 +1,5 @@
+#include "server/relay/connect.h"
+
 #include <grpcpp/grpcpp.h>
 
 #include <fstream>
@@ -6,7 +8,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "agent/relay/relay.h"
 #include "proto/protocol.h"
 
 namespace castscope::relay {
