@@ -18,7 +18,7 @@
 #include "server/report/policy_from_run.h"
 #include "server/report/policy_text.h"
 #include "server/report/words.h"
-#include "server/store/run_store.h"
+#include "server/store/run_reader.h"
 
 namespace castscope::cli {
 namespace {

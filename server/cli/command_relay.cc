@@ -11,13 +11,14 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "server/relay/unreadable.h"
 #include "server/cli/commands.h"
 #include "server/cli/job_environment.h"
 #include "server/cli/proc.h"
 #include "server/cli/recording.h"
 #include "server/cli/settings_file.h"
 #include "server/cli/summary.h"
+#include "server/relay/unreadable.h"
+#include "server/store/run_reader.h"
 
 namespace castscope::cli {
 namespace {

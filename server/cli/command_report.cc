@@ -16,6 +16,7 @@
 #include "server/report/formats.h"
 #include "server/report/model.h"
 #include "server/report/words.h"
+#include "server/store/run_reader.h"
 
 namespace castscope::cli {
 namespace {

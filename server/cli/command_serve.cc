@@ -17,6 +17,7 @@
 #include "server/cli/findings_log.h"
 #include "server/cli/output_name.h"
 #include "server/cli/recording.h"
+#include "server/store/run_reader.h"
 #include "server/web/file_run.h"
 #include "server/web/live_run.h"
 #include "server/web/viewer.h"

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "server/rules/judgement.h"
+#include "server/store/run_reader.h"
 
 namespace castscope::cli {
 namespace {

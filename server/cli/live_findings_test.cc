@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "server/rules/judgement.h"
+#include "server/store/run_reader.h"
 #include "server/store/test_run.h"
 
 namespace castscope::cli {

@@ -16,7 +16,7 @@
 #include "server/report/model.h"
 #include "server/report/report_part.h"
 #include "server/rules/judgement.h"
-#include "server/store/run_store.h"
+#include "server/store/run_reader.h"
 
 namespace castscope::report {
 namespace {

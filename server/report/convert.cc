@@ -9,9 +9,9 @@
 #include "server/report/chrome_trace.h"
 #include "server/report/model.h"
 #include "server/report/timeline.h"
-#include "server/store/event_window.h"
+#include "server/store/event_blocks.h"
 #include "server/store/names.h"
-#include "server/store/run_store.h"
+#include "server/store/run_reader.h"
 
 namespace castscope::report {
 namespace {

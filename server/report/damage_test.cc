@@ -15,6 +15,7 @@
 #include "server/report/convert.h"
 #include "server/report/formats.h"
 #include "server/report/gate.h"
+#include "server/store/run_reader.h"
 #include "server/store/run_store.h"
 #include "server/store/sqlite.h"
 #include "server/store/test_run.h"

@@ -9,6 +9,7 @@
 
 #include "server/report/convert.h"
 #include "server/report/json.h"
+#include "server/store/run_reader.h"
 #include "server/store/run_store.h"
 #include "server/store/test_run.h"
 

@@ -12,7 +12,7 @@
 #include "server/report/perfetto.h"
 #include "server/report/sarif.h"
 #include "server/report/speedscope.h"
-#include "server/store/run_store.h"
+#include "server/store/run_reader.h"
 
 namespace castscope::report {
 namespace {

@@ -19,6 +19,7 @@
 #include "server/report/markdown.h"
 #include "server/report/perfetto.h"
 #include "server/report/terminal.h"
+#include "server/store/run_reader.h"
 #include "server/store/run_store.h"
 #include "server/store/test_run.h"
 

@@ -16,6 +16,7 @@
 #include "server/report/markdown.h"
 #include "server/report/terminal.h"
 #include "server/report/totals.h"
+#include "server/store/run_reader.h"
 #include "server/store/run_store.h"
 #include "server/store/sqlite.h"
 #include "server/store/test_run.h"

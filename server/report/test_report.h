@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 
+#include "server/store/run_reader.h"
 #include "server/store/run_store.h"
 #include "server/store/test_run.h"
 

@@ -8,7 +8,7 @@
 #include "server/report/model.h"
 #include "server/report/words.h"
 #include "server/store/names.h"
-#include "server/store/run_store.h"
+#include "server/store/run_reader.h"
 
 namespace castscope::report {
 namespace {

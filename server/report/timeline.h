@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/report/model.h"
-#include "server/store/event_window.h"
+#include "server/store/event_blocks.h"
 #include "server/store/run_data.h"
 
 namespace castscope::report {

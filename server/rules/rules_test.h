@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "server/rules/rules.h"
+#include "server/store/run_reader.h"
 #include "server/store/run_store.h"
 #include "server/store/test_run.h"
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <map>
 
-#include "server/store/event_window.h"
+#include "server/store/event_blocks.h"
 #include "server/store/run_store_test.h"
 
 namespace castscope::store {

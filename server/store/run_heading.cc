@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "server/store/run_reader.h"
+#include "server/store/run_file.h"
 
 namespace castscope::store {
 namespace {

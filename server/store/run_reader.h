@@ -1,4 +1,4 @@
-// Opens run files and reads them whole. Nothing in a file is trusted: it may come from anywhere.
+// Reads run files whole. Nothing in a file is trusted: it may come from anywhere.
 #pragma once
 
 #include <string>
@@ -9,11 +9,14 @@
 
 namespace castscope::store {
 
-// A connection to a castscope run file of a format we know, or a sentence that says what is wrong with it.
-absl::StatusOr<Database> open_run_file(const std::string& path, bool to_write = false);
-absl::StatusOr<RunData> read_run_data(const Database&);
+// Reads the run of any run file, finished, running, or left behind by a killed writer. A file that is missing,
+// truncated, foreign or of a newer castscope is a sentence.
+absl::StatusOr<RunData> read_run(const std::string& path);
+// The same, and of a file that is damaged or cut short what can be read: RunData::damage says what is
+// missing.
+absl::StatusOr<RunData> read_as_it_is(const std::string& path);
 
-// For reports, of a file that may be damaged or cut short: a connection whose each() gives the rows that can be read.
-absl::StatusOr<Database> open_as_it_is(const std::string& path);
+// Of a file that is open, in the midst of being written too.
+absl::StatusOr<RunData> read_run_data(const Database&);
 
 }  // namespace castscope::store

@@ -16,6 +16,7 @@
 #include "server/store/names.h"
 #include "server/store/one_file.h"
 #include "server/store/process_writer.h"
+#include "server/store/run_file.h"
 #include "server/store/run_reader.h"
 #include "server/store/run_tables.h"
 #include "server/store/schema.h"

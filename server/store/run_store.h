@@ -16,16 +16,9 @@
 #include "server/store/numbered.h"
 #include "server/store/run_data.h"
 #include "server/store/run_sink.h"
+#include "server/store/store_options.h"
 
 namespace castscope::store {
-
-struct StoreOptions {
-  bool keep_all = false;  // every event block stays
-  // Packed bytes that stay per process otherwise: from the begin, and the newest.
-  std::size_t first_window_bytes = 128 << 10;
-  std::size_t newest_window_bytes = 384 << 10;
-  bool overwrite = false;  // else an existing file is an error
-};
 
 class RunStore final : public RunSink {
  public:
@@ -82,12 +75,5 @@ class RunStore final : public RunSink {
   std::unique_ptr<Impl> impl_;
   std::atomic<std::uint64_t> commits_ = 0;
 };
-
-// Reads the run of any run file, finished, running, or left behind by a killed writer. A file that is missing,
-// truncated, foreign or of a newer castscope is a sentence.
-absl::StatusOr<RunData> read_run(const std::string& path);
-// The same, and of a file that is damaged or cut short what can be read: RunData::damage says what is
-// missing.
-absl::StatusOr<RunData> read_as_it_is(const std::string& path);
 
 }  // namespace castscope::store

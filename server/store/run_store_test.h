@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "server/store/run_reader.h"
 #include "server/store/run_store.h"
 #include "server/store/sqlite.h"
 #include "server/store/test_run.h"

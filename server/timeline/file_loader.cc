@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/report/timeline.h"
-#include "server/store/event_window.h"
+#include "server/store/event_blocks.h"
 
 namespace castscope::timeline {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "server/report/timeline.h"
-#include "server/store/event_window.h"
+#include "server/store/event_blocks.h"
 
 namespace castscope::web {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/store/run_heading.h"
-#include "server/store/run_store.h"
+#include "server/store/run_reader.h"
 #include "server/timeline/file_loader.h"
 
 namespace castscope::web {

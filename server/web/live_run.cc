@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "server/store/run_reader.h"
 #include "server/timeline/file_loader.h"
 
 namespace castscope::web {
