@@ -9,6 +9,7 @@
 #include "server/cli/commands.h"
 #include "server/cli/summary.h"
 #include "server/report/explain.h"
+#include "server/rules/rules.h"
 #include "server/rules/suggest.h"
 
 namespace castscope::cli {

@@ -8,6 +8,7 @@
 #include "server/report/source_reader.h"
 #include "server/report/words.h"
 #include "server/rules/judgement.h"
+#include "server/rules/rules.h"
 #include "server/store/run_reader.h"
 
 namespace castscope::cli {

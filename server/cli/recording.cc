@@ -18,6 +18,7 @@
 #include "server/report/json.h"
 #include "server/report/source_reader.h"
 #include "server/rules/judgement.h"
+#include "server/rules/rules.h"
 
 namespace castscope::cli {
 namespace {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "server/report/lines.h"
+#include "server/rules/rules.h"
 
 namespace castscope::report {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 
 namespace castscope::report {
 

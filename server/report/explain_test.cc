@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "server/report/lines.h"
+#include "server/rules/rules.h"
 
 namespace castscope::report {
 namespace {

@@ -2,6 +2,7 @@
 
 #include "server/report/html_parts.h"
 #include "server/report/words.h"
+#include "server/rules/rules.h"
 
 namespace castscope::report {
 namespace {

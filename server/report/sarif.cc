@@ -9,6 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "server/report/words.h"
 #include "server/rules/places.h"
+#include "server/rules/rules.h"
 
 namespace castscope::report {
 namespace {

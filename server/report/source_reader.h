@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "server/rules/rules.h"
+#include "server/rules/finding.h"
 #include "server/store/run_data.h"
 
 namespace castscope::report {

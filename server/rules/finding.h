@@ -5,9 +5,11 @@
 #include <string>
 #include <string_view>
 
-#include "server/rules/rules.h"
+#include "server/store/run_data.h"
 
 namespace castscope::rules {
+
+using Finding = store::Finding;
 
 std::string readable_bytes(std::uint64_t bytes);                  // "1.5 MB"
 std::string readable_number(double number);                       // "65536", "0.0625"

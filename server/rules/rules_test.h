@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "server/rules/judgement.h"
 #include "server/rules/rules.h"
 #include "server/store/run_reader.h"
 #include "server/store/run_store.h"

@@ -6,6 +6,7 @@
 #include "server/report/source_reader.h"
 #include "server/report/timeline.h"
 #include "server/rules/judgement.h"
+#include "server/rules/rules.h"
 #include "server/store/names.h"
 
 namespace castscope::web {

@@ -18,10 +18,10 @@
 #include <memory>
 #include <string>
 
+#include "server/ingest/server.h"
 #include "server/relay/connect.h"
 #include "server/relay/relay.h"
-#include "server/ingest/server.h"
-#include "server/rules/rules.h"
+#include "server/rules/judgement.h"
 #include "server/store/run_store.h"
 #include "tests/bench/synthetic_job.h"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "server/rules/rules.h"
+#include "server/rules/judgement.h"
 #include "server/store/run_store.h"
 #include "server/store/test_run.h"
 

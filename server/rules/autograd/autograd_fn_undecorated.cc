@@ -9,6 +9,7 @@
 #include "server/rules/dtypes.h"
 #include "server/rules/finding.h"
 #include "server/rules/regions.h"
+#include "server/rules/rule.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {

@@ -5,6 +5,7 @@
 #include "server/rules/autograd/own_functions.h"
 #include "server/rules/finding.h"
 #include "server/rules/regions.h"
+#include "server/rules/rule.h"
 #include "server/rules/uses.h"
 #include "server/store/names.h"
 

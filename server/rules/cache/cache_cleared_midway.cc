@@ -5,6 +5,7 @@
 
 #include "server/rules/finding.h"
 #include "server/rules/places.h"
+#include "server/rules/rule.h"
 
 namespace castscope::rules {
 namespace {

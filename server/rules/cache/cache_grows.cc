@@ -10,6 +10,7 @@
 #include "server/rules/cache/kept_entries.h"
 #include "server/rules/finding.h"
 #include "server/rules/places.h"
+#include "server/rules/rule.h"
 
 namespace castscope::rules {
 namespace {

@@ -12,6 +12,7 @@
 #include "server/rules/cache/weights.h"
 #include "server/rules/finding.h"
 #include "server/rules/places.h"
+#include "server/rules/rule.h"
 
 namespace castscope::rules {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "server/rules/finding.h"
 #include "server/rules/places.h"
+#include "server/rules/rule.h"
 
 namespace castscope::rules {
 namespace {

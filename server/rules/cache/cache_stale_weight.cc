@@ -7,7 +7,7 @@
 #include "server/rules/amp_handle.h"
 #include "server/rules/cache/served_copies.h"
 #include "server/rules/cache/weights.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 
 namespace castscope::rules {
 namespace {

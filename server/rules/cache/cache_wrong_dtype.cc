@@ -9,6 +9,7 @@
 #include "server/rules/finding.h"
 #include "server/rules/places.h"
 #include "server/rules/policy/enforcing.h"
+#include "server/rules/rule.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {

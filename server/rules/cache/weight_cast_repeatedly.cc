@@ -17,7 +17,7 @@
 #include "server/rules/dtypes.h"
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 #include "server/rules/sites.h"
 #include "server/rules/step_time.h"
 #include "server/rules/uses.h"

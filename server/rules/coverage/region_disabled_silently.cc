@@ -9,7 +9,7 @@
 #include "server/rules/coverage/region_work.h"
 #include "server/rules/places.h"
 #include "server/rules/regions.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {

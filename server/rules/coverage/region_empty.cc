@@ -13,6 +13,7 @@
 #include "server/rules/finding.h"
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
+#include "server/rules/rule.h"
 
 namespace castscope::rules {
 namespace {

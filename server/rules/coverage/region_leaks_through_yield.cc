@@ -9,6 +9,7 @@
 #include "server/rules/coverage/region_work.h"
 #include "server/rules/finding.h"
 #include "server/rules/places.h"
+#include "server/rules/rule.h"
 
 namespace castscope::rules {
 namespace {

@@ -7,7 +7,7 @@
 #include "server/rules/counts.h"
 #include "server/rules/coverage/region_work.h"
 #include "server/rules/places.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 
 namespace castscope::rules {
 namespace {

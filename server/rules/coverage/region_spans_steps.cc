@@ -13,6 +13,7 @@
 #include "server/rules/places.h"
 #include "server/rules/policy/enforcing.h"
 #include "server/rules/regions.h"
+#include "server/rules/rule.h"
 
 namespace castscope::rules {
 namespace {

@@ -11,6 +11,7 @@
 #include "server/rules/coverage/region_work.h"
 #include "server/rules/finding.h"
 #include "server/rules/places.h"
+#include "server/rules/rule.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {

@@ -6,6 +6,7 @@
 #include "server/rules/dtypes.h"
 #include "server/rules/finding.h"
 #include "server/rules/places.h"
+#include "server/rules/rule.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {

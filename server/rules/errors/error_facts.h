@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/rules/rules.h"
+#include "server/rules/finding.h"
 
 namespace castscope::rules {
 

@@ -6,6 +6,7 @@
 #include "server/rules/dtypes.h"
 #include "server/rules/errors/error_facts.h"
 #include "server/rules/regions.h"
+#include "server/rules/rule.h"
 #include "server/rules/uses.h"
 #include "server/store/names.h"
 

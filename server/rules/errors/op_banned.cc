@@ -4,7 +4,7 @@
 #include "server/rules/amp_handle.h"
 #include "server/rules/errors/bans.h"
 #include "server/rules/errors/error_facts.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 
 namespace castscope::rules {
 namespace {

@@ -9,7 +9,7 @@
 #include "server/rules/places.h"
 #include "server/rules/policy/enforced_decisions.h"
 #include "server/rules/regions.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 #include "server/rules/use_graph.h"
 #include "server/rules/uses.h"
 #include "server/store/names.h"

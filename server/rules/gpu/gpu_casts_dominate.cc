@@ -1,7 +1,7 @@
 // gpu-casts-dominate: casts take a large part of what the GPU does in a step.
 #include "server/rules/finding.h"
 #include "server/rules/gpu/cast_lines.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 #include "server/rules/step_time.h"
 
 namespace castscope::rules {

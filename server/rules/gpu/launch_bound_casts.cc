@@ -5,7 +5,7 @@
 
 #include "server/rules/finding.h"
 #include "server/rules/gpu/cast_lines.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 #include "server/rules/sites.h"
 #include "server/rules/step_time.h"
 

@@ -8,7 +8,7 @@
 #include "server/rules/gpu/products.h"
 #include "server/rules/operators.h"
 #include "server/rules/regions.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 #include "server/rules/uses.h"
 #include "server/store/names.h"
 

@@ -8,7 +8,7 @@
 #include "server/rules/finding.h"
 #include "server/rules/places.h"
 #include "server/rules/regions.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 
 namespace castscope::rules {
 namespace {

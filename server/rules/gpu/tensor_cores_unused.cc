@@ -8,7 +8,7 @@
 #include "server/rules/gpu/product_lines.h"
 #include "server/rules/gpu/products.h"
 #include "server/rules/operators.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 
 namespace castscope::rules {
 namespace {

@@ -4,7 +4,7 @@
 #include "server/rules/finding.h"
 #include "server/rules/modes/mode_facts.h"
 #include "server/rules/operators.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {

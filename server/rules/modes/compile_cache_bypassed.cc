@@ -1,7 +1,7 @@
 // compile-cache-bypassed: an autocast region in compiled code keeps PyTorch's compile cache from being used.
 #include "server/rules/finding.h"
 #include "server/rules/modes/mode_facts.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {

@@ -1,7 +1,7 @@
 // compile-skips-rounding: a fused kernel keeps results in float32 that eager code rounds to lower precision.
 #include "server/rules/finding.h"
 #include "server/rules/modes/mode_facts.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {

@@ -2,7 +2,7 @@
 // was compiled is another by now.
 #include "server/rules/finding.h"
 #include "server/rules/modes/mode_facts.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {

@@ -1,7 +1,7 @@
 // export-check-fails: a program of torch.export checks for a dtype that it does not compute. Found in the program's
 // file (server/exported/findings.cc), by `castscope check model.pt2`.
 #include "server/rules/modes/export_words.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 
 namespace castscope::rules {
 namespace {

@@ -6,7 +6,7 @@
 #include "server/rules/finding.h"
 #include "server/rules/modes/export_words.h"
 #include "server/rules/modes/mode_facts.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 
 namespace castscope::rules {
 namespace {

@@ -7,7 +7,7 @@
 #include "server/rules/finding.h"
 #include "server/rules/modes/export_words.h"
 #include "server/rules/modes/mode_differences.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {

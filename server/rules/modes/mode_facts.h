@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "server/rules/places.h"
-#include "server/rules/rules.h"
+#include "server/store/run_data.h"
 
 namespace castscope::rules {
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "server/rules/modes/mode_facts.h"
 #include "server/rules/regions.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 
 namespace castscope::rules {
 namespace {

@@ -10,7 +10,7 @@
 #include "server/rules/modes/mode_differences.h"
 #include "server/rules/modes/script_lists.h"
 #include "server/rules/operators.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 #include "server/rules/step_time.h"
 #include "server/store/names.h"
 

@@ -4,7 +4,7 @@
 
 #include "server/rules/dtypes.h"
 #include "server/rules/modes/mode_facts.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 
 namespace castscope::rules {
 namespace {

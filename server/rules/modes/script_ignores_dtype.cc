@@ -4,7 +4,7 @@
 // The fact's text tells of others: "frozen", a constant that is not yet known when torch.jit.freeze applies autocast;
 // "called", casts of what is called there that were made for another region.
 #include "server/rules/modes/mode_facts.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {

@@ -7,7 +7,7 @@
 
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 #include "server/rules/sites.h"
 
 namespace castscope::rules {

@@ -6,7 +6,7 @@
 #include "server/rules/errors/error_facts.h"
 #include "server/rules/modes/mode_facts.h"
 #include "server/rules/places.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 
 namespace castscope::rules {
 namespace {

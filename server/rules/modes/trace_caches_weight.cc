@@ -2,7 +2,7 @@
 // was made before: for the trace a tensor from nowhere, and one that requires grad.
 #include "server/rules/errors/error_facts.h"
 #include "server/rules/places.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 
 namespace castscope::rules {
 namespace {

@@ -6,7 +6,7 @@
 // line that each node was recorded at, and the source of that line.
 #include "server/rules/modes/mode_facts.h"
 #include "server/rules/regions.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 #include "server/store/names.h"
 
 namespace castscope::rules {

@@ -1,7 +1,7 @@
 // trace-drops-region: a function was traced that calls scripted code within a region of its own. Eager operators in
 // such a region are cast while they are traced, and the casts stay in the trace; scripted code is put into it as it is.
 #include "server/rules/modes/mode_facts.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 
 namespace castscope::rules {
 namespace {

@@ -17,7 +17,7 @@
 #include "server/rules/places.h"
 #include "server/rules/policy/enforcing.h"
 #include "server/rules/regions.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 #include "server/rules/sites.h"
 #include "server/rules/uses.h"
 #include "server/store/names.h"

@@ -10,7 +10,7 @@
 #include "server/rules/operators.h"
 #include "server/rules/policy/listed_operators.h"
 #include "server/rules/regions.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 #include "server/rules/uses.h"
 #include "server/store/names.h"
 

@@ -15,6 +15,7 @@
 #include "server/rules/finding.h"
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
+#include "server/rules/rule.h"
 #include "server/rules/uses.h"
 #include "server/store/names.h"
 

@@ -21,6 +21,7 @@
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
 #include "server/rules/precision/widened.h"
+#include "server/rules/rule.h"
 #include "server/rules/sites.h"
 #include "server/rules/step_time.h"
 #include "server/rules/use_graph.h"

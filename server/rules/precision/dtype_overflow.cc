@@ -13,7 +13,7 @@
 #include "server/rules/dtypes.h"
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 #include "server/rules/use_graph.h"
 #include "server/rules/uses.h"
 #include "server/store/names.h"

@@ -16,7 +16,7 @@
 #include "server/rules/dtypes.h"
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
-#include "server/rules/rules.h"
+#include "server/rules/rule.h"
 #include "server/rules/sites.h"
 #include "server/store/causes.h"
 #include "server/store/names.h"

@@ -23,6 +23,7 @@
 #include "server/rules/places.h"
 #include "server/rules/precision/widened.h"
 #include "server/rules/regions.h"
+#include "server/rules/rule.h"
 #include "server/rules/step_time.h"
 #include "server/rules/use_graph.h"
 #include "server/rules/uses.h"

@@ -8,6 +8,7 @@
 #include "server/rules/finding.h"
 #include "server/rules/places.h"
 #include "server/rules/regions.h"
+#include "server/rules/rule.h"
 #include "server/rules/use_graph.h"
 #include "server/rules/uses.h"
 #include "server/store/names.h"

@@ -6,6 +6,7 @@
 #include "server/rules/finding.h"
 #include "server/rules/operators.h"
 #include "server/rules/places.h"
+#include "server/rules/rule.h"
 #include "server/rules/scaler/scaler_facts.h"
 
 namespace castscope::rules {

@@ -3,6 +3,7 @@
 #include "server/rules/amp_handle.h"
 #include "server/rules/finding.h"
 #include "server/rules/places.h"
+#include "server/rules/rule.h"
 #include "server/rules/scaler/scaler_facts.h"
 
 namespace castscope::rules {

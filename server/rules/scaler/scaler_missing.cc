@@ -11,6 +11,7 @@
 #include "server/rules/dtypes.h"
 #include "server/rules/finding.h"
 #include "server/rules/places.h"
+#include "server/rules/rule.h"
 #include "server/rules/scaler/scaler_facts.h"
 #include "server/rules/scaler/unmeasured_gradients.h"
 

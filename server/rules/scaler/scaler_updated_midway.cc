@@ -2,6 +2,7 @@
 // optimizer took them: gradients of two scales in one sum.
 #include "server/rules/finding.h"
 #include "server/rules/places.h"
+#include "server/rules/rule.h"
 #include "server/rules/scaler/scaler_facts.h"
 
 namespace castscope::rules {

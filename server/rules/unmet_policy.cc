@@ -1,4 +1,4 @@
-#include "server/rules/policy/unmet.h"
+#include "server/rules/unmet_policy.h"
 
 #include <algorithm>
 #include <set>
@@ -11,7 +11,7 @@
 #include "server/config/nearest.h"
 #include "server/policy/compiled.h"
 #include "server/rules/policy/enforcing.h"
-#include "server/rules/policy/in_force.h"
+#include "server/rules/policy_in_force.h"
 
 namespace castscope::rules {
 namespace {

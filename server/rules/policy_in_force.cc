@@ -1,4 +1,4 @@
-#include "server/rules/policy/in_force.h"
+#include "server/rules/policy_in_force.h"
 
 #include <set>
 #include <string_view>
