@@ -5,7 +5,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "server/report/gpu.h"
+#include "server/report/event_names.h"
+#include "server/report/kernel_names.h"
 #include "server/report/stream.h"
 #include "server/report/timeline.h"
 #include "server/report/words.h"

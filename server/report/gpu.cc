@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "server/report/kernel_names.h"
 #include "server/report/words.h"
 #include "server/rules/gpu/products.h"
 #include "server/store/names.h"

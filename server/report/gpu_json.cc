@@ -3,6 +3,7 @@
 
 #include "server/report/gpu.h"
 #include "server/report/json_location.h"
+#include "server/report/kernel_names.h"
 #include "server/rules/gpu/products.h"
 #include "server/store/names.h"
 

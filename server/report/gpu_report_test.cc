@@ -16,6 +16,7 @@
 #include "server/report/csv.h"
 #include "server/report/html.h"
 #include "server/report/json.h"
+#include "server/report/kernel_names.h"
 #include "server/report/markdown.h"
 #include "server/report/perfetto.h"
 #include "server/report/terminal.h"

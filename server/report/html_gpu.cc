@@ -5,6 +5,7 @@
 #include "server/report/gpu.h"
 #include "server/report/html_parts.h"
 #include "server/report/html_table.h"
+#include "server/report/kernel_names.h"
 #include "server/report/words.h"
 #include "server/rules/gpu/device_time.h"
 #include "server/rules/gpu/products.h"

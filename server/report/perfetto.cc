@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "server/report/gpu.h"
+#include "server/report/event_names.h"
+#include "server/report/kernel_names.h"
 #include "server/report/protobuf.h"
 #include "server/report/stream.h"
 #include "server/report/timeline.h"

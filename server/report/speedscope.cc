@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "server/report/event_names.h"
 #include "server/report/model.h"
 #include "server/report/stream.h"
 #include "server/report/timeline.h"

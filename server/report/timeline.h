@@ -12,7 +12,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/report/model.h"
 #include "server/store/event_blocks.h"
 #include "server/store/run_data.h"
 
@@ -70,16 +69,5 @@ class Timeline {
 // The events of a block, instead of those before. Errors begin with the file's name.
 absl::Status unpacked(const std::string& run_file, const store::RunData&, const store::KeptBlock&,
                       std::vector<lanes::Event>* events);
-
-// "linear weight, float32 to bfloat16"
-std::string span_name(const store::RunData&, const store::Site&);
-// "autocast cpu bfloat16", "autocast cpu off"
-std::string span_name(const store::Region&);
-// "step 12", "cache clear"; of a hit "cache hit"
-std::string instant_name(const lanes::Event&);
-// "python, lane 1"
-std::string lane_name(const store::Process&, std::uint32_t lane);
-// "rank 0, pid 100 on host"
-std::string process_name(const store::Process&);
 
 }  // namespace castscope::report

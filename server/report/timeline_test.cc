@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "server/report/event_names.h"
 #include "server/store/run_store.h"
 #include "server/store/test_run.h"
 

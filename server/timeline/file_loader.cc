@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/report/model.h"
 #include "server/report/timeline.h"
 #include "server/store/event_blocks.h"
 

@@ -23,8 +23,6 @@ struct Filter {
 };
 
 inline constexpr std::uint32_t kMostPixels = 4096;
-// Every time is below 2^53, so that a viewer's numbers hold it.
-inline constexpr std::int64_t kLatestTime = (std::int64_t{1} << 53) - 1;
 
 struct PictureQuery {
   std::int64_t from = 0, to = 0;

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "server/timeline/queries.h"
-
 namespace castscope::timeline {
 namespace {
 

@@ -1,7 +1,6 @@
 // What GPUs did: rows by stream, beside those of the thread that tells of it.
 #include <algorithm>
 
-#include "server/timeline/queries.h"
 #include "server/timeline/teller.h"
 
 namespace castscope::timeline {

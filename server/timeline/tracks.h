@@ -9,6 +9,9 @@
 
 namespace castscope::timeline {
 
+// Every time is below 2^53, so that a viewer's numbers hold it.
+inline constexpr std::int64_t kLatestTime = (std::int64_t{1} << 53) - 1;
+
 // In the order in which the tracks of a lane are shown.
 enum class TrackKind : std::uint8_t { kSteps, kMarks, kRegions, kOperators, kCasts, kKernels };
 

@@ -2,8 +2,9 @@
 #include <algorithm>
 
 #include "absl/strings/numbers.h"
+#include "server/report/event_names.h"
 #include "server/report/gpu.h"
-#include "server/report/timeline.h"
+#include "server/report/kernel_names.h"
 #include "server/report/words.h"
 #include "server/store/names.h"
 #include "server/web/cast_shade.h"

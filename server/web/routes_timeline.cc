@@ -1,8 +1,8 @@
 // Pictures of any window of time, single events, and sums.
 #include <chrono>
 
-#include "server/report/gpu.h"
-#include "server/report/timeline.h"
+#include "server/report/event_names.h"
+#include "server/report/kernel_names.h"
 #include "server/store/names.h"
 #include "server/web/event_detail.h"
 #include "server/web/launch.h"

@@ -2,9 +2,9 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "server/report/gpu.h"
+#include "server/report/event_names.h"
+#include "server/report/kernel_names.h"
 #include "server/report/source_reader.h"
-#include "server/report/timeline.h"
 #include "server/rules/judgement.h"
 #include "server/rules/rules.h"
 #include "server/store/names.h"

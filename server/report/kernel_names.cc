@@ -1,12 +1,12 @@
-// Names of kernels, as people know them.
+#include "server/report/kernel_names.h"
+
 #include <cxxabi.h>
 
 #include <cstdlib>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "server/report/gpu.h"
-#include "server/report/timeline.h"
+#include "server/report/event_names.h"
 #include "server/store/names.h"
 
 namespace castscope::report {
