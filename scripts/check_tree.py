@@ -28,7 +28,7 @@ MAY_INCLUDE = {
     "proto": ["agent/lanes/format.h"],
     "server/relay": ["agent/lanes", "proto"],
     "server/store": ["agent/lanes/format.h", "proto"],
-    "server/ingest": ["agent/lanes/format.h", "proto", "server/store/run_sink.h"],
+    "server/ingest": ["agent/lanes/format.h", "proto", "server/store/run/run_sink.h"],
     "server/config": [],
     "server/policy": ["agent/enforce/pattern.h", "agent/enforce/policy_table.h", "server/config"],
     "server/rules": ["agent/lanes/format.h", "server/config", "server/policy", "server/store"],

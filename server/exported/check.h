@@ -5,8 +5,8 @@
 #include <string>
 
 #include "server/exported/program.h"
-#include "server/report/gate.h"
-#include "server/rules/settings.h"
+#include "server/report/compare/gate.h"
+#include "server/rules/inquiry/settings.h"
 
 namespace castscope::exported {
 

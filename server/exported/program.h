@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "server/exported/dtype.h"
-#include "server/store/run_sink.h"
+#include "server/store/run/run_sink.h"
 
 namespace castscope::exported {
 

@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "absl/strings/str_cat.h"
-#include "server/store/run_data.h"
+#include "server/store/run/run_data.h"
 
 namespace castscope::exported {
 namespace {

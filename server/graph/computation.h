@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "server/rules/dtypes.h"
-#include "server/store/run_data.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/store/run/run_data.h"
 
 namespace castscope::graph {
 

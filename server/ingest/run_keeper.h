@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/store/run_sink.h"
+#include "server/store/run/run_sink.h"
 
 namespace castscope::ingest {
 

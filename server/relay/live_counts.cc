@@ -18,7 +18,7 @@ namespace {
 using lanes::CounterValues;
 using lanes::SegmentReader;
 
-// As totals count them (server/store/causes.h).
+// As totals count them (server/store/run/causes.h).
 bool is_autocasts(lanes::Cause cause) {
   return cause == lanes::Cause::kAutocast || cause == lanes::Cause::kScript || cause == lanes::Cause::kAnnotation;
 }

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "server/rules/policy_in_force.h"
+#include "server/rules/inquiry/policy_in_force.h"
 #include "server/rules/rules.h"
 #include "server/rules/suggest.h"
 #include "server/rules/unmet_policy.h"

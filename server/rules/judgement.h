@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "server/rules/finding.h"
-#include "server/rules/settings.h"
-#include "server/store/run_data.h"
-#include "server/store/run_store.h"
-#include "server/store/source_lines.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/inquiry/settings.h"
+#include "server/store/run/run_data.h"
+#include "server/store/run/source_lines.h"
+#include "server/store/write/run_store.h"
 
 namespace castscope::rules {
 

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "server/rules/rule.h"
-#include "server/rules/settings.h"
-#include "server/store/run_data.h"
+#include "server/rules/inquiry/rule.h"
+#include "server/rules/inquiry/settings.h"
+#include "server/store/run/run_data.h"
 
 namespace castscope::rules {
 

@@ -10,8 +10,8 @@
 #include "absl/strings/str_split.h"
 #include "server/config/nearest.h"
 #include "server/policy/compiled.h"
-#include "server/rules/policy/enforcing.h"
-#include "server/rules/policy_in_force.h"
+#include "server/rules/evidence/operators/enforcing.h"
+#include "server/rules/inquiry/policy_in_force.h"
 
 namespace castscope::rules {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "server/rules/settings.h"
-#include "server/store/run_data.h"
+#include "server/rules/inquiry/settings.h"
+#include "server/store/run/run_data.h"
 
 namespace castscope::rules {
 

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "agent/lanes/format.h"
-#include "server/timeline/numbers.h"
-#include "server/timeline/queries.h"
-#include "server/timeline/tracks.h"
+#include "server/timeline/questions/queries.h"
+#include "server/timeline/tracks/numbers.h"
+#include "server/timeline/tracks/tracks.h"
 
 namespace castscope::timeline {
 

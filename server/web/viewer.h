@@ -6,8 +6,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/web/http_server.h"
-#include "server/web/runs.h"
+#include "server/web/http/http_server.h"
+#include "server/web/runs/runs.h"
 
 namespace castscope::web {
 

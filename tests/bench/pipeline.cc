@@ -22,7 +22,7 @@
 #include "server/relay/connect.h"
 #include "server/relay/relay.h"
 #include "server/rules/judgement.h"
-#include "server/store/run_store.h"
+#include "server/store/write/run_store.h"
 #include "tests/bench/synthetic_job.h"
 
 namespace castscope::bench {

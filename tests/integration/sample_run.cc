@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "server/rules/judgement.h"
-#include "server/store/run_store.h"
-#include "server/store/test_run.h"
+#include "server/store/testing/test_run.h"
+#include "server/store/write/run_store.h"
 
 namespace castscope {
 namespace {
