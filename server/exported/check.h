@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "server/exported/program.h"
+#include "server/exported/program/program.h"
 #include "server/report/compare/gate.h"
 #include "server/rules/inquiry/settings.h"
 

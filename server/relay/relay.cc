@@ -14,13 +14,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/protocol.h"
+#include "proto/quiet.h"
+#include "proto/utf8.h"
 #include "server/relay/audience.h"
 #include "server/relay/drainer.h"
 #include "server/relay/outbox.h"
 #include "server/relay/uplink.h"
-#include "proto/protocol.h"
-#include "proto/quiet.h"
-#include "proto/utf8.h"
 
 namespace castscope::relay {
 namespace {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "agent/lanes/segment_reader.h"
+#include "proto/castscope/v1/castscope.pb.h"
 #include "server/relay/outbox.h"
 #include "server/relay/summary.h"
-#include "proto/castscope/v1/castscope.pb.h"
 
 namespace castscope::relay {
 

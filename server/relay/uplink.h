@@ -10,8 +10,8 @@
 #include <string>
 #include <thread>
 
-#include "server/relay/outbox.h"
 #include "proto/castscope/v1/castscope.grpc.pb.h"
+#include "server/relay/outbox.h"
 
 namespace castscope::relay {
 

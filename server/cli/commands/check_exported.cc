@@ -12,8 +12,8 @@
 #include "server/cli/job/proc.h"
 #include "server/cli/recording/recording.h"
 #include "server/exported/check.h"
-#include "server/exported/package_reader.h"
-#include "server/exported/zip_archive.h"
+#include "server/exported/program/package_reader.h"
+#include "server/exported/program/zip_archive.h"
 #include "server/report/text/words.h"
 
 namespace castscope::cli {

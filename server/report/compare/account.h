@@ -24,7 +24,7 @@ struct AccountSite {
   std::uint64_t casts = 0, hits = 0, bytes = 0, cpu_ns = 0;
 };
 
-// What an operator with weights computed in (precision.h); reports of the first castscopes have none.
+// What an operator with weights computed in (model/precision.h); reports of the first castscopes have none.
 struct AccountPrecision {
   std::string file, function, model, module, op, computed;  // file as in portable_path; model "" = no module
   std::int64_t line = 0;

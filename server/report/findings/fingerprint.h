@@ -16,7 +16,7 @@ namespace castscope::report {
 std::vector<std::string> fingerprints(std::span<const store::Finding> findings, const store::SourceLines& source,
                                       std::string_view project);
 
-// As in rules/places.h.
+// As in server/rules/evidence/places/places.h.
 std::string portable_path(std::string_view file, std::string_view project);
 
 // Without blanks at both ends, and with one blank where there are several. UTF-8: the same of a run file, which holds

@@ -1,4 +1,4 @@
-// The parts of the page (html.cc).
+// The parts of the page (page.cc).
 #pragma once
 
 #include "server/report/model/model.h"

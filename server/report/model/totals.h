@@ -12,7 +12,7 @@
 namespace castscope::report {
 
 struct Totals {
-  store::Counts autocast;      // of autocast's causes (store/causes.h), wherever they were counted
+  store::Counts autocast;      // of autocast's causes (server/store/run/causes.h), wherever they were counted
   store::Counts beyond_sites;  // the part of it that belongs to no site
   store::Counts others;        // of other causes
   std::uint64_t first_ns = 0;  // of autocast's CPU time: what SiteTotal::first_ns is of its sites

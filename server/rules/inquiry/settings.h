@@ -1,4 +1,4 @@
-// What people set about rules in castscope.json. Reading the file is castscope_json.h's affair.
+// What people set about rules in castscope.json. Reading the file is ../castscope_json.h's affair.
 #pragma once
 
 #include <array>

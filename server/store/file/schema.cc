@@ -129,7 +129,7 @@ SELECT n.operator, n.argument, n.region, sum(c.passes) AS passes
 FROM v_site_names n JOIN counters c ON c.site = n.site
 WHERE n.flags & 1 GROUP BY n.operator, n.argument, n.region ORDER BY sum(c.passes) DESC;
 
--- What autocast cast, TorchScript, and the package castscope in its place: causes 1, 7 and 12 (store/causes.h), or none
+-- What autocast cast, TorchScript, and the package castscope in its place: causes 1, 7 and 12 (run/causes.h), or none
 -- where the site had no counter.
 CREATE VIEW v_totals AS
 SELECT coalesce(sum(c.casts), 0) AS casts, coalesce(sum(c.hits), 0) AS cache_hits,

@@ -70,7 +70,7 @@ struct ValueRange {  // (process, site or use)
 };
 
 // How a process went about gradient scaling: each thread by the order of its own events, which is not judged where some
-// of them were dropped (scaler_tracker.h).
+// of them were dropped (trackers/scaler_tracker.h).
 struct ScalerUse {
   std::uint32_t process = 0;
   std::uint64_t updates = 0, unscales = 0, not_finite = 0;  // unscales that found inf or NaN

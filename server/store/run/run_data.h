@@ -1,5 +1,6 @@
 // A run as its file holds it, in typed structs: what rules judge and reports tell. Everything is read at once; the
-// single events stay in the file (event_window.h reads them), so the size follows the code of the job, not its length.
+// single events stay in the file (read/event_blocks.h reads them), so the size follows the code of the job, not its
+// length.
 //
 // Ids are run-wide (the same code in eight ranks is one site) and index into the vectors below: sites[id - 1].
 // id 0 = none.

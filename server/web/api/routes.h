@@ -31,11 +31,11 @@ struct Route {
 };
 
 const std::vector<Route>& routes();
-void add_run_routes(std::vector<Route>&);       // routes_runs.cc: which runs there are, their definitions
-void add_timeline_routes(std::vector<Route>&);  // routes_timeline.cc: pictures, events, sums of a window
-void add_panel_routes(std::vector<Route>&);     // routes_panels.cc: findings, sites, modules, steps
-void add_source_routes(std::vector<Route>&);    // routes_source.cc: source with casts per line
-void add_report_routes(std::vector<Route>&);    // routes_reports.cc: comparison, reports
+void add_run_routes(std::vector<Route>&);       // runs.cc: which runs there are, their definitions
+void add_timeline_routes(std::vector<Route>&);  // timeline.cc: pictures, events, sums of a window
+void add_panel_routes(std::vector<Route>&);     // panels.cc: findings, sites, modules, steps
+void add_source_routes(std::vector<Route>&);    // source.cc: source with casts per line
+void add_report_routes(std::vector<Route>&);    // reports.cc: comparison, reports
 
 Response json_answer(const Json& json, int status = 200);
 Response error_answer(const absl::Status& status);

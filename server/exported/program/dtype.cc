@@ -1,4 +1,4 @@
-#include "server/exported/dtype.h"
+#include "server/exported/program/dtype.h"
 
 #include <algorithm>
 #include <array>

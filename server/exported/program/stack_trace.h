@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/exported/program.h"
+#include "server/exported/program/program.h"
 
 namespace castscope::exported {
 

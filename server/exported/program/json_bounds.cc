@@ -1,4 +1,4 @@
-#include "server/exported/json_bounds.h"
+#include "server/exported/program/json_bounds.h"
 
 #include <cstddef>
 

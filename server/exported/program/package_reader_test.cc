@@ -1,4 +1,4 @@
-#include "server/exported/package_reader.h"
+#include "server/exported/program/package_reader.h"
 
 #include <gmock/gmock.h>
 

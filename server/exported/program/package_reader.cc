@@ -1,4 +1,4 @@
-#include "server/exported/package_reader.h"
+#include "server/exported/program/package_reader.h"
 
 #include <optional>
 #include <set>
@@ -6,9 +6,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "server/exported/program_reader.h"
-#include "server/exported/stack_trace.h"
-#include "server/exported/zip_archive.h"
+#include "server/exported/program/program_reader.h"
+#include "server/exported/program/stack_trace.h"
+#include "server/exported/program/zip_archive.h"
 
 namespace castscope::exported {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/exported/program.h"
+#include "server/exported/program/program.h"
 
 namespace castscope::exported {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "server/exported/dtype.h"
+#include "server/exported/program/dtype.h"
 #include "server/store/run/run_sink.h"
 
 namespace castscope::exported {

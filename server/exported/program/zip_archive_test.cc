@@ -1,4 +1,4 @@
-#include "server/exported/zip_archive.h"
+#include "server/exported/program/zip_archive.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "server/exported/zip_archive.h"
+#include "server/exported/program/zip_archive.h"
 
 #include <minizip/unzip.h>
 

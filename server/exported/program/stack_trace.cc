@@ -1,4 +1,4 @@
-#include "server/exported/stack_trace.h"
+#include "server/exported/program/stack_trace.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "server/exported/program_reader.h"
+#include "server/exported/program/program_reader.h"
 
 #include <gmock/gmock.h>
 

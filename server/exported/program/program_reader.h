@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "server/exported/program.h"
+#include "server/exported/program/program.h"
 
 namespace castscope::exported {
 

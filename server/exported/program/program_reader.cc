@@ -1,4 +1,4 @@
-#include "server/exported/program_reader.h"
+#include "server/exported/program/program_reader.h"
 
 #include <algorithm>
 #include <array>
@@ -6,8 +6,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "server/exported/json_bounds.h"
-#include "server/exported/stack_trace.h"
+#include "server/exported/program/json_bounds.h"
+#include "server/exported/program/stack_trace.h"
 
 namespace castscope::exported {
 namespace {
