@@ -2,11 +2,11 @@
 
 #include <array>
 
+#include "server/report/drawings/dot.h"
 #include "server/report/forms/csv.h"
 #include "server/report/forms/json.h"
 #include "server/report/forms/markdown.h"
 #include "server/report/forms/sarif.h"
-#include "server/report/graph/dot.h"
 #include "server/report/html/page.h"
 #include "server/report/model/model.h"
 #include "server/report/timelines/chrome_trace.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "server/graph/folding.h"
-#include "server/report/graph/labels.h"
-#include "server/report/graph/svg.h"
+#include "server/report/drawings/labels.h"
+#include "server/report/drawings/svg.h"
 #include "server/report/html/parts.h"
 #include "server/report/html/table.h"
 #include "server/report/text/words.h"

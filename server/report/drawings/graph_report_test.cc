@@ -7,9 +7,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "server/report/graph/dot.h"
-#include "server/report/graph/labels.h"
-#include "server/report/graph/svg.h"
+#include "server/report/drawings/dot.h"
+#include "server/report/drawings/labels.h"
+#include "server/report/drawings/svg.h"
 #include "server/store/testing/test_run.h"
 #include "server/store/write/run_store.h"
 

@@ -1,4 +1,4 @@
-#include "server/report/graph/labels.h"
+#include "server/report/drawings/labels.h"
 
 #include <algorithm>
 #include <utility>

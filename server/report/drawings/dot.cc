@@ -1,10 +1,10 @@
-#include "server/report/graph/dot.h"
+#include "server/report/drawings/dot.h"
 
 #include <map>
 #include <vector>
 
 #include "server/graph/folding.h"
-#include "server/report/graph/labels.h"
+#include "server/report/drawings/labels.h"
 #include "server/report/text/words.h"
 
 namespace castscope::report {

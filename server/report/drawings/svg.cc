@@ -1,10 +1,10 @@
-#include "server/report/graph/svg.h"
+#include "server/report/drawings/svg.h"
 
 #include <algorithm>
 #include <cstdio>
 
 #include "server/graph/layout.h"
-#include "server/report/graph/labels.h"
+#include "server/report/drawings/labels.h"
 #include "server/report/text/words.h"
 #include "server/store/run/names.h"
 
