@@ -41,8 +41,11 @@ const Lines::Ids* Lines::of(const store::Finding& finding) const {
 }
 
 std::optional<FirstEvent> first_event(const Lines::Ids& ids, const timeline::Timeline& timeline) {
-  const timeline::Selection selection{
-      .sites = marked(ids.sites), .uses = marked(ids.uses), .regions = marked(ids.regions), .shades = {}};
+  const timeline::Selection selection{.sites = marked(ids.sites),
+                                      .uses = marked(ids.uses),
+                                      .regions = marked(ids.regions),
+                                      .kernels = {},
+                                      .shades = {}};
   timeline::NeighbourQuery from_the_begin{.at = -timeline::kLatestTime};
   from_the_begin.filter.found = &selection;
   const auto first = timeline.neighbour(from_the_begin);
