@@ -1,5 +1,5 @@
 # Run by the build: cmake -DPAGE=ui/dist -DOUTPUT=page.S -P EmbedPage.cmake
-# An assembler file with every file of the viewer's page in a table (see server/web/page.cc); the table is empty where
+# An assembler file with every file of the viewer's page in a table (see server/web/http/page.cc); the table is empty where
 # the page was not built. File names carry hashes, so they are known only now.
 file(GLOB_RECURSE files LIST_DIRECTORIES false RELATIVE "${PAGE}" "${PAGE}/*")
 list(SORT files)

@@ -1,5 +1,5 @@
 # castscope_embed(file.S SYMBOL name FILES …): an assembler file with the given files of the repository in a table of
-# that name: path, begin and end of each file, ended by a null (see server/cli/embedded.cc, server/policy/shipped.cc).
+# that name: path, begin and end of each file, ended by a null (see server/cli/toolkit/embedded.cc, server/policy/shipped.cc).
 function(castscope_embed output)
   cmake_parse_arguments(ARG "" "SYMBOL" "FILES" ${ARGN})
   set(data "  .section .rodata\n")

@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
-"""Holds what docs/architecture.md says of the tree: who may include whom, that every test runs, that files stay small.
+"""Holds what docs/architecture.md says of the tree: who may include whom, that includes make no circle, that every test
+runs, that files and folders stay small.
 
-Each complaint names the file and what to do.
+Each complaint names the file, the folder or the circle, and what to do.
 """
 
+import collections
+import graphlib
+import os
 import pathlib
 import re
 import subprocess
@@ -13,35 +17,107 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # The rooms of what runs in the training process, from the ground up: each may include those before it.
 AGENT = ["memory", "lanes", "interposed", "preload", "wiring", "imports", "cpython", "torch", "torchscript", "naming",
-         "session", "regions", "casts", "script", "enforce", "matmuls", "gpu", "compile", "operators", "errors", "start"]
+         "session", "regions", "casts", "script", "enforce/decided", "enforce/freshness", "enforce", "matmuls", "gpu/cupti",
+         "gpu", "compile", "operators", "errors", "start"]
 IN_JOB = tuple(f"agent/{room}" for room in AGENT)
 
-# folder → folders whose headers it may include, besides its own and the system's
+# A group of rules knows what rules ask and how they are asked, and no other group.
+RULE_GROUP = ["server/policy", "server/store/run", "server/rules/evidence", "server/rules/inquiry"]
+
+# folder → headers that it may include besides its own and the system's: single ones, or all of a folder and the folders
+# in it. A folder within another one has a row of its own.
 MAY_INCLUDE = {
     **{room: list(IN_JOB[:floor]) for floor, room in enumerate(IN_JOB)},
     "proto": ["agent/lanes/format.h"],
-    "agent/relay": ["agent/lanes", "proto"],
-    "server/store": ["agent/lanes/format.h", "proto"],
-    "server/ingest": ["agent/lanes/format.h", "proto", "server/store/run_sink.h"],
+    "server/relay": ["agent/lanes", "proto"],
+    "server/store/run": ["agent/lanes/format.h"],
+    "server/store/file": ["proto", "server/store/run"],
+    "server/store/trackers": ["agent/lanes/format.h", "server/store/run"],
+    "server/store/read": ["server/store/run", "server/store/file"],
+    "server/store/write": ["server/store/run", "server/store/file", "server/store/trackers", "server/store/read"],
+    "server/store/testing": ["proto", "server/store"],
+    "server/ingest": ["agent/lanes/format.h", "proto", "server/store/run/run_sink.h"],
     "server/config": [],
-    "server/policy": ["agent/enforce/pattern.h", "agent/enforce/policy_table.h", "server/config"],
-    "server/rules": ["agent/lanes/format.h", "server/config", "server/policy", "server/store"],
-    "server/graph": ["agent/lanes/format.h", "server/store", "server/rules"],
-    "server/report": ["agent/lanes/format.h", "proto", "server/policy", "server/store", "server/rules", "server/graph"],
-    "server/exported": ["server/policy", "server/store", "server/rules", "server/report"],
-    "server/timeline": ["agent/lanes/format.h", "proto", "server/store", "server/report"],
-    "server/web": ["agent/lanes/format.h", "server/store", "server/report", "server/rules", "server/timeline"],
-    "server/cli": ["agent/relay", "agent/preload/unfiled.h", "server"],
+    "server/policy": ["agent/enforce/decided", "server/config"],
+    "server/rules/evidence/counts": ["server/store/run"],
+    "server/rules/evidence/places": ["server/store/run"],
+    "server/rules/evidence/operators": ["server/policy", "server/store/run", "server/rules/evidence/counts",
+                                        "server/rules/evidence/places"],
+    "server/rules/evidence": ["server/policy", "server/store/run", "server/rules/evidence"],
+    "server/rules/inquiry": ["server/policy", "server/store/run", "server/rules/evidence"],
+    "server/rules/autograd": RULE_GROUP,
+    "server/rules/cache": RULE_GROUP,
+    "server/rules/coverage": RULE_GROUP,
+    "server/rules/distributed": RULE_GROUP,
+    "server/rules/errors": RULE_GROUP,
+    "server/rules/gpu": RULE_GROUP,
+    "server/rules/modes/compile": RULE_GROUP,
+    "server/rules/modes/export": RULE_GROUP,
+    "server/rules/modes/script": RULE_GROUP,
+    "server/rules/phases": RULE_GROUP,
+    "server/rules/policy": RULE_GROUP,
+    "server/rules/precision": RULE_GROUP,
+    "server/rules/scaler": RULE_GROUP,
+    "server/rules": ["server/config", "server/policy", "server/store/run", "server/store/write/run_store.h",
+                     "server/rules/evidence", "server/rules/inquiry"],
+    "server/rules/testing": ["server/policy", "server/store", "server/rules"],
+    "server/graph": ["server/store/run", "server/rules/evidence"],
+    "server/report/text": ["agent/lanes/format.h", "server/store/run", "server/rules/evidence/finding.h"],
+    "server/report/findings": ["server/store/run", "server/rules", "server/report/text"],
+    "server/report/model": ["server/store/run", "server/rules", "server/report/text", "server/report/findings"],
+    "server/report/modes": ["server/store/run", "server/rules/evidence", "server/report/model/json_location.h"],
+    "server/report/drawings": ["server/store/run", "server/graph", "server/report/text"],
+    "server/report/timelines": ["proto", "server/store/run", "server/store/read", "server/report/text",
+                                "server/report/model"],
+    "server/report/html": ["server/store/run", "server/rules", "server/graph", "server/report/text",
+                           "server/report/model", "server/report/modes", "server/report/drawings"],
+    "server/report/forms": ["server/store/run", "server/store/read", "server/rules", "server/report/text",
+                            "server/report/model", "server/report/modes", "server/report/drawings",
+                            "server/report/timelines", "server/report/html"],
+    "server/report/compare": ["server/store/run", "server/store/read", "server/rules", "server/report/text",
+                              "server/report/findings", "server/report/model", "server/report/forms/json.h"],
+    "server/report/policy": ["server/policy", "server/store/run", "server/rules/evidence", "server/report/text"],
+    "server/report/testing": ["server/store"],
+    "server/exported/program": ["server/store/run"],
+    "server/exported": ["server/policy", "server/store/run", "server/rules", "server/report/text",
+                        "server/report/findings", "server/report/compare", "server/exported/program"],
+    "server/timeline/series": [],
+    "server/timeline/tracks": ["agent/lanes/format.h", "server/store/run", "server/timeline/series"],
+    "server/timeline/questions": ["server/timeline/series", "server/timeline/tracks"],
+    "server/timeline": ["agent/lanes/format.h", "server/store/run", "server/store/read", "server/report/model",
+                        "server/report/timelines", "server/timeline/tracks", "server/timeline/questions"],
+    "server/timeline/testing": ["agent/lanes/format.h", "server/timeline"],
+    "server/web/http": [],
+    "server/web/runs": ["server/store", "server/rules", "server/report", "server/timeline"],
+    "server/web/api": ["agent/lanes/format.h", "server/store/run", "server/store/read", "server/report",
+                       "server/timeline", "server/web/http", "server/web/runs"],
+    "server/web": ["server/web/http", "server/web/runs", "server/web/api"],
+    "server/cli/toolkit": [],
+    "server/cli/job": ["agent/preload/unfiled.h", "server/policy", "server/relay/process.h", "server/cli/toolkit"],
+    "server/cli/doctor": ["server/cli/toolkit", "server/cli/job"],
+    "server/cli/recording": ["server/relay", "server/ingest", "server/policy", "server/store", "server/rules",
+                             "server/report", "server/web/runs", "server/cli/version.h", "server/cli/toolkit",
+                             "server/cli/job"],
+    "server/cli/commands": ["server"],
     "tests": ["agent", "proto", "server"],
 }
 # What must not enter the training process, by the include's first words.
 NOT_IN_JOB = ("absl/", "grpc", "google/", "spdlog/", "fmt/", "nlohmann/", "sqlite3", "zstd", "Python.h")
 MOST_LINES = 400
+MOST_FILES = 45  # in one folder
+
+# Tests may include more: whatever lies in a folder named testing, what their own part of the server has (server/report),
+# and the store, which makes the runs that they look at.
+TEST = re.compile(r"_(test|bench)\.(cc|h)$|/testing/")
 
 
 def tracked(*patterns):
     names = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return [name for name in names.splitlines() if (ROOT / name).is_file()]
+
+
+def lies_in(name, folders):
+    return any(name == folder or name.startswith(folder + "/") for folder in folders)
 
 
 def home_of(name):
@@ -56,21 +132,71 @@ def includes(name):
             yield number, found.group(1)
 
 
+def may_include(name, header):
+    home = home_of(name)
+    if home_of(header) == home or lies_in(header, MAY_INCLUDE[home]):
+        return True
+    part = "/".join(name.split("/")[:2])
+    in_server = part.startswith("server/") and TEST.search(name)
+    return in_server and ("/testing/" in header or lies_in(header, [part, "server/store"]))
+
+
 def check_includes():
     for name in tracked("*.h", "*.c", "*.cc"):
         home = home_of(name)
         if home is None:
             yield f"{name}: lies in no folder that scripts/check_tree.py knows: add its row to MAY_INCLUDE"
             continue
-        allowed = [home, *MAY_INCLUDE[home]]
         for number, header in includes(name):
             ours = header.startswith(("agent/", "server/", "proto/", "tests/"))
-            fits = any(header == entry or header.startswith(entry + "/") for entry in allowed)
-            if ours and not fits:
+            if ours and not may_include(name, header):
                 yield f"{name}:{number}: {home} may not include {header} (docs/architecture.md)"
             test = name.endswith("_test.cc")
             if home in IN_JOB and not test and header.startswith(NOT_IN_JOB):
                 yield f"{name}:{number}: {header} must not enter the training process"
+
+
+def includes_among(of):
+    """Who includes whom: of(file) is a node, an edge has the include that makes it. Tests are left out."""
+    files = [name for name in tracked("agent/*", "server/*", "proto/*") if re.search(r"\.(c|cc|h)$", name)]
+    there = {name for name in files if not TEST.search(name)}
+    edges = collections.defaultdict(dict)
+    for name in sorted(there):
+        for number, header in includes(name):
+            beside = os.path.normpath(os.path.join(os.path.dirname(name), header))
+            target = header if header in there else beside
+            if target in there and of(name) != of(target):
+                edges[of(name)].setdefault(of(target), f"{name}:{number}")
+    return edges
+
+
+def circles(edges):
+    """One after the other, each as the nodes along it, the first again at its end."""
+    while True:
+        try:
+            graphlib.TopologicalSorter(edges).prepare()
+            return
+        except graphlib.CycleError as found:
+            circle = found.args[1][::-1]  # graphlib tells it from those that are included to those that include
+            yield circle
+            del edges[circle[0]][circle[1]]  # else it would be found again
+
+
+def check_circles():
+    kinds = (("folders", os.path.dirname, "move what both sides need into a folder below them"),
+             ("units", lambda name: os.path.splitext(name)[0], "put what both sides need into a file of its own"))
+    for what, of, advice in kinds:
+        edges = includes_among(of)
+        for circle in circles({node: dict(targets) for node, targets in edges.items()}):
+            where = ", ".join(edges[a][b] for a, b in zip(circle, circle[1:]))
+            yield f"these {what} include each other: {' → '.join(circle)} ({where}): {advice}"
+
+
+def check_crowds():
+    counts = collections.Counter(os.path.dirname(name) for name in tracked("agent", "server", "proto", "ui", "scripts"))
+    for folder, files in sorted(counts.items()):
+        if files > MOST_FILES:
+            yield f"{folder}: {files} files; divide it into folders with names (at most {MOST_FILES})"
 
 
 def check_folders():
@@ -108,7 +234,8 @@ def check_sizes():
 
 
 def main():
-    complaints = [*check_includes(), *check_folders(), *check_tests_are_listed(), *check_sizes()]
+    complaints = [*check_includes(), *check_circles(), *check_crowds(), *check_folders(), *check_tests_are_listed(),
+                  *check_sizes()]
     for complaint in complaints:
         print(complaint)
     return 1 if complaints else 0

@@ -4,7 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "agent/enforce/copies.h"
-#include "agent/enforce/decisions.h"
+#include "agent/enforce/decided/decisions.h"
 #include "agent/lanes/definition_records.h"
 
 namespace castscope::enforce {

@@ -21,9 +21,9 @@
 #include <optional>
 #include <vector>
 
+#include "agent/enforce/decided/policy_table.h"
 #include "agent/enforce/edges.h"
 #include "agent/enforce/kept_copy.h"
-#include "agent/enforce/policy_table.h"
 #include "agent/enforce/weights.h"
 #include "agent/memory/own_memory.h"
 #include "agent/memory/spin_lock.h"

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "agent/enforce/copies.h"
+#include "agent/enforce/decided/policy_table.h"
 #include "agent/enforce/modules.h"
-#include "agent/enforce/policy_table.h"
 
 namespace castscope::enforce {
 

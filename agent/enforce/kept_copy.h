@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "agent/enforce/proof.h"
+#include "agent/enforce/freshness/proof.h"
 
 namespace castscope::enforce {
 

@@ -15,7 +15,7 @@
 #include <optional>
 #include <string>
 
-#include "agent/enforce/decisions.h"
+#include "agent/enforce/decided/decisions.h"
 
 namespace castscope::enforce {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/enforce/decisions.h"
+#include "agent/enforce/decided/decisions.h"
 #include "agent/wiring/features.h"
 
 namespace castscope::enforce {

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "agent/cpython/python_stack.h"
-#include "agent/enforce/pattern.h"
-#include "agent/enforce/policy_table.h"
+#include "agent/enforce/decided/pattern.h"
+#include "agent/enforce/decided/policy_table.h"
 #include "agent/memory/own_memory.h"
 #include "agent/memory/spin_lock.h"
 

@@ -4,7 +4,7 @@
 #include <c10/core/DeviceType.h>
 #include <c10/core/ScalarType.h>
 
-#include "agent/enforce/decisions.h"
+#include "agent/enforce/decided/decisions.h"
 
 namespace castscope::enforce {
 

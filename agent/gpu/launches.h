@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "agent/gpu/cupti_abi.h"
+#include "agent/gpu/cupti/cupti_abi.h"
 #include "agent/memory/own_memory.h"
 
 namespace castscope::gpu {

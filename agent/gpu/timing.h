@@ -14,14 +14,14 @@
 #include <mutex>
 #include <string>
 
-#include "agent/gpu/buffers.h"
-#include "agent/gpu/cupti.h"
+#include "agent/gpu/cupti/buffers.h"
+#include "agent/gpu/cupti/cupti.h"
+#include "agent/gpu/cupti/job_cupti.h"
+#include "agent/gpu/cupti/seat.h"
 #include "agent/gpu/event_timing.h"
 #include "agent/gpu/graph_nodes.h"
-#include "agent/gpu/job_cupti.h"
 #include "agent/gpu/kernel_counts.h"
 #include "agent/gpu/launches.h"
-#include "agent/gpu/seat.h"
 #include "agent/gpu/work_book.h"
 
 namespace castscope::observe {

@@ -88,7 +88,7 @@ typedef void (*castscope_agent_step_fn)(void);
 #define CASTSCOPE_AGENT_RULE_MET "castscope_agent_rule_met"
 typedef void (*castscope_agent_rule_met_fn)(const char* rule);
 /* compared: castscope.compare() has compared modes; its table as JSON, through preload's exported `castscope_compared`.
- * server/report/comparisons.h reads it. */
+ * server/report/modes/comparisons.h reads it. */
 #define CASTSCOPE_AGENT_COMPARED "castscope_agent_compared"
 typedef void (*castscope_agent_compared_fn)(const char* comparison);
 /* annotated: the package castscope is about to cast an argument of an annotated function, or serves a copy again,

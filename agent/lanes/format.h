@@ -51,8 +51,8 @@ using Shared = std::atomic<T>;  // lock-free and of T's size: asserted below
 
 // Events that only serve the picture, whose counts are kept elsewhere (kOperator, kPass), are left out, and counted
 // nowhere, while the ring holds as many events as this: three eighths of it are for those that steps are made of. More
-// than the half that waits in the ring for acknowledgements (agent/relay/segment_source.cc), so that a reader who keeps
-// up makes room for both.
+// than the half that waits in the ring for acknowledgements (server/relay/segment_source.cc), so that a reader who
+// keeps up makes room for both.
 constexpr std::uint64_t most_with_picture(std::uint64_t ring_events) { return ring_events * 5 / 8; }
 
 // What a counter counts is a site, or what deep steps see (an operator use, a flow, a fact, a kernel, a matrix

@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "server/exported/findings.h"
+#include "server/exported/program/stack_trace.h"
 #include "server/exported/run_dtypes.h"
-#include "server/exported/stack_trace.h"
 #include "server/exported/summary.h"
-#include "server/report/fingerprint.h"
-#include "server/report/source_reader.h"
+#include "server/report/findings/fingerprint.h"
+#include "server/report/findings/source_reader.h"
 #include "server/rules/judgement.h"
 
 namespace castscope::exported {

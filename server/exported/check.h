@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "server/exported/program.h"
-#include "server/report/gate.h"
-#include "server/rules/settings.h"
+#include "server/exported/program/program.h"
+#include "server/report/compare/gate.h"
+#include "server/rules/inquiry/settings.h"
 
 namespace castscope::exported {
 

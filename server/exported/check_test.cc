@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "server/exported/package_reader.h"
+#include "server/exported/program/package_reader.h"
 #include "server/exported/test_program.h"
 
 namespace castscope::exported {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "server/exported/run_dtypes.h"
-#include "server/store/run_data.h"
+#include "server/store/run/run_data.h"
 
 namespace castscope::exported {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "server/exported/program.h"
+#include "server/exported/program/program.h"
 #include "server/policy/cast_policy.h"
 
 namespace castscope::exported {

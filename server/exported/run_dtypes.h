@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "server/exported/program.h"
+#include "server/exported/program/program.h"
 
 namespace castscope::exported {
 

@@ -7,10 +7,10 @@
 #include "absl/strings/str_join.h"
 #include "server/exported/operator_facts.h"
 #include "server/exported/summary.h"
-#include "server/report/fingerprint.h"
-#include "server/report/lines.h"
-#include "server/report/words.h"
-#include "server/rules/finding.h"
+#include "server/report/findings/fingerprint.h"
+#include "server/report/text/lines.h"
+#include "server/report/text/words.h"
+#include "server/rules/evidence/finding.h"
 
 namespace castscope::exported {
 namespace {

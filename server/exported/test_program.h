@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/exported/program_reader.h"
+#include "server/exported/program/program_reader.h"
 
 namespace castscope::exported {
 

@@ -5,11 +5,11 @@
 #include <set>
 #include <tuple>
 
-#include "server/rules/code_places.h"
-#include "server/rules/use_graph.h"
-#include "server/rules/uses.h"
-#include "server/store/causes.h"
-#include "server/store/names.h"
+#include "server/rules/evidence/operators/use_graph.h"
+#include "server/rules/evidence/operators/uses.h"
+#include "server/rules/evidence/places/code_places.h"
+#include "server/store/run/causes.h"
+#include "server/store/run/names.h"
 
 namespace castscope::graph {
 namespace {

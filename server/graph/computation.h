@@ -1,5 +1,5 @@
 // The operators of a step and what flows between them, as deep steps saw them: the graph that is drawn (drawing in the
-// report: server/report/graph_*). A use that is seen in several stacks is one node as long as its module, line,
+// report: server/report/drawings). A use that is seen in several stacks is one node as long as its module, line,
 // operator and dtypes are the same; a loop over layers has a node for each module.
 #pragma once
 
@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "server/rules/dtypes.h"
-#include "server/store/run_data.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/store/run/run_data.h"
 
 namespace castscope::graph {
 

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <functional>
 
-#include "server/store/run_store.h"
-#include "server/store/test_run.h"
+#include "server/store/testing/test_run.h"
+#include "server/store/write/run_store.h"
 
 namespace castscope::graph {
 namespace {

@@ -4,10 +4,9 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "server/ingest/options.h"
 
 namespace castscope::ingest {
-
-struct Options;
 
 // "localhost", 127.0.0.0/8, ::1, and Unix sockets. A name that merely resolves to loopback today is not.
 bool is_loopback(const std::string& address);

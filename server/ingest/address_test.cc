@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/ingest/server.h"
-
 namespace castscope::ingest {
 namespace {
 

@@ -13,7 +13,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "agent/lanes/format.h"
-#include "server/store/run_sink.h"
+#include "server/store/run/run_sink.h"
 
 namespace castscope::ingest {
 

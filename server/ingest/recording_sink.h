@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/store/run_sink.h"
+#include "server/store/run/run_sink.h"
 
 namespace castscope::ingest {
 

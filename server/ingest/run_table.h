@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "proto/castscope/v1/castscope.pb.h"
-#include "server/ingest/server.h"
+#include "server/ingest/run_keeper.h"
 #include "server/ingest/validator.h"
 
 namespace castscope::ingest {

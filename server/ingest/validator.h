@@ -13,7 +13,7 @@
 #include "proto/castscope/v1/castscope.pb.h"
 #include "proto/event_block.h"
 #include "server/ingest/definitions.h"
-#include "server/store/run_sink.h"
+#include "server/store/run/run_sink.h"
 
 namespace castscope::ingest {
 

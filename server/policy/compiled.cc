@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "agent/enforce/policy_table.h"
+#include "agent/enforce/decided/policy_table.h"
 #include "server/policy/decide.h"
 #include "server/policy/load.h"
 

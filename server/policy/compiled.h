@@ -1,4 +1,4 @@
-// A policy as the agent reads it: see agent/enforce/policy_table.h, which is the format and its reader.
+// A policy as the agent reads it: see agent/enforce/decided/policy_table.h, which is the format and its reader.
 #pragma once
 
 #include <string>

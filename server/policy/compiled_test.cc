@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "agent/enforce/policy_table.h"
+#include "agent/enforce/decided/policy_table.h"
 #include "server/policy/decide.h"
 #include "server/policy/load.h"
 #include "server/policy/policy_file.h"

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
-#include "agent/enforce/pattern.h"
+#include "agent/enforce/decided/pattern.h"
 #include "server/policy/load.h"
 #include "server/policy/shipped.h"
 
@@ -21,7 +21,7 @@ const std::pair<const OperatorName, Rule>* rule_for(const std::map<OperatorName,
 }
 
 // Parsing one takes longer than a decision, and a policy is asked for every operator in every module. Whoever read the
-// policy has refused what is no pattern (policy_file.cc, agent/enforce/policy_table.cc).
+// policy has refused what is no pattern (policy_file.cc, agent/enforce/decided/policy_table.cc).
 const std::optional<enforce::Pattern>& parsed(const std::string& pattern) {
   thread_local std::map<std::string, std::optional<enforce::Pattern>> known;
   const auto [at, is_new] = known.try_emplace(pattern);

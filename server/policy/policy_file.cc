@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "agent/enforce/pattern.h"
+#include "agent/enforce/decided/pattern.h"
 #include "server/config/amounts.h"
 #include "server/config/json_places.h"
 #include "server/config/nearest.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/rules/settings.h"
+#include "server/rules/inquiry/settings.h"
 
 namespace castscope::rules {
 

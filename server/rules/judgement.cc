@@ -5,9 +5,10 @@
 #include <optional>
 #include <utility>
 
-#include "server/rules/policy/in_force.h"
-#include "server/rules/policy/unmet.h"
+#include "server/rules/inquiry/policy_in_force.h"
+#include "server/rules/rules.h"
 #include "server/rules/suggest.h"
+#include "server/rules/unmet_policy.h"
 
 namespace castscope::rules {
 namespace {
@@ -188,6 +189,12 @@ Judgement judgement_of(const store::RunData& data, const Settings& settings) {
   else
     for (std::string& unmet : unmet_rules(data, settings)) judgement.hints.push_back(std::move(unmet));
   return judgement;
+}
+
+absl::Status record_findings(store::RunStore& store, const Settings& settings) {
+  const absl::StatusOr<store::RunData> data = store.read();
+  if (!data.ok()) return data.status();
+  return store.set_findings(judgement_of(*data, settings).findings);
 }
 
 }  // namespace castscope::rules

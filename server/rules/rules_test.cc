@@ -1,5 +1,5 @@
 // What holds for the rules together; each rule has its own test beside it.
-#include "server/rules/rules_test.h"
+#include "server/rules/testing/rules_test.h"
 
 #include <algorithm>
 

@@ -4,8 +4,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/report/timeline.h"
-#include "server/store/event_window.h"
+#include "server/report/model/model.h"
+#include "server/report/timelines/timeline.h"
+#include "server/store/read/event_blocks.h"
 
 namespace castscope::timeline {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "server/store/run_data.h"
+#include "server/store/run/run_data.h"
 #include "server/timeline/timeline.h"
 
 namespace castscope::timeline {

@@ -7,8 +7,9 @@
 #include <memory>
 #include <random>
 
-#include "server/store/run_store.h"
-#include "server/store/test_run.h"
+#include "server/store/read/run_reader.h"
+#include "server/store/testing/test_run.h"
+#include "server/store/write/run_store.h"
 
 namespace castscope::timeline {
 namespace {

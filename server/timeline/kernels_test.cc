@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/timeline/test_events.h"
+#include "server/timeline/testing/test_events.h"
 
 namespace castscope::timeline {
 namespace {

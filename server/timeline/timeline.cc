@@ -5,8 +5,8 @@
 #include <shared_mutex>
 #include <tuple>
 
-#include "server/timeline/questions.h"
-#include "server/timeline/teller.h"
+#include "server/timeline/questions/questions.h"
+#include "server/timeline/tracks/teller.h"
 
 namespace castscope::timeline {
 namespace {

@@ -2,7 +2,8 @@
 //
 // Fed by one thread at a time with the events of each lane in order; asked by any number of threads meanwhile. A
 // picture is never wider than its pixels, however many events it shows, and an occupied column is never missed:
-// series.h has the arithmetic. Beyond the budget the oldest events are held coarser; what they add up to stays exact.
+// series/series.h has the arithmetic. Beyond the budget the oldest events are held coarser; what they add up to stays
+// exact.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +15,9 @@
 #include <vector>
 
 #include "agent/lanes/format.h"
-#include "server/timeline/numbers.h"
-#include "server/timeline/queries.h"
-#include "server/timeline/tracks.h"
+#include "server/timeline/questions/queries.h"
+#include "server/timeline/tracks/numbers.h"
+#include "server/timeline/tracks/tracks.h"
 
 namespace castscope::timeline {
 
@@ -45,7 +46,7 @@ class Timeline {
   std::vector<Track> tracks() const;  // by process, lane, kind, depth; then by device, stream
   std::vector<Shade> shades() const;  // by id
   Progress progress() const;
-  // In the viewer's form: picture_encoding.h.
+  // In the viewer's form: questions/picture_encoding.h.
   std::string picture(const PictureQuery&) const;
   // The nearest event of a track that touches [at - within, at + within].
   std::optional<FoundEvent> event_at(std::uint32_t track, std::int64_t at, std::int64_t within) const;

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "server/timeline/test_events.h"
+#include "server/timeline/testing/test_events.h"
 
 namespace castscope::timeline {
 namespace {

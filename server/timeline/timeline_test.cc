@@ -6,9 +6,9 @@
 #include <atomic>
 #include <thread>
 
-#include "server/timeline/test_events.h"
-#include "server/timeline/test_oracle.h"
-#include "server/timeline/test_picture.h"
+#include "server/timeline/testing/test_events.h"
+#include "server/timeline/testing/test_oracle.h"
+#include "server/timeline/testing/test_picture.h"
 
 namespace castscope::timeline {
 namespace {

@@ -1,9 +1,9 @@
 #include "server/web/viewer.h"
 
 #include "absl/strings/str_cat.h"
-#include "server/web/access.h"
-#include "server/web/page.h"
-#include "server/web/routes.h"
+#include "server/web/api/routes.h"
+#include "server/web/http/access.h"
+#include "server/web/http/page.h"
 
 namespace castscope::web {
 

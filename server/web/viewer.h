@@ -6,15 +6,16 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/web/http_server.h"
-#include "server/web/runs.h"
+#include "server/web/http/http_server.h"
+#include "server/web/runs/runs.h"
 
 namespace castscope::web {
 
 class Viewer {
  public:
   // Nobody is answered before start(). An address that others can reach is refused.
-  // `token_file` holds the token of one before, and will hold this one's (access.h); "" = the token is new each time.
+  // `token_file` holds the token of one before, and will hold this one's (http/access.h); "" = the token is new each
+  // time.
   static absl::StatusOr<std::unique_ptr<Viewer>> on(const std::string& address, std::shared_ptr<Runs> runs,
                                                     const std::string& token_file = "");
   absl::Status start();

@@ -18,10 +18,11 @@
 #include <memory>
 #include <string>
 
-#include "agent/relay/relay.h"
 #include "server/ingest/server.h"
-#include "server/rules/rules.h"
-#include "server/store/run_store.h"
+#include "server/relay/connect.h"
+#include "server/relay/relay.h"
+#include "server/rules/judgement.h"
+#include "server/store/write/run_store.h"
 #include "tests/bench/synthetic_job.h"
 
 namespace castscope::bench {

@@ -22,6 +22,7 @@ import runs  # noqa: E402
 from marked_cases import CASE, functions, marked, told  # noqa: E402
 
 DOCUMENT = runs.ROOT / "docs" / "rules.md"
+RULES = runs.ROOT / "server" / "rules"
 SEVERITIES = ["error", "warning", "performance", "info"]
 ABOUT = """\
 # Rules
@@ -42,8 +43,12 @@ def rule_list():
 
 
 def source_of(rule):
-    """server/rules/GROUP/NAME.cc"""
-    return next((runs.ROOT / "server/rules").glob(f"*/{rule.replace('-', '_')}.cc"))
+    """server/rules/GROUP/NAME.cc; a large group has folders in it."""
+    return next(RULES.glob(f"*/**/{rule.replace('-', '_')}.cc"))
+
+
+def group_of(rule):
+    return source_of(rule).relative_to(RULES).parts[0]
 
 
 def streams(rule):
@@ -115,8 +120,8 @@ def document(folder):
     for count in counts.values():
         total.add(count)
     lines = [ABOUT]
-    for group in sorted({source_of(rule["rule"]).parent.name for rule in rules}):
-        of_group = sorted((rule for rule in rules if source_of(rule["rule"]).parent.name == group),
+    for group in sorted({group_of(rule["rule"]) for rule in rules}):
+        of_group = sorted((rule for rule in rules if group_of(rule["rule"]) == group),
                           key=lambda rule: (SEVERITIES.index(rule["severity"]), rule["rule"]))
         lines += [f"## {group.capitalize()}", *table(of_group, counts), ""]
     lines += ["## Precision and recall", "",

@@ -1,4 +1,4 @@
-// Holds our own declarations of CUPTI's interface (agent/gpu/cupti_abi.h) against NVIDIA's headers, those of CUDA 12
+// Holds our own declarations of CUPTI's interface (agent/gpu/cupti/cupti_abi.h) against NVIDIA's headers, those of CUDA 12
 // and
 // 13. Compiled, never run: scripts/check-gpu-abi.
 
@@ -8,7 +8,7 @@
 #include <iterator>
 #include <type_traits>
 
-#include "agent/gpu/cupti_abi.h"
+#include "agent/gpu/cupti/cupti_abi.h"
 
 namespace castscope::gpu::cupti {
 namespace {

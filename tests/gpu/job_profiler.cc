@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "../../agent/gpu/cupti_abi.h"
+#include "../../agent/gpu/cupti/cupti_abi.h"
 
 using castscope::gpu::cupti::ActivityKind;
 using castscope::gpu::cupti::Callback;

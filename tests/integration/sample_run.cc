@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "server/rules/rules.h"
-#include "server/store/run_store.h"
-#include "server/store/test_run.h"
+#include "server/rules/judgement.h"
+#include "server/store/testing/test_run.h"
+#include "server/store/write/run_store.h"
 
 namespace castscope {
 namespace {

@@ -4,9 +4,10 @@
 
 #include <atomic>
 
-#include "agent/relay/relay.h"
 #include "server/ingest/recording_sink.h"
 #include "server/ingest/server.h"
+#include "server/relay/connect.h"
+#include "server/relay/relay.h"
 #include "tests/integration/wire_job.h"
 
 namespace castscope {

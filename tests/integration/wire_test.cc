@@ -9,11 +9,11 @@
 #include <cstring>
 #include <thread>
 
-#include "agent/relay/relay.h"
 #include "proto/castscope/v1/castscope.grpc.pb.h"
 #include "proto/protocol.h"
-#include "server/ingest/recording_sink.h"
 #include "server/ingest/server.h"
+#include "server/relay/connect.h"
+#include "server/relay/relay.h"
 #include "tests/integration/certificate.h"
 #include "tests/integration/journal_sink.h"
 #include "tests/integration/wire_job.h"

@@ -1,6 +1,6 @@
 """What a policy says under "functions", in the job: annotates them when their module has been imported.
 
-The lines are those of agent/enforce/policy_table.h; of them only `function <module:name> half|float|promote` counts
+The lines are those of agent/enforce/decided/policy_table.h; of them only `function <module:name> half|float|promote` counts
 here. A rule stands above an annotation in the source, but for what that never casts. The script itself cannot be named:
 it is not imported. Nor is a function changed for those who have it already, as by `from module import name` before the
 module's own import has ended; a class is.

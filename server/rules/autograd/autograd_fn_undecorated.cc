@@ -5,11 +5,12 @@
 // Not this: a backward that converts all that it computes with to float32 itself, and code that backward recomputes
 // with a graph of its own (checkpoint-recompute-differs).
 #include "absl/strings/str_join.h"
-#include "server/rules/autograd/own_functions.h"
-#include "server/rules/dtypes.h"
-#include "server/rules/finding.h"
-#include "server/rules/regions.h"
-#include "server/store/names.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/own_functions.h"
+#include "server/rules/evidence/places/regions.h"
+#include "server/rules/inquiry/rule.h"
+#include "server/store/run/names.h"
 
 namespace castscope::rules {
 namespace {

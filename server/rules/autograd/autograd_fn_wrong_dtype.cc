@@ -2,11 +2,12 @@
 // forward: float16 for bfloat16 (backward was called in another region, or what brings the state back brought a wrong
 // one), or in low precision for a forward that ran in float32.
 #include "absl/strings/str_join.h"
-#include "server/rules/autograd/own_functions.h"
-#include "server/rules/finding.h"
-#include "server/rules/regions.h"
-#include "server/rules/uses.h"
-#include "server/store/names.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/operators/uses.h"
+#include "server/rules/evidence/own_functions.h"
+#include "server/rules/evidence/places/regions.h"
+#include "server/rules/inquiry/rule.h"
+#include "server/store/run/names.h"
 
 namespace castscope::rules {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/rules/autograd/autograd_test.h"
+#include "server/rules/testing/autograd_test.h"
 
 namespace castscope::rules {
 namespace {

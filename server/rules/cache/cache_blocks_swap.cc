@@ -4,8 +4,8 @@
 //
 // PyTorch's sentence about weak references of C++ is the evidence, together with weights that went into the cache of
 // that process; its other sentence ("it has weakref associated with it") is about the job's own weakref.ref.
-#include "server/rules/errors/error_facts.h"
-#include "server/rules/rules.h"
+#include "server/rules/evidence/error_facts.h"
+#include "server/rules/inquiry/rule.h"
 
 namespace castscope::rules {
 namespace {

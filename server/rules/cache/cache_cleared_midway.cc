@@ -3,8 +3,9 @@
 // other thread casts its weights again.
 #include <map>
 
-#include "server/rules/finding.h"
-#include "server/rules/places.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/inquiry/rule.h"
 
 namespace castscope::rules {
 namespace {

@@ -6,10 +6,11 @@
 // of weights that come back in the next region (their sources are alive).
 #include <map>
 
-#include "server/rules/amp_handle.h"
 #include "server/rules/cache/kept_entries.h"
-#include "server/rules/finding.h"
-#include "server/rules/places.h"
+#include "server/rules/evidence/amp_handle.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/inquiry/rule.h"
 
 namespace castscope::rules {
 namespace {

@@ -2,7 +2,7 @@
 #include <numeric>
 #include <random>
 
-#include "server/rules/rules_test.h"
+#include "server/rules/testing/rules_test.h"
 
 namespace castscope::rules {
 namespace {

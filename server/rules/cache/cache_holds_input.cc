@@ -6,12 +6,13 @@
 // Not this: an input that several layers use as it is (the cache helps), and one input per region.
 #include <map>
 
-#include "server/rules/amp_handle.h"
 #include "server/rules/cache/kept_entries.h"
 #include "server/rules/cache/served_copies.h"
-#include "server/rules/cache/weights.h"
-#include "server/rules/finding.h"
-#include "server/rules/places.h"
+#include "server/rules/evidence/amp_handle.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/evidence/weights.h"
+#include "server/rules/inquiry/rule.h"
 
 namespace castscope::rules {
 namespace {

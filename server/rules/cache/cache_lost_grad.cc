@@ -1,10 +1,10 @@
 // cache-lost-grad: with grad mode on, the autocast cache served a copy that has no graph of a weight that requires
 // grad: it was cast while grad mode was off (a pass under no_grad earlier in the region). The weight gets no gradient
 // from there. PyTorch mended this; the rule judges what was served, so it is silent where it is mended.
-#include "server/rules/amp_handle.h"
 #include "server/rules/cache/served_copies.h"
-#include "server/rules/cache/weights.h"
-#include "server/rules/rules.h"
+#include "server/rules/evidence/amp_handle.h"
+#include "server/rules/evidence/weights.h"
+#include "server/rules/inquiry/rule.h"
 
 namespace castscope::rules {
 namespace {

@@ -6,9 +6,10 @@
 #include <map>
 #include <set>
 
-#include "server/rules/coverage/region_work.h"
-#include "server/rules/finding.h"
-#include "server/rules/places.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/evidence/region_work.h"
+#include "server/rules/inquiry/rule.h"
 
 namespace castscope::rules {
 namespace {

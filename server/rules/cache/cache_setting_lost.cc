@@ -4,8 +4,9 @@
 #include <map>
 #include <utility>
 
-#include "server/rules/finding.h"
-#include "server/rules/places.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/inquiry/rule.h"
 
 namespace castscope::rules {
 namespace {

@@ -4,10 +4,10 @@
 //
 // That it changed is told by its values (Staleness): writes that leave them as they were are nobody's error, and
 // version counters do not tell of all that is written. An input that changes is cache-holds-input's affair.
-#include "server/rules/amp_handle.h"
 #include "server/rules/cache/served_copies.h"
-#include "server/rules/cache/weights.h"
-#include "server/rules/rules.h"
+#include "server/rules/evidence/amp_handle.h"
+#include "server/rules/evidence/weights.h"
+#include "server/rules/inquiry/rule.h"
 
 namespace castscope::rules {
 namespace {

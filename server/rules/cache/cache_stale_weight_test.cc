@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "server/rules/rules_test.h"
+#include "server/rules/testing/rules_test.h"
 
 namespace castscope::rules {
 namespace {

@@ -3,13 +3,14 @@
 // or after set_autocast_dtype. The operator then raises, or computes in a dtype that nobody asked for.
 #include <map>
 
-#include "server/rules/amp_handle.h"
 #include "server/rules/cache/served_copies.h"
-#include "server/rules/cache/weights.h"
-#include "server/rules/finding.h"
-#include "server/rules/places.h"
-#include "server/rules/policy/enforcing.h"
-#include "server/store/names.h"
+#include "server/rules/evidence/amp_handle.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/operators/enforcing.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/evidence/weights.h"
+#include "server/rules/inquiry/rule.h"
+#include "server/store/run/names.h"
 
 namespace castscope::rules {
 namespace {

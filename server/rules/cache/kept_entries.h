@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "server/store/run_data.h"
+#include "server/store/run/run_data.h"
 
 namespace castscope::rules {
 

@@ -1,8 +1,8 @@
 #include "server/rules/cache/served_copies.h"
 
-#include "server/rules/cache/weights.h"
-#include "server/rules/finding.h"
-#include "server/rules/places.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/evidence/weights.h"
 
 namespace castscope::rules {
 

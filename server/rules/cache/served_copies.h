@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
-#include "server/rules/finding.h"
-#include "server/rules/places.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/places/places.h"
 
 namespace castscope::rules {
 

@@ -12,16 +12,16 @@
 #include <set>
 #include <tuple>
 
-#include "server/rules/amp_handle.h"
-#include "server/rules/cache/weights.h"
-#include "server/rules/dtypes.h"
-#include "server/rules/operators.h"
-#include "server/rules/places.h"
-#include "server/rules/rules.h"
-#include "server/rules/sites.h"
-#include "server/rules/step_time.h"
-#include "server/rules/uses.h"
-#include "server/store/names.h"
+#include "server/rules/evidence/amp_handle.h"
+#include "server/rules/evidence/counts/step_time.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/operators/operators.h"
+#include "server/rules/evidence/operators/uses.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/evidence/places/sites.h"
+#include "server/rules/evidence/weights.h"
+#include "server/rules/inquiry/rule.h"
+#include "server/store/run/names.h"
 
 namespace castscope::rules {
 namespace {

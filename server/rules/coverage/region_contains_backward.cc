@@ -6,15 +6,16 @@
 #include <algorithm>
 #include <map>
 
-#include "server/rules/amp_handle.h"
-#include "server/rules/autograd/own_functions.h"
-#include "server/rules/counts.h"
-#include "server/rules/coverage/region_work.h"
-#include "server/rules/finding.h"
-#include "server/rules/places.h"
-#include "server/rules/regions.h"
-#include "server/rules/uses.h"
-#include "server/store/names.h"
+#include "server/rules/evidence/amp_handle.h"
+#include "server/rules/evidence/counts/counts.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/operators/uses.h"
+#include "server/rules/evidence/own_functions.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/evidence/places/regions.h"
+#include "server/rules/evidence/region_work.h"
+#include "server/rules/inquiry/rule.h"
+#include "server/store/run/names.h"
 
 namespace castscope::rules {
 namespace {

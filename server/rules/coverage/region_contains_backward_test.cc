@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "server/rules/autograd/autograd_test.h"
+#include "server/rules/testing/autograd_test.h"
 
 namespace castscope::rules {
 namespace {

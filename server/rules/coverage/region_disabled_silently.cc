@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <map>
 
-#include "server/rules/counts.h"
-#include "server/rules/coverage/region_work.h"
-#include "server/rules/places.h"
-#include "server/rules/regions.h"
-#include "server/rules/rules.h"
-#include "server/store/names.h"
+#include "server/rules/evidence/counts/counts.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/evidence/places/regions.h"
+#include "server/rules/evidence/region_work.h"
+#include "server/rules/inquiry/rule.h"
+#include "server/store/run/names.h"
 
 namespace castscope::rules {
 namespace {

@@ -8,11 +8,12 @@
 #include <map>
 #include <set>
 
-#include "server/rules/counts.h"
-#include "server/rules/coverage/region_work.h"
-#include "server/rules/finding.h"
-#include "server/rules/operators.h"
-#include "server/rules/places.h"
+#include "server/rules/evidence/counts/counts.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/operators/operators.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/evidence/region_work.h"
+#include "server/rules/inquiry/rule.h"
 
 namespace castscope::rules {
 namespace {

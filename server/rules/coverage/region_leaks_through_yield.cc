@@ -5,10 +5,11 @@
 // context manager or a class that enters in one method and leaves in another, is none.
 #include <map>
 
-#include "server/rules/counts.h"
-#include "server/rules/coverage/region_work.h"
-#include "server/rules/finding.h"
-#include "server/rules/places.h"
+#include "server/rules/evidence/counts/counts.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/evidence/region_work.h"
+#include "server/rules/inquiry/rule.h"
 
 namespace castscope::rules {
 namespace {

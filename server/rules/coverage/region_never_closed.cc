@@ -4,10 +4,10 @@
 // that it has to go back to (torch/amp/autocast_mode.py: __enter__ writes self.prev).
 #include <map>
 
-#include "server/rules/counts.h"
-#include "server/rules/coverage/region_work.h"
-#include "server/rules/places.h"
-#include "server/rules/rules.h"
+#include "server/rules/evidence/counts/counts.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/evidence/region_work.h"
+#include "server/rules/inquiry/rule.h"
 
 namespace castscope::rules {
 namespace {

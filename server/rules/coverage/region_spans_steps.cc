@@ -6,13 +6,14 @@
 #include <optional>
 #include <string>
 
-#include "server/rules/amp_handle.h"
-#include "server/rules/counts.h"
-#include "server/rules/coverage/region_work.h"
-#include "server/rules/finding.h"
-#include "server/rules/places.h"
-#include "server/rules/policy/enforcing.h"
-#include "server/rules/regions.h"
+#include "server/rules/evidence/amp_handle.h"
+#include "server/rules/evidence/counts/counts.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/operators/enforcing.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/evidence/places/regions.h"
+#include "server/rules/evidence/region_work.h"
+#include "server/rules/inquiry/rule.h"
 
 namespace castscope::rules {
 namespace {

@@ -3,10 +3,11 @@
 #include <map>
 #include <tuple>
 
-#include "server/rules/dtypes.h"
-#include "server/rules/finding.h"
-#include "server/rules/places.h"
-#include "server/store/names.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/inquiry/rule.h"
+#include "server/store/run/names.h"
 
 namespace castscope::rules {
 namespace {

@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "server/rules/distributed/fsdp_site.h"
+#include "server/rules/testing/fsdp_site.h"
 
 namespace castscope::rules {
 namespace {

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <map>
 
-#include "server/rules/dtypes.h"
-#include "server/rules/places.h"
-#include "server/rules/rules.h"
-#include "server/store/names.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/inquiry/rule.h"
+#include "server/store/run/names.h"
 
 namespace castscope::rules {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/rules/distributed/fsdp_site.h"
+#include "server/rules/testing/fsdp_site.h"
 
 namespace castscope::rules {
 namespace {

@@ -1,7 +1,7 @@
 // dtype-mixed-halves: an operator for which autocast takes the widest dtype of the arguments got float16 and bfloat16,
 // of which neither is wider.
-#include "server/rules/errors/error_facts.h"
-#include "server/rules/rules.h"
+#include "server/rules/evidence/error_facts.h"
+#include "server/rules/inquiry/rule.h"
 
 namespace castscope::rules {
 namespace {

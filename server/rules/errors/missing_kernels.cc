@@ -3,11 +3,12 @@
 #include <string>
 
 #include "server/policy/elsewhere.h"
-#include "server/rules/dtypes.h"
-#include "server/rules/errors/error_facts.h"
-#include "server/rules/regions.h"
-#include "server/rules/uses.h"
-#include "server/store/names.h"
+#include "server/rules/evidence/error_facts.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/operators/uses.h"
+#include "server/rules/evidence/places/regions.h"
+#include "server/rules/inquiry/rule.h"
+#include "server/store/run/names.h"
 
 namespace castscope::rules {
 namespace {

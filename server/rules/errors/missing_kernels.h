@@ -1,7 +1,7 @@
 // Errors of operators that have no kernel for the low precision that they got: a part of dtype-mismatch-error.
 #pragma once
 
-#include "server/rules/rules.h"
+#include "server/rules/inquiry/rule.h"
 
 namespace castscope::rules {
 

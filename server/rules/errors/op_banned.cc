@@ -1,10 +1,10 @@
 // op-banned: an operator that autocast refuses in a region, since its result would be wrong in a half:
 // binary_cross_entropy on a GPU; or one that the enforced policy bans. A policy that has it in float32 instead raises
 // nothing, and nothing is found.
-#include "server/rules/amp_handle.h"
-#include "server/rules/errors/bans.h"
-#include "server/rules/errors/error_facts.h"
-#include "server/rules/rules.h"
+#include "server/rules/evidence/amp_handle.h"
+#include "server/rules/evidence/bans.h"
+#include "server/rules/evidence/error_facts.h"
+#include "server/rules/inquiry/rule.h"
 
 namespace castscope::rules {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "server/policy/compiled.h"
 #include "server/policy/policy_file.h"
-#include "server/rules/rules_test.h"
+#include "server/rules/testing/rules_test.h"
 
 namespace castscope::rules {
 namespace {

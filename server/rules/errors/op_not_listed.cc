@@ -3,16 +3,16 @@
 // that a library brings, a warning when they took the mixture. (PyTorch's own then promote, which is another matter.)
 #include <map>
 
-#include "server/rules/dtypes.h"
-#include "server/rules/errors/error_facts.h"
-#include "server/rules/operators.h"
-#include "server/rules/places.h"
-#include "server/rules/policy/enforced_decisions.h"
-#include "server/rules/regions.h"
-#include "server/rules/rules.h"
-#include "server/rules/use_graph.h"
-#include "server/rules/uses.h"
-#include "server/store/names.h"
+#include "server/rules/evidence/error_facts.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/operators/enforced_decisions.h"
+#include "server/rules/evidence/operators/operators.h"
+#include "server/rules/evidence/operators/use_graph.h"
+#include "server/rules/evidence/operators/uses.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/evidence/places/regions.h"
+#include "server/rules/inquiry/rule.h"
+#include "server/store/run/names.h"
 
 namespace castscope::rules {
 namespace {

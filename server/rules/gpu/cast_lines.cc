@@ -4,10 +4,10 @@
 #include <cstdio>
 #include <map>
 
-#include "server/rules/cache/weights.h"
-#include "server/rules/operators.h"
-#include "server/rules/sites.h"
-#include "server/store/names.h"
+#include "server/rules/evidence/operators/operators.h"
+#include "server/rules/evidence/places/sites.h"
+#include "server/rules/evidence/weights.h"
+#include "server/store/run/names.h"
 
 namespace castscope::rules {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "server/rules/gpu/device_time.h"
-#include "server/rules/places.h"
+#include "server/rules/evidence/counts/device_time.h"
+#include "server/rules/evidence/places/places.h"
 
 namespace castscope::rules {
 

@@ -1,8 +1,8 @@
 // gpu-casts-dominate: casts take a large part of what the GPU does in a step.
-#include "server/rules/finding.h"
+#include "server/rules/evidence/counts/step_time.h"
+#include "server/rules/evidence/finding.h"
 #include "server/rules/gpu/cast_lines.h"
-#include "server/rules/rules.h"
-#include "server/rules/step_time.h"
+#include "server/rules/inquiry/rule.h"
 
 namespace castscope::rules {
 namespace {

@@ -3,11 +3,11 @@
 #include <utility>
 #include <vector>
 
-#include "server/rules/finding.h"
+#include "server/rules/evidence/counts/step_time.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/places/sites.h"
 #include "server/rules/gpu/cast_lines.h"
-#include "server/rules/rules.h"
-#include "server/rules/sites.h"
-#include "server/rules/step_time.h"
+#include "server/rules/inquiry/rule.h"
 
 namespace castscope::rules {
 namespace {

@@ -2,15 +2,15 @@
 // and the GPU spent time on it.
 #include <string>
 
-#include "server/rules/dtypes.h"
-#include "server/rules/gpu/device_time.h"
+#include "server/rules/evidence/counts/device_time.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/operators/operators.h"
+#include "server/rules/evidence/operators/products.h"
+#include "server/rules/evidence/operators/uses.h"
+#include "server/rules/evidence/places/regions.h"
 #include "server/rules/gpu/product_lines.h"
-#include "server/rules/gpu/products.h"
-#include "server/rules/operators.h"
-#include "server/rules/regions.h"
-#include "server/rules/rules.h"
-#include "server/rules/uses.h"
-#include "server/store/names.h"
+#include "server/rules/inquiry/rule.h"
+#include "server/store/run/names.h"
 
 namespace castscope::rules {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "server/rules/places.h"
+#include "server/rules/evidence/places/places.h"
 
 namespace castscope::rules {
 

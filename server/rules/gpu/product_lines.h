@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "server/rules/finding.h"
-#include "server/rules/gpu/device_time.h"
+#include "server/rules/evidence/counts/device_time.h"
+#include "server/rules/evidence/finding.h"
 
 namespace castscope::rules {
 

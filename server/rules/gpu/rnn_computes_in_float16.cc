@@ -3,12 +3,12 @@
 #include <map>
 #include <set>
 
-#include "server/rules/counts.h"
-#include "server/rules/dtypes.h"
-#include "server/rules/finding.h"
-#include "server/rules/places.h"
-#include "server/rules/regions.h"
-#include "server/rules/rules.h"
+#include "server/rules/evidence/counts/counts.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/evidence/places/regions.h"
+#include "server/rules/inquiry/rule.h"
 
 namespace castscope::rules {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/rules/rules_test.h"
+#include "server/rules/testing/rules_test.h"
 
 namespace castscope::rules {
 namespace {

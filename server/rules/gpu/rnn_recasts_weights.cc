@@ -5,16 +5,16 @@
 #include <set>
 #include <string>
 
-#include "server/rules/counts.h"
-#include "server/rules/finding.h"
-#include "server/rules/gpu/device_time.h"
-#include "server/rules/operators.h"
-#include "server/rules/places.h"
-#include "server/rules/regions.h"
-#include "server/rules/rules.h"
-#include "server/rules/step_time.h"
-#include "server/rules/uses.h"
-#include "server/store/names.h"
+#include "server/rules/evidence/counts/counts.h"
+#include "server/rules/evidence/counts/device_time.h"
+#include "server/rules/evidence/counts/step_time.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/operators/operators.h"
+#include "server/rules/evidence/operators/uses.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/evidence/places/regions.h"
+#include "server/rules/inquiry/rule.h"
+#include "server/store/run/names.h"
 
 namespace castscope::rules {
 namespace {

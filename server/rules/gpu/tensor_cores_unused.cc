@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <string>
 
-#include "server/rules/finding.h"
-#include "server/rules/gpu/device_time.h"
+#include "server/rules/evidence/counts/device_time.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/operators/operators.h"
+#include "server/rules/evidence/operators/products.h"
 #include "server/rules/gpu/product_lines.h"
-#include "server/rules/gpu/products.h"
-#include "server/rules/operators.h"
-#include "server/rules/rules.h"
+#include "server/rules/inquiry/rule.h"
 
 namespace castscope::rules {
 namespace {

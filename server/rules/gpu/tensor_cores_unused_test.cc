@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
-#include "server/rules/gpu/products.h"
-#include "server/rules/rules_test.h"
+#include "server/rules/evidence/operators/products.h"
+#include "server/rules/testing/rules_test.h"
 
 namespace castscope::rules {
 namespace {

@@ -5,12 +5,12 @@
 #include <optional>
 #include <string>
 
-#include "server/rules/gpu/device_time.h"
+#include "server/rules/evidence/counts/device_time.h"
+#include "server/rules/evidence/operators/operators.h"
+#include "server/rules/evidence/operators/products.h"
+#include "server/rules/evidence/places/regions.h"
 #include "server/rules/gpu/product_lines.h"
-#include "server/rules/gpu/products.h"
-#include "server/rules/operators.h"
-#include "server/rules/regions.h"
-#include "server/rules/rules.h"
+#include "server/rules/inquiry/rule.h"
 
 namespace castscope::rules {
 namespace {

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
-#include "server/rules/gpu/device_time.h"
-#include "server/rules/rules_test.h"
+#include "server/rules/evidence/counts/device_time.h"
+#include "server/rules/testing/rules_test.h"
 
 namespace castscope::rules {
 namespace {

@@ -12,15 +12,15 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
-#include "server/rules/code_places.h"
-#include "server/rules/counts.h"
-#include "server/rules/dtypes.h"
-#include "server/rules/operators.h"
-#include "server/rules/places.h"
-#include "server/rules/regions.h"
-#include "server/rules/rules.h"
-#include "server/rules/uses.h"
-#include "server/store/names.h"
+#include "server/rules/evidence/counts/counts.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/operators/operators.h"
+#include "server/rules/evidence/operators/uses.h"
+#include "server/rules/evidence/places/code_places.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/evidence/places/regions.h"
+#include "server/rules/inquiry/rule.h"
+#include "server/store/run/names.h"
 
 namespace castscope::rules {
 namespace {

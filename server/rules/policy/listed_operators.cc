@@ -5,8 +5,8 @@
 #include <set>
 #include <utility>
 
-#include "server/rules/operators.h"
-#include "server/rules/places.h"
+#include "server/rules/evidence/operators/operators.h"
+#include "server/rules/evidence/places/places.h"
 
 namespace castscope::rules {
 namespace {

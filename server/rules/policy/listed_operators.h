@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "server/rules/rules.h"
+#include "server/store/run/run_data.h"
 
 namespace castscope::rules {
 

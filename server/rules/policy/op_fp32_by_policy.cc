@@ -8,16 +8,16 @@
 #include <set>
 
 #include "absl/strings/str_join.h"
-#include "server/rules/dtypes.h"
-#include "server/rules/low_kernels.h"
-#include "server/rules/modes/mode_facts.h"
-#include "server/rules/operators.h"
-#include "server/rules/policy/enforced_decisions.h"
+#include "server/rules/evidence/mode_facts.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/operators/enforced_decisions.h"
+#include "server/rules/evidence/operators/low_kernels.h"
+#include "server/rules/evidence/operators/operators.h"
+#include "server/rules/evidence/operators/uses.h"
+#include "server/rules/evidence/places/regions.h"
+#include "server/rules/inquiry/rule.h"
 #include "server/rules/policy/listed_operators.h"
-#include "server/rules/regions.h"
-#include "server/rules/rules.h"
-#include "server/rules/uses.h"
-#include "server/store/names.h"
+#include "server/store/run/names.h"
 
 namespace castscope::rules {
 namespace {

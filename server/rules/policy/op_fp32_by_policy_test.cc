@@ -1,4 +1,4 @@
-#include "server/rules/policy/enforced_test.h"
+#include "server/rules/testing/enforced_test.h"
 
 namespace castscope::rules {
 namespace {

@@ -8,11 +8,11 @@
 #include <set>
 
 #include "absl/strings/str_join.h"
-#include "server/rules/coverage/region_work.h"
-#include "server/rules/dtypes.h"
-#include "server/rules/places.h"
-#include "server/rules/rules.h"
-#include "server/store/names.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/evidence/region_work.h"
+#include "server/rules/inquiry/rule.h"
+#include "server/store/run/names.h"
 
 namespace castscope::rules {
 namespace {

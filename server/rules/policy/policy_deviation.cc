@@ -10,17 +10,17 @@
 
 #include "absl/strings/str_join.h"
 #include "server/policy/decide.h"
-#include "server/rules/coverage/region_work.h"
-#include "server/rules/dtypes.h"
-#include "server/rules/finding.h"
-#include "server/rules/operators.h"
-#include "server/rules/places.h"
-#include "server/rules/policy/enforcing.h"
-#include "server/rules/regions.h"
-#include "server/rules/rules.h"
-#include "server/rules/sites.h"
-#include "server/rules/uses.h"
-#include "server/store/names.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/operators/enforcing.h"
+#include "server/rules/evidence/operators/operators.h"
+#include "server/rules/evidence/operators/uses.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/evidence/places/regions.h"
+#include "server/rules/evidence/places/sites.h"
+#include "server/rules/evidence/region_work.h"
+#include "server/rules/inquiry/rule.h"
+#include "server/store/run/names.h"
 
 namespace castscope::rules {
 namespace {

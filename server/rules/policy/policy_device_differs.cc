@@ -6,13 +6,13 @@
 // they are given it.
 #include <algorithm>
 
-#include "server/rules/dtypes.h"
-#include "server/rules/operators.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/operators/operators.h"
+#include "server/rules/evidence/operators/uses.h"
+#include "server/rules/evidence/places/regions.h"
+#include "server/rules/inquiry/rule.h"
 #include "server/rules/policy/listed_operators.h"
-#include "server/rules/regions.h"
-#include "server/rules/rules.h"
-#include "server/rules/uses.h"
-#include "server/store/names.h"
+#include "server/store/run/names.h"
 
 namespace castscope::rules {
 namespace {

@@ -11,12 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "server/rules/dtypes.h"
-#include "server/rules/finding.h"
-#include "server/rules/operators.h"
-#include "server/rules/places.h"
-#include "server/rules/uses.h"
-#include "server/store/names.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/operators/operators.h"
+#include "server/rules/evidence/operators/uses.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/inquiry/rule.h"
+#include "server/store/run/names.h"
 
 namespace castscope::rules {
 namespace {

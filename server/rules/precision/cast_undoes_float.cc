@@ -12,20 +12,21 @@
 #include <map>
 #include <set>
 
-#include "server/rules/amp_handle.h"
-#include "server/rules/counts.h"
-#include "server/rules/coverage/region_work.h"
-#include "server/rules/dtypes.h"
-#include "server/rules/finding.h"
-#include "server/rules/modes/mode_facts.h"
-#include "server/rules/operators.h"
-#include "server/rules/places.h"
+#include "server/rules/evidence/amp_handle.h"
+#include "server/rules/evidence/counts/counts.h"
+#include "server/rules/evidence/counts/step_time.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/mode_facts.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/operators/operators.h"
+#include "server/rules/evidence/operators/use_graph.h"
+#include "server/rules/evidence/operators/uses.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/evidence/places/sites.h"
+#include "server/rules/evidence/region_work.h"
+#include "server/rules/inquiry/rule.h"
 #include "server/rules/precision/widened.h"
-#include "server/rules/sites.h"
-#include "server/rules/step_time.h"
-#include "server/rules/use_graph.h"
-#include "server/rules/uses.h"
-#include "server/store/names.h"
+#include "server/store/run/names.h"
 
 namespace castscope::rules {
 namespace {

@@ -7,17 +7,18 @@
 #include <set>
 
 #include "absl/strings/str_join.h"
-#include "server/rules/distributed/fsdp_casts.h"
-#include "server/rules/dtypes.h"
-#include "server/rules/finding.h"
-#include "server/rules/operators.h"
-#include "server/rules/places.h"
-#include "server/rules/sites.h"
-#include "server/rules/step_time.h"
-#include "server/rules/use_graph.h"
-#include "server/rules/uses.h"
-#include "server/store/causes.h"
-#include "server/store/names.h"
+#include "server/rules/evidence/counts/step_time.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/fsdp_casts.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/operators/operators.h"
+#include "server/rules/evidence/operators/use_graph.h"
+#include "server/rules/evidence/operators/uses.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/evidence/places/sites.h"
+#include "server/rules/inquiry/rule.h"
+#include "server/store/run/causes.h"
+#include "server/store/run/names.h"
 
 namespace castscope::rules {
 namespace {

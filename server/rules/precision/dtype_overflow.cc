@@ -9,14 +9,14 @@
 #include <map>
 #include <optional>
 
-#include "server/rules/amp_handle.h"
-#include "server/rules/dtypes.h"
-#include "server/rules/operators.h"
-#include "server/rules/places.h"
-#include "server/rules/rules.h"
-#include "server/rules/use_graph.h"
-#include "server/rules/uses.h"
-#include "server/store/names.h"
+#include "server/rules/evidence/amp_handle.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/operators/operators.h"
+#include "server/rules/evidence/operators/use_graph.h"
+#include "server/rules/evidence/operators/uses.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/inquiry/rule.h"
+#include "server/store/run/names.h"
 
 namespace castscope::rules {
 namespace {

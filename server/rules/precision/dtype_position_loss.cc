@@ -12,14 +12,14 @@
 #include <set>
 
 #include "absl/strings/str_join.h"
-#include "server/rules/amp_handle.h"
-#include "server/rules/dtypes.h"
-#include "server/rules/operators.h"
-#include "server/rules/places.h"
-#include "server/rules/rules.h"
-#include "server/rules/sites.h"
-#include "server/store/causes.h"
-#include "server/store/names.h"
+#include "server/rules/evidence/amp_handle.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/operators/operators.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/evidence/places/sites.h"
+#include "server/rules/inquiry/rule.h"
+#include "server/store/run/causes.h"
+#include "server/store/run/names.h"
 
 namespace castscope::rules {
 namespace {

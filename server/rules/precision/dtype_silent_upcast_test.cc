@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "server/rules/policy/enforced_test.h"
+#include "server/rules/testing/enforced_test.h"
 
 namespace castscope::rules {
 namespace {

@@ -3,17 +3,17 @@
 // differ.
 #include <map>
 
-#include "server/rules/amp_handle.h"
-#include "server/rules/dtypes.h"
-#include "server/rules/errors/error_facts.h"
-#include "server/rules/modes/mode_of.h"
-#include "server/rules/operators.h"
-#include "server/rules/places.h"
-#include "server/rules/regions.h"
-#include "server/rules/rules.h"
-#include "server/rules/use_graph.h"
-#include "server/rules/uses.h"
-#include "server/store/names.h"
+#include "server/rules/evidence/amp_handle.h"
+#include "server/rules/evidence/error_facts.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/operators/mode_of.h"
+#include "server/rules/evidence/operators/operators.h"
+#include "server/rules/evidence/operators/use_graph.h"
+#include "server/rules/evidence/operators/uses.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/evidence/places/regions.h"
+#include "server/rules/inquiry/rule.h"
+#include "server/store/run/names.h"
 
 namespace castscope::rules {
 namespace {

@@ -5,12 +5,13 @@
 // operators are none of a model's, and one that does nothing for another reason (region-empty, region-wrong-device).
 #include <map>
 
-#include "server/rules/finding.h"
-#include "server/rules/places.h"
-#include "server/rules/regions.h"
-#include "server/rules/use_graph.h"
-#include "server/rules/uses.h"
-#include "server/store/names.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/operators/use_graph.h"
+#include "server/rules/evidence/operators/uses.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/evidence/places/regions.h"
+#include "server/rules/inquiry/rule.h"
+#include "server/store/run/names.h"
 
 namespace castscope::rules {
 namespace {

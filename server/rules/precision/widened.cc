@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <tuple>
 
-#include "server/rules/dtypes.h"
-#include "server/rules/operators.h"
-#include "server/rules/regions.h"
-#include "server/rules/use_graph.h"
-#include "server/rules/uses.h"
-#include "server/store/causes.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/operators/operators.h"
+#include "server/rules/evidence/operators/use_graph.h"
+#include "server/rules/evidence/operators/uses.h"
+#include "server/rules/evidence/places/regions.h"
+#include "server/store/run/causes.h"
 
 namespace castscope::rules {
 namespace {

@@ -6,8 +6,8 @@
 #include <set>
 #include <vector>
 
-#include "server/rules/policy/enforced_decisions.h"
-#include "server/rules/use_graph.h"
+#include "server/rules/evidence/operators/enforced_decisions.h"
+#include "server/rules/evidence/operators/use_graph.h"
 
 namespace castscope::rules {
 

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <set>
 
-#include "server/rules/finding.h"
-#include "server/rules/operators.h"
-#include "server/rules/places.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/operators/operators.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/inquiry/rule.h"
 #include "server/rules/scaler/scaler_facts.h"
 
 namespace castscope::rules {

@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "server/rules/scaler/scaler_loop.h"
+#include "server/rules/testing/scaler_loop.h"
 
 namespace castscope::rules {
 namespace {

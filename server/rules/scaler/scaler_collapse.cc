@@ -1,8 +1,9 @@
 // scaler-collapse: gradient after gradient is inf or NaN; GradScaler takes no step and halves its scale each time, far
 // below the one at which scaling could be what overflows.
-#include "server/rules/amp_handle.h"
-#include "server/rules/finding.h"
-#include "server/rules/places.h"
+#include "server/rules/evidence/amp_handle.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/inquiry/rule.h"
 #include "server/rules/scaler/scaler_facts.h"
 
 namespace castscope::rules {

@@ -1,7 +1,7 @@
 // scaler-double-unscale: GradScaler.unscale_ was called twice for one optimizer between two updates, or after its step,
 // and raised.
-#include "server/rules/errors/error_facts.h"
-#include "server/rules/rules.h"
+#include "server/rules/evidence/error_facts.h"
+#include "server/rules/inquiry/rule.h"
 
 namespace castscope::rules {
 namespace {

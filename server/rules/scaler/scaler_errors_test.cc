@@ -1,5 +1,5 @@
 // scaler-fp16-params and scaler-double-unscale: what GradScaler itself raises.
-#include "server/rules/scaler/scaler_loop.h"
+#include "server/rules/testing/scaler_loop.h"
 
 namespace castscope::rules {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "server/rules/dtypes.h"
-#include "server/rules/policy/enforcing.h"
-#include "server/store/causes.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/operators/enforcing.h"
+#include "server/store/run/causes.h"
 
 namespace castscope::rules {
 

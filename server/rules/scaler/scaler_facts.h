@@ -5,7 +5,7 @@
 #include <functional>
 #include <set>
 
-#include "server/store/run_data.h"
+#include "server/store/run/run_data.h"
 
 namespace castscope::rules {
 

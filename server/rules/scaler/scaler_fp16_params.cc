@@ -1,7 +1,7 @@
 // scaler-fp16-params: the model's parameters are float16 themselves, so that their gradients are, and GradScaler
 // refuses to unscale these.
-#include "server/rules/errors/error_facts.h"
-#include "server/rules/rules.h"
+#include "server/rules/evidence/error_facts.h"
+#include "server/rules/inquiry/rule.h"
 
 namespace castscope::rules {
 namespace {

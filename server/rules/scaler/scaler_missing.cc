@@ -7,10 +7,11 @@
 #include <algorithm>
 #include <map>
 
-#include "server/rules/amp_handle.h"
-#include "server/rules/dtypes.h"
-#include "server/rules/finding.h"
-#include "server/rules/places.h"
+#include "server/rules/evidence/amp_handle.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/inquiry/rule.h"
 #include "server/rules/scaler/scaler_facts.h"
 #include "server/rules/scaler/unmeasured_gradients.h"
 

@@ -1,7 +1,8 @@
 // scaler-updated-midway: the scale was updated between backward passes whose gradients were added up before any
 // optimizer took them: gradients of two scales in one sum.
-#include "server/rules/finding.h"
-#include "server/rules/places.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/inquiry/rule.h"
 #include "server/rules/scaler/scaler_facts.h"
 
 namespace castscope::rules {

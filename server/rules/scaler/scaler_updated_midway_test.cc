@@ -1,4 +1,4 @@
-#include "server/rules/scaler/scaler_loop.h"
+#include "server/rules/testing/scaler_loop.h"
 
 namespace castscope::rules {
 namespace {

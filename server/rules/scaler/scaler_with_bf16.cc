@@ -1,8 +1,9 @@
 // scaler-with-bf16: gradients are scaled although every region of the process is bfloat16, which has the range of
 // float32.
-#include "server/rules/dtypes.h"
-#include "server/rules/finding.h"
-#include "server/rules/places.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/inquiry/rule.h"
 #include "server/rules/scaler/scaler_facts.h"
 
 namespace castscope::rules {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "server/rules/policy/enforced_test.h"
-#include "server/rules/scaler/scaler_loop.h"
+#include "server/rules/testing/enforced_test.h"
+#include "server/rules/testing/scaler_loop.h"
 
 namespace castscope::rules {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <set>
 
-#include "server/rules/dtypes.h"
-#include "server/rules/places.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/places/places.h"
 #include "server/rules/scaler/scaler_facts.h"
-#include "server/store/causes.h"
+#include "server/store/run/causes.h"
 
 namespace castscope::rules {
 namespace {

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "server/rules/amp_handle.h"
-#include "server/store/run_data.h"
+#include "server/rules/evidence/amp_handle.h"
+#include "server/store/run/run_data.h"
 
 namespace castscope::rules {
 

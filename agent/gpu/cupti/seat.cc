@@ -1,0 +1,92 @@
+#include "agent/gpu/cupti/seat.h"
+
+namespace castscope::gpu {
+namespace {
+
+// The kernels last: what is launched before is not told, after it the launch is.
+constexpr cupti::ActivityKind kKinds[] = {cupti::kExternalCorrelation, cupti::kMemcpy, cupti::kPeerMemcpy,
+                                          cupti::kMemset, cupti::kConcurrentKernel};
+
+}  // namespace
+
+Seat::Taken Seat::take(bool all_functions, std::string* why) {
+  is_gone_ = false;
+  const cupti::Result subscribed = api_.subscribe(&subscriber_, callbacks_.resource, nullptr);
+  if (subscribed != cupti::kSuccess) subscriber_ = nullptr;
+  if (subscribed == cupti::kMultipleSubscribers && !job_.is_subscribed()) {
+    *why = "another client of CUPTI";
+    return Taken::kRefused;
+  }
+  // torch.profiler may stay subscribed when it is through: the records are free all the same.
+  if (subscribed != cupti::kSuccess && subscribed != cupti::kMultipleSubscribers) {
+    *why = words("cuptiSubscribe", subscribed);
+    return Taken::kFailed;
+  }
+  ours_ = true;
+  all_functions_ = all_functions || api_.enable_runtime == nullptr || api_.enable_driver == nullptr;
+  cupti::Result result = api_.register_callbacks(callbacks_.requested, callbacks_.completed);
+  const char* what = "cuptiActivityRegisterCallbacks";
+  if (result == cupti::kSuccess) {
+    what = "recording functions of CUDA";
+    result = switch_functions(true, all_functions_);
+  }
+  for (const cupti::ActivityKind kind : kKinds) {
+    if (result != cupti::kSuccess) break;
+    what = "cuptiActivityEnable";
+    result = api_.enable(kind);
+  }
+  if (result != cupti::kSuccess) {
+    *why = words(what, result);
+    leave();
+    return Taken::kFailed;
+  }
+  if (subscriber_ != nullptr && api_.graph_node_id != nullptr)
+    for (const std::uint32_t callback : {cupti::kGraphNodeCreated, cupti::kGraphNodeCloned})
+      api_.enable_callback(1, subscriber_, cupti::kResourceDomain, callback);
+  return Taken::kYes;
+}
+
+// Flushed last: a buffer that stayed with CUPTI would take the records of whoever has the seat next.
+void Seat::leave() {
+  if (is_gone()) {
+    subscriber_ = nullptr;
+    ours_ = false;
+    return;
+  }
+  for (auto kind = std::end(kKinds); kind != std::begin(kKinds);) api_.disable(*--kind);
+  switch_functions(false, all_functions_);
+  flush(true);
+  if (subscriber_ != nullptr) api_.unsubscribe(subscriber_);
+  subscriber_ = nullptr;
+  ours_ = false;
+}
+
+// A function that this CUPTI does not know is none that it could record: what it answers to one does not matter.
+cupti::Result Seat::switch_functions(bool on, bool all) {
+  if (!all) {
+    for (const std::uint16_t function : cupti::kLaunchingRuntime) api_.enable_runtime(function, on);
+    for (const std::uint16_t function : cupti::kLaunchingDriver) api_.enable_driver(function, on);
+    return cupti::kSuccess;
+  }
+  const auto change = on ? api_.enable : api_.disable;
+  const cupti::Result runtime = change(cupti::kRuntime);
+  return runtime == cupti::kSuccess ? change(cupti::kDriver) : runtime;
+}
+
+void Seat::flush(bool forced) {
+  if (!is_gone()) api_.flush_all(forced ? cupti::kFlushForced : 0);
+}
+
+std::uint64_t Seat::take_dropped() {
+  std::size_t dropped = 0;
+  if (is_gone()) return 0;
+  return api_.dropped(nullptr, 0, &dropped) == cupti::kSuccess ? dropped : 0;
+}
+
+std::string Seat::words(const char* what, cupti::Result result) const {
+  const char* name = nullptr;
+  if (api_.result_string(result, &name) != cupti::kSuccess || name == nullptr) name = "an unknown error";
+  return std::string(what) + ": " + name;
+}
+
+}  // namespace castscope::gpu

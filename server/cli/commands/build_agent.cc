@@ -1,0 +1,66 @@
+// castscope build-agent: for CMake, so that the build and `castscope run` compile by the very same recipe.
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "server/cli/commands/commands.h"
+#include "server/cli/toolkit/embedded.h"
+#include "server/cli/toolkit/recipe.h"
+#include "server/cli/toolkit/toolkit.h"
+
+namespace castscope::cli {
+namespace {
+
+struct BuildOptions {
+  std::string preload_folder, agent_folder, python;
+};
+
+absl::Status leave_hash(const std::string& folder) {
+  std::ofstream file(folder + "/castscope.sources");
+  file << source_hash() << "\n";
+  file.close();
+  return file ? absl::OkStatus() : absl::UnavailableError(absl::StrCat(folder, "/castscope.sources cannot be written"));
+}
+
+absl::Status build_preload(const std::string& sources, const std::string& folder) {
+  std::filesystem::create_directories(folder);
+  absl::Status status = compile_preload(sources, folder + "/libcastscope.so");
+  return status.ok() ? leave_hash(folder) : status;
+}
+
+absl::Status build_agent(const std::string& sources, const std::string& folder, const std::string& executable) {
+  std::filesystem::create_directories(folder);
+  auto python = probe_python(executable);
+  if (!python.ok()) return python.status();
+  if (!python->torch) {
+    say(absl::StrCat(executable, " has no PyTorch: no agent is built now, `castscope run` will build one"));
+    return leave_hash(folder);
+  }
+  absl::Status status =
+      compile_agent(sources, *python->torch, absl::StrCat(folder, "/", agent_file_name(*python->torch)));
+  return status.ok() ? leave_hash(folder) : status;
+}
+
+int build(const BuildOptions& options) {
+  std::string sources = (options.preload_folder.empty() ? options.agent_folder : options.preload_folder) + "/sources";
+  absl::Status status = extract_sources(sources);
+  if (status.ok() && !options.preload_folder.empty()) status = build_preload(sources, options.preload_folder);
+  if (status.ok() && !options.agent_folder.empty()) status = build_agent(sources, options.agent_folder, options.python);
+  if (status.ok()) return 0;
+  say(std::string(status.message()));
+  return kOwnFailure;
+}
+
+}  // namespace
+
+void add_build_agent(CommandLine& line) {
+  auto* command = line.app.add_subcommand("build-agent", "Compile the preload library and an agent")->group("");
+  auto options = std::make_shared<BuildOptions>();
+  command->add_option("--preload-into", options->preload_folder);
+  command->add_option("--agent-into", options->agent_folder);
+  command->add_option("--python", options->python);
+  command->callback([&line, options] { line.run = [options] { return build(*options); }; });
+}
+
+}  // namespace castscope::cli

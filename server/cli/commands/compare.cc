@@ -1,0 +1,167 @@
+// castscope compare: the same code in eager, script, trace, compile and export, operator by operator. The comparison is
+// the Python package's (castscope.modes), which runs in the script's own Python; this command starts it.
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/cli/commands/commands.h"
+#include "server/cli/toolkit/child.h"
+#include "server/cli/toolkit/python_probe.h"
+#include "server/cli/toolkit/toolkit.h"
+
+namespace castscope::cli {
+namespace {
+
+struct CompareOptions {
+  std::string modes, json, html, output, format = "text", color = "auto", python;
+  bool force = false;
+  std::vector<std::string> entries, inputs;
+};
+
+using Words = std::vector<std::string>;
+
+constexpr const char* kHow =
+    "castscope compare -- python SCRIPT, or castscope compare --entry MODULE:FUNCTION "
+    "--inputs MODULE:FUNCTION";
+
+Words given_options(const CompareOptions& options) {
+  Words words = {"--format", options.format, "--color", options.color};
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) words.insert(words.end(), {name, value});
+  };
+  add("--modes", options.modes);
+  add("--json", options.json);
+  add("--html", options.html);
+  add("--output", options.output);
+  if (options.force) words.emplace_back("--force");
+  for (const std::string& entry : options.entries) add("--entry", entry);
+  for (const std::string& inputs : options.inputs) add("--inputs", inputs);
+  return words;
+}
+
+// Where the script's name or `-m` stands, behind Python's own options; job.size() when there is none.
+std::size_t begin_of_script(const Words& job) {
+  std::size_t at = 1;
+  while (at < job.size() && absl::StartsWith(job[at], "-") && job[at] != "-m" && job[at] != "-c") {
+    const bool takes_value = job[at] == "-W" || job[at] == "-X" || job[at] == "--check-hash-based-pycs";
+    at += takes_value ? 2 : 1;
+  }
+  return std::min(at, job.size());
+}
+
+// The job's Python running the comparison; "" in `wrong`, or what is wrong.
+Words comparison_of(const CompareOptions& options, const Words& job, std::string* wrong) {
+  Words command;
+  std::size_t script = 0;
+  if (job.empty()) {
+    if (options.entries.empty()) *wrong = absl::StrCat("nothing to compare: ", kHow);
+    command = {options.python.empty() ? "python3" : options.python};
+  } else if (!options.entries.empty() || !options.python.empty()) {
+    *wrong = "--entry and --python are for functions by their names; after -- stands a script that marks its own";
+  } else {
+    const std::string program = find_in_path(job[0]);
+    const bool begins_with_python = !program.empty() && named_python(job) == program;
+    script = begin_of_script(job);
+    if (begins_with_python && script < job.size() && job[script] == "-c")
+      *wrong = absl::StrCat("-c has no file to look into: put the code into a script; ", kHow);
+    else if (program.empty())
+      *wrong = absl::StrCat(job[0], ": there is no such program");
+    else if (!begins_with_python)
+      *wrong = absl::StrCat(job[0], ": the command must begin with Python itself: castscope compare -- python SCRIPT");
+    else if (script == job.size())
+      *wrong = absl::StrCat("a script, or -m and a module, must follow: ", kHow);
+    command.assign(job.begin(), job.begin() + static_cast<std::ptrdiff_t>(script));
+  }
+  if (!wrong->empty()) return {};
+  command.insert(command.end(), {"-m", "castscope.modes"});
+  for (std::string& word : given_options(options)) command.push_back(std::move(word));
+  command.insert(command.end(), job.begin() + static_cast<std::ptrdiff_t>(script), job.end());
+  return command;
+}
+
+int compare(const CompareOptions& options, const Words& job) {
+  std::string wrong;
+  const Words command = comparison_of(options, job, &wrong);
+  if (!wrong.empty()) {
+    say(wrong);
+    return kUsage;
+  }
+  const auto python = probe_python(command[0]);
+  if (!python.ok()) {
+    say(absl::StrCat(command[0], ": ", python.status().message()));
+    return kUsage;
+  }
+  if (!python->torch) {
+    say(absl::StrCat(python->executable, " has no PyTorch", python->torch_problem.empty() ? "" : ": ",
+                     python->torch_problem));
+    return kUsage;
+  }
+  Words changes = {"CASTSCOPE_PROGRAM=castscope compare"};
+  if (!python->has_castscope) {
+    const auto package = obtain_python_package(say);
+    if (!package.ok()) {
+      say(std::string(package.status().message()));
+      return kOwnFailure;
+    }
+    const char* path = getenv("PYTHONPATH");
+    changes.push_back(absl::StrCat("PYTHONPATH=", *package, path == nullptr || *path == '\0' ? "" : ":",
+                                   path == nullptr ? "" : path));
+  }
+  std::vector<std::string> environment = environment_with(changes);
+  std::vector<char*> arguments, variables;
+  Words words = command;
+  for (std::string& word : words) arguments.push_back(word.data());
+  for (std::string& variable : environment) variables.push_back(variable.data());
+  arguments.push_back(nullptr);
+  variables.push_back(nullptr);
+  execvpe(arguments[0], arguments.data(), variables.data());
+  say(absl::StrCat(command[0], ": ", strerror(errno)));
+  return kOwnFailure;
+}
+
+}  // namespace
+
+void add_compare(CommandLine& line) {
+  auto* command = line.app.add_subcommand(
+      "compare", "Run the same code in eager, script, trace, compile and export, and tell where precisions differ");
+  auto options = std::make_shared<CompareOptions>();
+  command->add_option("--entry", options->entries, "MODULE:FUNCTION to compare; may be given again, each with --inputs")
+      ->check(is_given());
+  command->add_option("--inputs", options->inputs, "MODULE:FUNCTION that makes the inputs of the entry before")
+      ->check(is_given());
+  command->add_option("--python", options->python, "The Python that runs --entry (default: python3)")
+      ->check(is_given());
+  command->add_option("--modes", options->modes, "Only these: script,trace,compile,export; eager is always run")
+      ->check(is_given());
+  command->add_option("--json", options->json, "Write the comparisons into this file too, as JSON")->check(is_given());
+  command->add_option("--html", options->html, "Write them into this file too, as a page with their tables")
+      ->check(is_given());
+  command->add_option("-o,--output", options->output, "The file (default: standard output)")->check(is_given());
+  command->add_flag("--force", options->force, "Overwrite files that exist");
+  command->add_option("-f,--format", options->format, "text, json or html")
+      ->check(CLI::IsMember({"text", "json", "html"}))
+      ->capture_default_str();
+  command->add_option("--color", options->color, "auto (on a terminal), always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->capture_default_str();
+  command->footer(
+      "A script says what is compared, with `@castscope.entry(inputs=make_inputs)` on a function, or\n"
+      "`castscope.entry(inputs=make_inputs)(model)`; it is run as Python runs it, then its entries are compared.\n\n"
+      "Examples:\n"
+      "  castscope compare -- python train.py --epochs 0\n"
+      "  castscope compare --modes script,compile -- python -m project.train\n"
+      "  castscope compare --entry project.model:step --inputs project.model:make_batch\n"
+      "  castscope compare --json modes.json --html modes.html -- python train.py\n"
+      "  castscope compare -f html -o modes.html --force -- python train.py\n\n"
+      "Exit status: 0 the same precision everywhere, 1 it differs or a mode refused the code, 2 wrong usage,\n"
+      "3 the script failed.");
+  command->callback([&line, options] { line.run = [&line, options] { return compare(*options, line.job); }; });
+}
+
+}  // namespace castscope::cli

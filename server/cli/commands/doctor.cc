@@ -1,0 +1,205 @@
+// castscope doctor: what fits and what does not, and how to mend it.
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "server/cli/commands/commands.h"
+#include "server/cli/doctor/gpu_checks.h"
+#include "server/cli/job/job_environment.h"
+#include "server/cli/job/run_directory.h"
+#include "server/cli/toolkit/child.h"
+#include "server/cli/toolkit/recipe.h"
+#include "server/cli/toolkit/toolkit.h"
+#include "server/cli/version.h"
+
+namespace castscope::cli {
+namespace {
+
+struct DoctorOptions {
+  bool json = false, build = false;
+  std::vector<std::string> command;
+};
+
+Check check_compiler() {
+  std::vector<std::string> cxx = cxx_compiler();
+  if (cxx.empty()) {
+    return {"compiler", "problem", "no C++ compiler", "install g++ 10 or newer (Debian: apt install g++), or set CXX"};
+  }
+  auto version = run_child({cxx.back(), "--version"});
+  if (!version.ok() || version->status != 0) {
+    return {"compiler", "problem", absl::StrCat(absl::StrJoin(cxx, " "), " does not run"), "install g++, or set CXX"};
+  }
+  return {"compiler", "ok", std::vector<std::string>(absl::StrSplit(version->out, '\n'))[0], ""};
+}
+
+Check check_preload(bool build) {
+  auto found = build ? obtain_preload(say) : absl::StatusOr<std::string>(find_preload());
+  if (!found.ok()) return {"preload", "problem", std::string(found.status().message()), "mend what the message says"};
+  if (found->empty())
+    return {"preload", "warning", "not built yet", "`castscope run` builds it, or `castscope doctor --build`"};
+  return {"preload", "ok", *found, ""};
+}
+
+Check check_agent(const TorchInstall& torch, bool build) {
+  auto found = build ? obtain_agent(torch, say, true) : absl::StatusOr<std::string>(find_agent(torch));
+  if (!found.ok()) return {"agent", "problem", std::string(found.status().message()), "mend what the message says"};
+  if (!found->empty()) return {"agent", "ok", *found, ""};
+  if (torch.include_folders.empty()) {
+    return {"agent", "problem", absl::StrCat("none, and ", torch.folder, " has no headers to build one with"),
+            "install PyTorch's headers (Debian: apt install libtorch-dev; wheels bring them)"};
+  }
+  return {"agent", "warning", absl::StrCat("none for build ", torch.key, " yet"),
+          "`castscope run` builds it, or `castscope doctor --build` (about a minute)"};
+}
+
+// The proof: a Python that imports torch under the preload library, in a run of its own.
+Check check_attaching(const PythonInstall& python, const std::string& preload) {
+  auto directory = RunDirectory::create();
+  if (!directory.ok()) return {"attaching", "problem", std::string(directory.status().message()), "free some memory"};
+  ChildOptions options;
+  options.environment = {absl::StrCat("LD_PRELOAD=", preload), absl::StrCat("CASTSCOPE_RUN=", directory->path()),
+                         absl::StrCat("CASTSCOPE_AGENTS=", agent_search_path())};
+  constexpr char kTry[] = "import ctypes, torch; print('attached=%d' % ctypes.CDLL(None).castscope_attached())";
+  auto result = run_child({python.executable, "-c", kTry}, options);
+  std::string said = absl::StrJoin(directory->said(), "; ");
+  directory->discard();
+  if (!result.ok()) return {"attaching", "problem", std::string(result.status().message()), "mend this Python"};
+  if (result->status != 0) {
+    return {"attaching", "problem", absl::StrCat("`import torch` fails: ", absl::StripAsciiWhitespace(result->err)),
+            "mend this PyTorch; with CASTSCOPE_OFF=1 in the environment castscope has no part in it"};
+  }
+  if (absl::StrContains(result->out, "attached=1"))
+    return {"attaching", said.empty() ? "ok" : "warning", said.empty() ? "the agent watches this PyTorch" : said, ""};
+  return {"attaching", "problem", said.empty() ? "the agent does not attach" : said,
+          "delete the agent named above and run `castscope doctor --build`"};
+}
+
+void check_python(const DoctorOptions& options, std::vector<Check>& checks) {
+  std::string executable = python_of(options.command);
+  if (!options.command.empty() && named_python(options.command).empty()) {
+    const std::string& named = options.command[0];
+    checks.push_back(
+        {"python", "problem",
+         absl::StrCat(named, find_in_path(named).empty() ? ": there is no such program" : " is not a Python"),
+         "name one: castscope doctor -- /path/to/python"});
+    return;
+  }
+  if (executable.empty()) {
+    checks.push_back({"python", "problem", "no python3 on PATH", "name one: castscope doctor -- /path/to/python"});
+    return;
+  }
+  auto python = probe_python(executable);
+  if (!python.ok()) {
+    checks.push_back({"python", "problem", std::string(python.status().message()),
+                      "name another: castscope doctor -- /path/to/python"});
+    return;
+  }
+  checks.push_back({"python", "ok", absl::StrCat(python->version, " (", python->executable, ")"), ""});
+  if (!python->torch) {
+    std::string found = python->torch_problem.empty() ? "not installed for this Python" : python->torch_problem;
+    checks.push_back({"torch", "problem", found,
+                      "activate the environment that has it, or: castscope doctor -- /path/to/its/python"});
+    return;
+  }
+  checks.push_back({"torch", "ok", absl::StrCat(python->torch->version, " (", python->torch->folder, ")"), ""});
+  checks.push_back(check_agent(*python->torch, options.build));
+  std::string preload = find_preload();
+  if (checks.back().state == "ok" && !preload.empty() && fits_into_ld_preload(preload)) {
+    checks.push_back(check_attaching(*python, preload));
+  }
+  checks.push_back({"package", "ok",
+                    python->has_castscope ? "castscope is installed for this Python"
+                                          : "not installed: `castscope run` lends it to the job",
+                    ""});
+  const char* wanted = getenv("CASTSCOPE_GPU");
+  for (Check& check : gpu_checks(probe_gpu(*python), wanted != nullptr ? wanted : ""))
+    checks.push_back(std::move(check));
+}
+
+Check check_shared_memory() {
+  if (access("/dev/shm", W_OK | X_OK) != 0) {
+    return {"memory", "warning", "/dev/shm cannot be written: run directories go to the folder for temporary files",
+            "nothing, or mount a tmpfs at /dev/shm"};
+  }
+  struct statvfs space {};
+  if (statvfs("/dev/shm", &space) != 0) return {"memory", "warning", "/dev/shm does not tell its size", ""};
+  double megabytes = static_cast<double>(space.f_bavail) * static_cast<double>(space.f_frsize) / (1 << 20);
+  std::string found = absl::StrFormat("%.0f MB free in /dev/shm", megabytes);
+  if (megabytes >= 48) return {"memory", "ok", found, ""};
+  return {"memory", "warning", found + "; a process may take up to 48 MB",
+          "free some (castscope recover --list), or give the container more (docker run --shm-size=1g)"};
+}
+
+Check check_leftovers() {
+  int n = 0;
+  for (const RunDirectory& directory : RunDirectory::all())
+    n += !directory.is_recorded() && !directory.has_living_process();
+  if (n == 0) return {"leftovers", "ok", "none", ""};
+  return {"leftovers", "warning", absl::StrFormat("%d run%s whose recorder is gone", n, n == 1 ? "" : "s"),
+          "castscope recover makes their run files, castscope recover --discard deletes them"};
+}
+
+void print_json(const std::vector<Check>& checks) {
+  nlohmann::ordered_json json = {{"version", kVersion}, {"checks", nlohmann::ordered_json::array()}};
+  for (const Check& check : checks) {
+    json["checks"].push_back(
+        {{"name", check.name}, {"state", check.state}, {"found", check.found}, {"mend", check.mend}});
+  }
+  std::cout << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
+}
+
+void print_text(const std::vector<Check>& checks) {
+  for (const Check& check : checks) {
+    std::printf("%-10s %-8s %s\n", check.name.c_str(), check.state.c_str(), check.found.c_str());
+    if (!check.mend.empty()) std::printf("%-19s → %s\n", "", check.mend.c_str());
+  }
+}
+
+int examine(const DoctorOptions& options) {
+  std::vector<Check> checks = {{"castscope", "ok", absl::StrCat(kVersion, " (", program_path(), ")"), ""},
+                               check_compiler(),
+                               check_preload(options.build)};
+  check_python(options, checks);
+  checks.push_back(check_shared_memory());
+  checks.push_back(check_leftovers());
+  options.json ? print_json(checks) : print_text(checks);
+  for (const Check& check : checks) {
+    if (check.state == "problem") return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_doctor(CommandLine& line) {
+  auto* command = line.app.add_subcommand("doctor", "Tell what fits here, what does not, and how to mend it");
+  auto options = std::make_shared<DoctorOptions>();
+  command->add_flag("--json", options->json, "As JSON");
+  command->add_flag("--build", options->build, "Build what is missing now");
+  command->prefix_command();
+  command->footer(
+      "Examples:\n"
+      "  castscope doctor\n"
+      "  castscope doctor --build -- .venv/bin/python\n\n"
+      "Exits with 1 when something has to be mended before a job can be observed.");
+  command->callback([&line, options, command] {
+    line.run = [&line, options, command] {
+      options->command = command->remaining();
+      options->command.insert(options->command.end(), line.job.begin(), line.job.end());
+      return examine(*options);
+    };
+  });
+}
+
+}  // namespace castscope::cli

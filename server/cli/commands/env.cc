@@ -1,0 +1,126 @@
+// castscope env: the variables for a bare LD_PRELOAD, where castscope does not start the job.
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "server/cli/commands/commands.h"
+#include "server/cli/job/enforcing.h"
+#include "server/cli/job/job_environment.h"
+#include "server/cli/job/proc.h"
+#include "server/policy/compiled.h"
+#include "server/policy/load.h"
+#include "server/relay/connect.h"
+
+namespace castscope::cli {
+namespace {
+
+struct EnvOptions {
+  std::string output, collector, deep, gpu, enforce;
+  bool plain = false, all_kernels = false, apex = false;
+  std::vector<std::string> command;
+};
+
+std::string shell_quoted(const std::string& value) {
+  return absl::StrCat("'", absl::StrReplaceAll(value, {{"'", "'\\''"}}), "'");
+}
+
+// False: it was said why the policy cannot be enforced.
+bool add_policy(const EnvOptions& options, std::vector<std::string>& variables) {
+  if (options.enforce.empty()) return true;
+  const auto policy = policy::load(options.enforce);
+  const std::string compiled = policy.ok() ? policy::compiled(*policy) : "";
+  const auto path = policy.ok() ? keep_compiled(compiled) : policy.status();
+  if (!path.ok()) {
+    say(std::string(path.status().message()));
+    return false;
+  }
+  for (std::string& variable : enforcing_variables(compiled, *path, options.all_kernels))
+    variables.push_back(std::move(variable));
+  return true;
+}
+
+int print_environment(const EnvOptions& options) {
+  if (!options.collector.empty()) {
+    if (auto channel = relay::connect(options.collector); !channel.ok()) {
+      say(std::string(channel.status().message()));
+      return kOwnFailure;
+    }
+  }
+  auto preload = obtain_preload(say);
+  if (!preload.ok()) {
+    say(absl::StrCat("the preload library cannot be built: ", preload.status().message()));
+    return kOwnFailure;
+  }
+  if (!fits_into_ld_preload(*preload)) {
+    say(absl::StrCat(*preload,
+                     " cannot stand in LD_PRELOAD, which knows no blanks and colons: set XDG_CACHE_HOME to a "
+                     "folder without them"));
+    return kOwnFailure;
+  }
+  std::vector<std::string> variables = observing_variables(options.command, *preload, say, !options.enforce.empty());
+  if (!add_policy(options, variables)) return kOwnFailure;
+  if (options.apex) variables.emplace_back(kApexVariable);
+  if (!options.output.empty()) {
+    std::error_code error;
+    const std::string place = std::filesystem::absolute(options.output, error).string();
+    if (error) {
+      say("the working directory is gone: give -o an absolute name");
+      return kOwnFailure;
+    }
+    variables.push_back(absl::StrCat("CASTSCOPE_OUT=", place));
+  }
+  if (!options.deep.empty()) variables.push_back(absl::StrCat("CASTSCOPE_DEEP=", options.deep));
+  if (!options.gpu.empty()) variables.push_back(absl::StrCat("CASTSCOPE_GPU=", options.gpu));
+  if (!options.collector.empty()) variables.push_back(absl::StrCat("CASTSCOPE_COLLECTOR=", options.collector));
+  for (const std::string& variable : variables) {
+    if (!options.plain || variable.find_first_of(" \t\n*?[") == std::string::npos) continue;
+    say(absl::StrCat("a shell would part or change ", one_line(variable, 200),
+                     ", which --plain does not quote: leave --plain out, and use `eval`"));
+    return kOwnFailure;
+  }
+  for (const std::string& variable : variables) {
+    std::size_t equals = variable.find('=');
+    std::string name = variable.substr(0, equals), value = variable.substr(equals + 1);
+    std::printf("%s\n",
+                options.plain ? variable.c_str() : absl::StrCat("export ", name, "=", shell_quoted(value)).c_str());
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_env(CommandLine& line) {
+  auto* command = line.app.add_subcommand("env", "Print the variables for use without `castscope run`");
+  auto options = std::make_shared<EnvOptions>();
+  command->add_option("-o,--output", options->output, "Where the run goes, as for `castscope run`");
+  command->add_option("--collector", options->collector, "Send to a `castscope serve` at HOST:PORT");
+  command->add_option("--deep", options->deep, "Which steps are deep, as for `castscope run`")->check(deep_problem);
+  command->add_option("--gpu", options->gpu, "Whether kernels are timed, as for `castscope run`")
+      ->check(CLI::IsMember({"auto", "on", "events", "off"}));
+  command->add_option("--enforce", options->enforce, "Carry out this policy, as for `castscope run`")
+      ->check(is_given());
+  command->add_flag("--all-kernels", options->all_kernels, "As for `castscope run`")->needs("--enforce");
+  command->add_flag("--apex", options->apex, kApexHelp);
+  command->add_flag("--plain", options->plain, "NAME=VALUE without export and quotes, for env(1)");
+  command->prefix_command();
+  command->footer(
+      "Examples:\n"
+      "  eval \"$(castscope env)\"; python train.py\n"
+      "  env $(castscope env --plain --collector localhost:7390) python train.py\n"
+      "  castscope env --enforce mine.json > job.env   # `castscope run` holds the run against it, too\n"
+      "  castscope env -- .venv/bin/python      # for the PyTorch of this Python\n\n"
+      "The first process with PyTorch starts a relay, detached, which writes the run file when the last one has "
+      "ended.");
+  command->callback([&line, options, command] {
+    line.run = [&line, options, command] {
+      options->command = command->remaining();
+      options->command.insert(options->command.end(), line.job.begin(), line.job.end());
+      if (options->apex && options->enforce.empty()) options->enforce = kApexPolicy;
+      return print_environment(*options);
+    };
+  });
+}
+
+}  // namespace castscope::cli

@@ -1,0 +1,74 @@
+// castscope explain, rules: what castscope looks for, without a run.
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "server/cli/commands/commands.h"
+#include "server/cli/commands/summary.h"
+#include "server/report/findings/explain.h"
+#include "server/rules/rules.h"
+#include "server/rules/suggest.h"
+
+namespace castscope::cli {
+namespace {
+
+struct ExplainOptions {
+  std::string rule, format = "text";
+};
+
+int explain(const ExplainOptions& options) {
+  const rules::Rule* const rule = rules::find_rule(options.rule);
+  if (rule == nullptr) {
+    const auto near = rules::nearest_rule(options.rule);
+    say(absl::StrCat("there is no rule ", options.rule, near ? absl::StrCat("; did you mean ", *near, "?") : "",
+                     near ? " " : ": ", "`castscope rules` lists all"));
+    return kUsage;
+  }
+  return put(options.format == "json" ? report::explanation_json(*rule).dump(1) + "\n"
+                                      : report::explanation_text(*rule, terminal_width(STDOUT_FILENO)))
+             ? 0
+             : kUsage;
+}
+
+int list(const ExplainOptions& options) {
+  return put(options.format == "json" ? report::rule_list_json().dump(1) + "\n"
+                                      : report::rule_list_text(terminal_width(STDOUT_FILENO)))
+             ? 0
+             : kUsage;
+}
+
+void add_format(CLI::App* command, ExplainOptions& options) {
+  command->add_option("-f,--format", options.format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void add_explain(CommandLine& line) {
+  auto* command = line.app.add_subcommand("explain", "Tell what a rule finds, why that matters, and the fix");
+  auto options = std::make_shared<ExplainOptions>();
+  command->add_option("RULE", options->rule, "Its name, as findings have it")->required();
+  add_format(command, *options);
+  command->footer(
+      "Examples:\n"
+      "  castscope explain cache-grows\n"
+      "  castscope explain -f json cache-grows | jq .thresholds");
+  command->callback([&line, options] { line.run = [options] { return explain(*options); }; });
+}
+
+void add_rules(CommandLine& line) {
+  auto* command = line.app.add_subcommand("rules", "List the rules: what castscope looks for");
+  auto options = std::make_shared<ExplainOptions>();
+  add_format(command, *options);
+  command->footer(
+      "Examples:\n"
+      "  castscope rules\n"
+      "  castscope rules -f json | jq '.[] | select(.severity == \"error\").rule'");
+  command->callback([&line, options] { line.run = [options] { return list(*options); }; });
+}
+
+}  // namespace castscope::cli

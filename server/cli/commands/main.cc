@@ -1,0 +1,114 @@
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/cli/commands/commands.h"
+#include "server/cli/job/job.h"
+#include "server/cli/version.h"
+#include "server/report/text/words.h"
+
+namespace castscope::cli {
+
+void say(const std::string& sentence) {
+  // Names of files are in many of them. A compiler's lines stay lines.
+  std::fprintf(stderr, "castscope: %s\n", report::without_controls(sentence, "\n").c_str());
+  std::fflush(stderr);
+}
+
+bool put(const std::string& text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  if (!written) say("standard output cannot be written");
+  return written;
+}
+
+namespace {
+
+// What follows the first "--" is the job's and none of our business; CLI11 sees what stands before. In commands that
+// take no job it means what it means everywhere: no options from here on.
+std::vector<std::string> split_off_job(int argc, char** argv, CommandLine& line) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  const bool takes_job =
+      !words.empty() && (words[0] == "run" || words[0] == "env" || words[0] == "doctor" || words[0] == "compare");
+  if (!takes_job) return words;
+  auto mark = std::find(words.begin(), words.end(), "--");
+  if (mark == words.end()) return words;
+  line.job.assign(mark + 1, words.end());
+  words.erase(mark, words.end());
+  return words;
+}
+
+std::string what_is_wrong(const CLI::ParseError& error, int argc, char** argv, const CommandLine& line) {
+  std::string first = argc > 1 ? argv[1] : "--";
+  const auto& commands = line.app.get_subcommands([](const CLI::App*) { return true; });
+  const bool known =
+      std::any_of(commands.begin(), commands.end(), [&](const CLI::App* c) { return c->get_name() == first; });
+  if (known) return absl::StrCat(error.what(), ": `castscope ", first, " --help` tells more");
+  if (first == "--") return "a command is missing: `castscope --help` lists them";
+  return absl::StrCat("there is no ", first[0] == '-' ? "option " : "command ", first,
+                      ": `castscope --help` lists all");
+}
+
+// What nobody could read is no success.
+int when_written(int status) {
+  std::cout.flush();
+  const bool written = std::cout.good() && std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (written || status != 0) return status;
+  say("standard output cannot be written");
+  return kOwnFailure;
+}
+
+// A wrong word in a command that answers a question: 1 would be an answer, 125 would be none that CI expects.
+int usage_status(int argc, char** argv) {
+  const std::string first = argc > 1 ? argv[1] : "";
+  for (const char* const question :
+       {"check", "compare", "convert", "diff", "explain", "policy", "report", "rules", "view"}) {
+    if (first == question) return kUsage;
+  }
+  return kOwnFailure;
+}
+
+int castscope_main(int argc, char** argv) {
+  put_aside_inherited_signals();
+  CommandLine line;
+  line.app.name("castscope");
+  line.app.require_subcommand(1);
+  line.app.set_version_flag("--version", absl::StrCat("castscope ", kVersion));
+  line.app.footer("Begin with:  castscope run -- python train.py");
+  add_run(line);
+  add_report(line);
+  add_convert(line);
+  add_check(line);
+  add_compare(line);
+  add_diff(line);
+  add_explain(line);
+  add_policy(line);
+  add_rules(line);
+  add_recover(line);
+  add_view(line);
+  add_serve(line);
+  add_relay(line);
+  add_version(line);
+  add_env(line);
+  add_doctor(line);
+  add_build_agent(line);
+  add_counts(line);
+
+  std::vector<std::string> words = split_off_job(argc, argv, line);
+  std::reverse(words.begin(), words.end());  // as CLI11 wants them
+  try {
+    line.app.parse(words);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return when_written(line.app.exit(error));  // --help, --version
+    say(what_is_wrong(error, argc, argv, line));
+    return usage_status(argc, argv);
+  }
+  return when_written(line.run());
+}
+
+}  // namespace
+}  // namespace castscope::cli
+
+int main(int argc, char** argv) { return castscope::cli::castscope_main(argc, argv); }

@@ -1,0 +1,192 @@
+// castscope policy: which operator runs in which precision, and why.
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "absl/strings/str_cat.h"
+#include "server/cli/commands/commands.h"
+#include "server/cli/commands/output_file.h"
+#include "server/cli/commands/summary.h"
+#include "server/policy/load.h"
+#include "server/policy/shipped.h"
+#include "server/report/model/model.h"
+#include "server/report/policy/explanation.h"
+#include "server/report/policy/from_run.h"
+#include "server/report/policy/text.h"
+#include "server/report/text/words.h"
+#include "server/store/read/run_reader.h"
+
+namespace castscope::cli {
+namespace {
+
+struct PolicyOptions {
+  std::vector<std::string> policies;
+  std::string before, after, op, module, class_name, format = "text";
+  std::string run_file, device, output;
+  bool exit_code = false, force = false;
+};
+
+int fail(const absl::Status& status) {
+  say(std::string(status.message()));
+  return kUsage;
+}
+
+// All of them are looked at, whatever is wrong with the first.
+int check(const PolicyOptions& options) {
+  int status = 0;
+  auto list = nlohmann::ordered_json::array();
+  for (const std::string& name : options.policies) {
+    const auto policy = policy::load(name);
+    if (!policy.ok()) {
+      status = fail(policy.status());
+    } else if (options.format == "json") {
+      list.push_back(report::policy_json(*policy));
+    } else if (!put(report::policy_text(*policy, terminal_width(STDOUT_FILENO)))) {
+      return kUsage;
+    }
+  }
+  if (options.format == "json" && !put(list.dump(1) + "\n")) return kUsage;
+  return status;
+}
+
+int diff(const PolicyOptions& options) {
+  const auto before = policy::load(options.before), after = policy::load(options.after);
+  if (!before.ok()) return fail(before.status());
+  if (!after.ok()) return fail(after.status());
+  const policy::PolicyDifference difference = policy::difference_of(*before, *after);
+  const bool written =
+      options.format == "json"
+          ? put(report::policy_difference_json(*before, *after, difference).dump(1) + "\n")
+          : put(report::policy_difference_text(*before, *after, difference, terminal_width(STDOUT_FILENO)));
+  if (!written) return kUsage;
+  return options.exit_code && difference.any() ? kFound : 0;
+}
+
+// Without a policy: PyTorch's own of each device.
+std::vector<std::string> asked_of(const PolicyOptions& options) {
+  if (!options.op.empty()) return {options.before};
+  return {"torch-cpu", "torch-cuda", "torch-xpu", "torch-mps"};
+}
+
+int explain(const PolicyOptions& options) {
+  const std::string& name = options.op.empty() ? options.before : options.op;
+  auto list = nlohmann::ordered_json::array();
+  std::string text;
+  for (const std::string& asked : asked_of(options)) {
+    const auto policy = policy::load(asked);
+    if (!policy.ok()) return fail(policy.status());
+    auto explanation =
+        report::explained(*policy, {name, options.module, options.class_name}, terminal_width(STDOUT_FILENO));
+    if (!explanation.ok()) return fail(explanation.status());
+    for (auto& one : explanation->list) list.push_back(std::move(one));
+    text += explanation->text;
+  }
+  return put(options.format == "json" ? list.dump(1) + "\n" : text) ? 0 : kUsage;
+}
+
+int from_run(const PolicyOptions& options) {
+  if (absl::Status refused = refuse_output(options.output, {options.run_file}, options.force); !refused.ok())
+    return fail(refused);
+  return into_output(options.output, [&](std::ostream& out) -> absl::Status {
+    const auto run = store::read_as_it_is(options.run_file);
+    if (!run.ok()) return run.status();
+    const auto policy =
+        report::policy_followed(*run, options.device, std::filesystem::path(options.run_file).filename().string());
+    if (!policy.ok()) return policy.status();
+    out << *policy;
+    return report::damage_status(options.run_file, *run);
+  });
+}
+
+int list_shipped(const PolicyOptions& options) {
+  std::vector<std::string> names;
+  std::string text;
+  for (const std::string_view name : policy::shipped_names()) {
+    const auto policy = policy::load(std::string(name));
+    names.emplace_back(name);
+    absl::StrAppend(&text, names.back(), std::string(names.back().size() < 18 ? 18 - names.back().size() : 1, ' '),
+                    policy.ok() ? report::on_one_line(policy->description) : std::string(policy.status().message()),
+                    "\n");
+  }
+  return put(options.format == "json" ? nlohmann::json(names).dump(1) + "\n" : text) ? 0 : kUsage;
+}
+
+void add_format(CLI::App* command, PolicyOptions& options) {
+  command->add_option("-f,--format", options.format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+}
+
+constexpr const char* kNames =
+    "\n\nPOLICY is a shipped one's name (`castscope policy list`) or a file that ends with .json.";
+
+}  // namespace
+
+void add_policy(CommandLine& line) {
+  auto* group =
+      line.app.add_subcommand("policy", "Tell what policy files decide: check, explain, diff, from-run, list");
+  group->require_subcommand(1);
+  auto options = std::make_shared<PolicyOptions>();
+  const auto runs = [&line, options](CLI::App* command, int (*run)(const PolicyOptions&)) {
+    add_format(command, *options);
+    command->callback([&line, options, run] { line.run = [options, run] { return run(*options); }; });
+  };
+
+  auto* checking = group->add_subcommand("check", "Read policies, and say what is wrong with them and where");
+  checking->add_option("POLICY", options->policies, "Policies")->required();
+  checking->footer(
+      absl::StrCat("Examples:\n  castscope policy check mine.json\n  castscope policy check policies/*.json", kNames,
+                   "\nExit status: 0, or 2 when one of them is not understood."));
+  runs(checking, check);
+
+  auto* explaining = group->add_subcommand("explain", "Tell what a policy decides for an operator, and why");
+  explaining->add_option("POLICY", options->before, "The policy; without it, PyTorch's own of each device")->required();
+  explaining->add_option(
+      "OPERATOR", options->op,
+      "linear, sum.dim_IntList, torchvision::roi_align; or a function or class: torch.norm, F.normalize, nn.LSTM");
+  explaining->add_option("--module", options->module, "In the module of this path")->check(is_given());
+  explaining->add_option("--class", options->class_name, "Of this class: torch.nn.LayerNorm")->check(is_given());
+  explaining->footer(absl::StrCat(
+      "Examples:\n  castscope policy explain softmax\n  castscope policy explain torch-cuda norm\n"
+      "  castscope policy explain mine.json linear --module head.fc",
+      kNames,
+      "\nThe order of precedence: function > argument (never_cast) > module > operator > none.\n"
+      "It tells which operators the functions of that name end in, in the PyTorch that the shipped policies are of;\n"
+      "which of them the policy does not reach, because they write into an argument (in place, out=); and what\n"
+      "PyTorch's own autocast does with the operator on other devices."));
+  runs(explaining, explain);
+
+  auto* differing =
+      group->add_subcommand("diff", "Tell how two policies differ, operator by operator and function by function");
+  differing->add_option("A", options->before, "The policy before")->required();
+  differing->add_option("B", options->after, "The policy after")->required();
+  differing->add_flag("--exit-code", options->exit_code, "Exit with 1 when they differ");
+  differing->footer(
+      absl::StrCat("Examples:\n  castscope policy diff torch-cpu torch-cuda\n"
+                   "  castscope policy diff --exit-code main.json branch.json",
+                   kNames));
+  runs(differing, diff);
+
+  auto* following = group->add_subcommand("from-run", "Write the policy that a recorded run followed");
+  following->add_option("RUN", options->run_file, "NAME.castscope")->required();
+  following->add_option("--device", options->device, "cpu, cuda, xpu or mps, where the run used autocast on several")
+      ->check(is_given());
+  following->add_option("-o,--output", options->output, "A file instead of standard output")->check(is_given());
+  following->add_flag("--force", options->force, "Overwrite a file that exists");
+  following->footer(
+      "Examples:\n  castscope policy from-run train.castscope -o seen.json\n"
+      "  castscope policy diff torch-cuda seen.json\n\n"
+      "It extends PyTorch's own policy of the device, and states every operator whose arguments went through\n"
+      "autocast's casting.\n"
+      "Exit status: 0; 2 for a wrong command line or an output that cannot be written; 3 where the run cannot be read\n"
+      "or there is nothing to be seen in it.");
+  following->callback([&line, options] { line.run = [options] { return from_run(*options); }; });
+
+  runs(group->add_subcommand("list", "Tell which policies are shipped"), list_shipped);
+}
+
+}  // namespace castscope::cli

@@ -1,0 +1,144 @@
+// castscope report, convert, version: questions to a finished run.
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "server/cli/commands/commands.h"
+#include "server/cli/commands/output_file.h"
+#include "server/cli/commands/settings_file.h"
+#include "server/cli/commands/summary.h"
+#include "server/cli/recording/recording.h"
+#include "server/cli/version.h"
+#include "server/report/forms/formats.h"
+#include "server/report/model/model.h"
+#include "server/report/text/words.h"
+#include "server/report/timelines/convert.h"
+#include "server/store/read/run_reader.h"
+
+namespace castscope::cli {
+namespace {
+
+struct ReportOptions {
+  std::string run_file, output, config, policy, format = "json";
+  bool force = false, summary = false, other_form = false;  // --format or --output was given
+};
+
+int fail(const absl::Status& status, int exit_status) {
+  say(report::without_controls(std::string(status.message())));
+  return exit_status;
+}
+
+// What the run left beside its file, when it is still there.
+std::string report_beside(const std::string& run_file) {
+  std::error_code error;
+  const std::string name = std::filesystem::path(run_file).replace_extension(".json").string();
+  return name != run_file && std::filesystem::is_regular_file(name, error) ? name : "";
+}
+
+int print_summary_of(const ReportOptions& options, const rules::Settings& settings) {
+  const auto data = store::read_as_it_is(options.run_file);
+  if (!data.ok()) return fail(data.status(), kIncompleteData);
+  print_summary(*data, {options.run_file, report_beside(options.run_file)}, settings);
+  const absl::Status damage = report::damage_status(options.run_file, *data);
+  return damage.ok() ? 0 : fail(damage, kIncompleteData);
+}
+
+int report(const ReportOptions& options) {
+  if (options.summary && options.other_form)
+    return fail(absl::InvalidArgumentError("--summary is on stderr and has no other form: leave it or -f and -o out"),
+                kUsage);
+  if (absl::Status status = refuse_output(options.output, {options.run_file}, options.force); !status.ok())
+    return fail(status, kUsage);
+  const auto settings = settings_here(options.config, options.policy);
+  if (!settings.ok()) return fail(settings.status(), kUsage);
+  if (options.summary) return print_summary_of(options, *settings);
+  return into_output(options.output, [&](std::ostream& out) {
+    return report::write_report(options.run_file, *report::format_of(options.format), *settings, out);
+  });
+}
+
+int convert(const ReportOptions& options) {
+  if (absl::Status status = refuse_output(options.output, {options.run_file}, options.force); !status.ok())
+    return fail(status, kUsage);
+  return into_output(options.output, [&](std::ostream& out) {
+    return report::convert(options.run_file, *report::event_format(options.format), out);
+  });
+}
+
+std::vector<std::string> format_names() {
+  std::vector<std::string> names;
+  for (const report::FormatName& one : report::formats()) names.emplace_back(one.name);
+  return names;
+}
+
+std::string format_help() {
+  std::string text;
+  for (const report::FormatName& one : report::formats()) {
+    text.append(text.empty() ? "" : "; ").append(one.name).append(": ").append(one.meaning);
+  }
+  return text;
+}
+
+}  // namespace
+
+void add_report(CommandLine& line) {
+  auto* command =
+      line.app.add_subcommand("report", "Report a run: JSON, SARIF, a page, Markdown, CSV, a graph, a trace");
+  auto options = std::make_shared<ReportOptions>();
+  command->add_option("RUN", options->run_file, "NAME.castscope")->required();
+  command->add_option("-f,--format", options->format, format_help())
+      ->check(CLI::IsMember(format_names()))
+      ->capture_default_str();
+  command->add_option("-o,--output", options->output, "A file instead of standard output")->check(is_given());
+  add_config_option(command, options->config);
+  add_policy_option(command, options->policy);
+  command->add_flag("--force", options->force, "Overwrite a file that exists");
+  command->add_flag("--summary", options->summary, "The summary for people, on stderr, instead");
+  command->footer(
+      "Examples:\n"
+      "  castscope report train.castscope | jq .totals\n"
+      "  castscope report -f html -o train.html train.castscope\n"
+      "  castscope report -f dot train.castscope | dot -Tsvg > graph.svg\n"
+      "  castscope report -f sarif -o castscope.sarif train.castscope\n"
+      "  castscope report -f md train.castscope >> \"$GITHUB_STEP_SUMMARY\"\n"
+      "  castscope report --summary train.castscope\n\n"
+      "Exit status: 0, 2 for a wrong command line or an output that cannot be written, 3 for a run file that cannot\n"
+      "be read, or is damaged or cut short: what can be read of it is reported.");
+  command->callback([&line, command, options] {
+    options->other_form = command->count("--format") + command->count("--output") > 0;
+    line.run = [options] { return report(*options); };
+  });
+}
+
+void add_convert(CommandLine& line) {
+  auto* command = line.app.add_subcommand("convert", "Give the single events of a run file to other tools");
+  auto options = std::make_shared<ReportOptions>();
+  options->format = "jsonl";
+  command->add_option("RUN", options->run_file, "NAME.castscope")->required();
+  command
+      ->add_option("-f,--format", options->format, "jsonl: one object a line; chrome: for chrome://tracing, Perfetto")
+      ->check(CLI::IsMember({"jsonl", "chrome"}))
+      ->capture_default_str();
+  command->add_option("-o,--output", options->output, "A file instead of standard output")->check(is_given());
+  command->add_flag("--force", options->force, "Overwrite a file that exists");
+  command->footer(
+      "Examples:\n"
+      "  castscope convert train.castscope | head\n"
+      "  castscope convert -f chrome -o trace.json train.castscope");
+  command->callback([&line, options] { line.run = [options] { return convert(*options); }; });
+}
+
+void add_version(CommandLine& line) {
+  auto* command = line.app.add_subcommand("version", "Say which castscope this is");
+  command->callback([&line] {
+    line.run = [] {
+      std::printf("castscope %s\n", kVersion);
+      return 0;
+    };
+  });
+}
+
+}  // namespace castscope::cli

@@ -1,0 +1,375 @@
+// castscope run: the main job, end to end.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <thread>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/cli/commands/commands.h"
+#include "server/cli/commands/live_viewer.h"
+#include "server/cli/commands/settings_file.h"
+#include "server/cli/commands/summary.h"
+#include "server/cli/commands/watches.h"
+#include "server/cli/job/enforcing.h"
+#include "server/cli/job/job.h"
+#include "server/cli/job/job_environment.h"
+#include "server/cli/job/last_resort.h"
+#include "server/cli/job/proc.h"
+#include "server/cli/recording/recording.h"
+#include "server/cli/toolkit/child.h"
+#include "server/policy/compiled.h"
+
+namespace castscope::cli {
+namespace {
+
+struct RunOptions {
+  std::string output;
+  bool force = false, progress = false;
+  std::string keep, deep, gpu, config, policy, enforce;
+  bool all_kernels = false, apex = false;
+  std::string live;  // port of the viewer; "" = none
+  CollectorAddress collector;
+  rules::Settings settings;
+  std::vector<std::string> command;
+};
+
+absl::StatusOr<Output> place_of_output(const RunOptions& options, const std::string& when, OutputClaim& claim) {
+  if (!options.collector.address.empty()) {  // the collector has the files; a name is all it gets
+    std::string wish = std::filesystem::path(options.output).stem().string();
+    return Output{wish.empty() ? absl::StrCat(telling_name(options.command), "-", when) : wish};
+  }
+  auto output = choose_output(options.output, options.command, when, options.force, claim);
+  if (absl::IsAlreadyExists(output.status())) return output;
+  absl::Status writable = output.ok() ? check_writable(*output) : output.status();
+  if (writable.ok()) return output;
+  Output fallback = fallback_output(options.command, when, claim);
+  absl::Status also = check_writable(fallback);
+  if (!also.ok()) return writable;
+  say(absl::StrCat(writable.message(), "; the run is recorded in ", fallback.run_file(), " instead"));
+  return fallback;
+}
+
+int could_not_start(SignalForwarding& signals, const RunOptions& options, const SignalForwarding::StartError& error) {
+  if (error.no_process_left) {  // as `exec` would: the job gets the one that we are
+    say("the limits allow no process beside castscope (ulimit -u, -v); the job runs unobserved, in its place");
+    signals.become(options.command, environment_with({}));
+  }
+  say(error.sentence);
+  return error.shell_status;
+}
+
+// Without a recording: the user's job matters more than our account of it. In other precisions than were asked for it
+// is another job.
+int run_unobserved(SignalForwarding& signals, const RunOptions& options, const std::string& why) {
+  if (!options.enforce.empty()) {
+    say(absl::StrCat(why, ": ", options.enforce, " cannot be enforced; the job is not started"));
+    return kOwnFailure;
+  }
+  say(absl::StrCat(why, "; the job runs unobserved"));
+  SignalForwarding::StartError error;
+  if (signals.start(options.command, environment_with({}), error) < 0) return could_not_start(signals, options, error);
+  leave_as(signals.wait());
+}
+
+// Processes that the job left behind get a moment to end with it. Those that do not go on unrecorded: whoever started
+// a job waits for the job, not for what it put into the background.
+std::vector<pid_t> wait_for_others(relay::Relay& relay, const RunDirectory& directory) {
+  using std::chrono::milliseconds;
+  const auto deadline = std::chrono::steady_clock::now() + milliseconds(500);
+  std::vector<pid_t> left = directory.living_processes();
+  while (!left.empty() && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(milliseconds(10));
+    left = directory.living_processes();
+  }
+  relay.wait_until_quiet(left.empty() ? milliseconds(500) : milliseconds(0));
+  return left;
+}
+
+std::string about(const std::vector<pid_t>& left) {
+  std::string names;
+  for (std::size_t i = 0; i < left.size() && i < 3; i++) {
+    std::string words = absl::StrJoin(command_line(left[i]), " ");
+    absl::StrAppend(&names, i > 0 ? ", " : "", left[i], words.empty() ? "" : ": ", one_line(words, 60));
+  }
+  if (left.size() > 3) absl::StrAppend(&names, ", …");
+  return left.size() == 1
+             ? absl::StrCat("a process of the job goes on (", names, "): what it casts from here on is not recorded")
+             : absl::StrCat(left.size(), " processes of the job go on (", names,
+                            "): what they cast from here on is not recorded");
+}
+
+constexpr char kInner[] = "a castscope inside this run took the job: ";
+
+// Of a castscope around this one, which sees nothing of the job.
+void tell_outer(const std::string& where) {
+  const char* path = getenv("CASTSCOPE_RUN");
+  const RunDirectory outer(path != nullptr ? path : "");
+  if (outer.check().ok()) outer.note(absl::StrCat(kInner, "what it does is not recorded here, but ", where));
+}
+
+// Nobody should take a run without casts for a job without casts.
+void tell_why_nothing_was_seen(std::vector<std::string>& notices) {
+  const auto inner = std::find_if(notices.begin(), notices.end(),
+                                  [](const std::string& notice) { return absl::StartsWith(notice, kInner); });
+  if (inner != notices.end()) return say(*inner);
+  notices.emplace_back(
+      "no process with PyTorch was seen: castscope sees those that are started with its LD_PRELOAD in their "
+      "environment, by programs that are no static ones");
+  say(notices.back());
+}
+
+void report_end(const RunOptions& options, const RunDirectory& directory, const RecordingResult& result) {
+  const std::string& collector = options.collector.address;
+  if (!collector.empty() && !result.relay.delivered && !directory.has_segments()) {
+    say(absl::StrCat("the collector at ", collector, " has no account of this run (", result.problem,
+                     "), in which nothing was cast"));
+    directory.discard();
+  } else if (!result.relay.delivered || (!result.problem.empty() && !result.data)) {
+    std::string where = collector.empty() ? result.output.run_file() : absl::StrCat("the collector at ", collector);
+    say(absl::StrCat("not everything reached ", where, result.problem.empty() ? "" : ": ", result.problem,
+                     "; what is left lies in ", directory.path(), ": `castscope recover` goes on with it"));
+  } else {
+    if (!result.problem.empty()) say(result.problem);
+    directory.discard();
+    if (!collector.empty()) say(absl::StrCat("the run is kept by the collector at ", collector));
+  }
+  const Output& output = result.output;
+  if (result.data) print_summary(*result.data, {output.run_file(), output.report_file()}, options.settings);
+}
+
+// A castscope.json that lies about and is wrong keeps no job from running; one that was asked for does, and a policy.
+bool read_settings_of(RunOptions& options) {
+  auto settings = settings_here(options.config);
+  if (settings.ok()) {
+    options.settings = *std::move(settings);
+  } else {
+    const bool asked_for = !options.config.empty();
+    say(absl::StrCat(settings.status().message(), asked_for ? "" : "; the rules' defaults count instead"));
+    if (asked_for) return false;
+  }
+  const std::string& policy = options.enforce.empty() ? options.policy : options.enforce;
+  if (policy.empty()) return true;
+  const absl::Status status = hold_against(policy, options.settings);
+  if (!status.ok()) say(absl::StrCat(status.message(), "; the job is not started"));
+  return status.ok();
+}
+
+absl::Status enforce_in(const RunDirectory& directory, const RunOptions& options, std::vector<std::string>& variables) {
+  if (options.enforce.empty()) return absl::OkStatus();
+  const std::string compiled = policy::compiled(*options.settings.policy);
+  const absl::StatusOr<std::string> path = directory.write_policy(compiled);
+  if (!path.ok()) return path.status();
+  for (std::string& variable : enforcing_variables(compiled, *path, options.all_kernels))
+    variables.push_back(std::move(variable));
+  return absl::OkStatus();
+}
+
+int run(RunOptions options) {
+  if (const std::string lack = what_recording_lacks(); !lack.empty()) {
+    SignalForwarding signals;
+    return run_unobserved(signals, options, lack);
+  }
+  std::string when = local_time_for_names();
+  OutputClaim claim;
+  absl::StatusOr<Output> output = place_of_output(options, when, claim);
+  if (absl::IsAlreadyExists(output.status())) {
+    say(std::string(output.status().message()));
+    return kOwnFailure;
+  }
+  Preparation prepared = output.ok() ? prepare_job(options.command, say, !options.enforce.empty()) : Preparation();
+  // Beyond this point signals belong to the job: nothing here ends before it and leaves something behind.
+  SignalForwarding signals;
+  if (!output.ok()) return run_unobserved(signals, options, std::string(output.status().message()));
+  absl::StatusOr<RunDirectory> directory = RunDirectory::create();
+  if (!directory.ok()) return run_unobserved(signals, options, std::string(directory.status().message()));
+  auto drop_directory = absl::MakeCleanup([&] { directory->discard_unless_segments(); });
+
+  if (!options.deep.empty()) prepared.variables.push_back(absl::StrCat("CASTSCOPE_DEEP=", options.deep));
+  if (!options.gpu.empty()) prepared.variables.push_back(absl::StrCat("CASTSCOPE_GPU=", options.gpu));
+  if (options.apex) prepared.variables.emplace_back(kApexVariable);
+  if (absl::Status status = enforce_in(*directory, options, prepared.variables); !status.ok()) {
+    return run_unobserved(signals, options, std::string(status.message()));
+  }
+  std::vector<std::string> environment = job_environment(std::move(prepared), *directory, say);
+  LiveViewer viewer(options.live);
+  RunRecord record{.command = options.command,
+                   .cwd = working_folder(),
+                   .stem = output->stem,
+                   .begin_realtime_ns = realtime_ns(),
+                   .pid = getpid(),
+                   .pid_ticks = start_ticks(getpid()),
+                   .keep_all = options.keep == "all"};
+  if (absl::Status status = directory->write_record(record); !status.ok()) say(std::string(status.message()));
+
+  SignalForwarding::StartError error;
+  const pid_t job = signals.start(options.command, environment, error);
+  if (job < 0) {
+    directory->discard();
+    return could_not_start(signals, options, error);
+  }
+  guard_sentence(
+      absl::StrCat("castscope itself has failed; the job goes on, and what was seen of it until now lies in ",
+                   directory->path(), ": `castscope recover` makes the run file"));
+  viewer.start();
+  // Only now: the job does not wait for gRPC and SQLite, and inherits nothing of them.
+  RecordingOptions recorded{.directory = *directory,
+                            .record = record,
+                            .output = *output,
+                            .deep = options.deep.empty() ? variable("CASTSCOPE_DEEP") : options.deep,
+                            .overwrite = options.force,
+                            .resume = false,
+                            .child = job,
+                            .collector = options.collector,
+                            .settings = options.settings,
+                            .viewed = viewer.runs()};
+  auto recording = Recording::begin(recorded);
+  if (!recording.ok() && options.collector.address.empty()) {  // a disk that is full, or has its quota
+    const std::string problem(recording.status().message());
+    recorded.output = *output = fallback_output(options.command, when, claim);
+    recorded.overwrite = false;
+    record.stem = recorded.record.stem = output->stem;
+    (void)directory->write_record(record);
+    auto elsewhere = Recording::begin(recorded);
+    if (elsewhere.ok()) {
+      recording = std::move(elsewhere);
+      say(absl::StrCat(problem, "; the run is recorded in ", output->run_file(), " instead"));
+    }
+  }
+  std::vector<std::string> notices;
+  if (!recording.ok()) {
+    notices.push_back(absl::StrCat(recording.status().message(), "; the job goes on unrecorded"));
+    say(notices.back());
+    JobEnd end = signals.wait();
+    directory->discard();
+    claim.release();
+    leave_as(end);
+  }
+  const std::string& collector = options.collector.address;
+  if (collector.empty()) say(one_line(absl::StrCat("recording into ", output->run_file()), 4096));
+  tell_outer(collector.empty() ? absl::StrCat("in ", output->run_file())
+                               : absl::StrCat("by the collector at ", collector));
+
+  JobEnd end;
+  std::vector<pid_t> left;
+  {
+    ProgressLine line(**recording, options.progress);
+    CollectorWatch watch((*recording)->relay(), options.collector.address);
+    end = signals.wait();
+    (*recording)->relay().job_ended(end.exit_status, end.signal);
+    left = wait_for_others((*recording)->relay(), *directory);
+  }
+  notices = directory->said();
+  if (directory->attached().empty() && !directory->has_segments() && (*recording)->relay().progress().processes == 0) {
+    tell_why_nothing_was_seen(notices);
+  }
+  if (!left.empty()) {
+    notices.push_back(about(left));
+    say(notices.back());
+  }
+  auto late = say_when_late(absl::StrCat(
+      "the job has ended; the ",
+      collector.empty() ? "run file is being written"
+                        : absl::StrCat("collector at ", collector, " is waited for, ", kCollectorPatience)));
+  RecordingResult result = (*recording)->finish(end, notices, left);
+  late.reset();
+  std::move(drop_directory).Cancel();
+  report_end(options, *directory, result);
+  viewer.stop(result.output.run_file());
+  claim.release();
+  leave_as(end);
+}
+
+}  // namespace
+
+void add_run(CommandLine& line) {
+  auto* command = line.app.add_subcommand("run", "Run a command and record every cast in it");
+  auto options = std::make_shared<RunOptions>();
+  command->add_option("-o,--output", options->output,
+                      "Where the run goes: NAME.castscope and NAME.json; a folder gets a default name inside");
+  command->add_flag("--force", options->force, "Overwrite files that exist");
+  command->add_option("--keep", options->keep, "`all` keeps every single event; else those of a bounded window")
+      ->check(CLI::IsMember({"all", "window"}));
+  command
+      ->add_option("--deep", options->deep,
+                   "Steps in which every operator is looked at: `always`, `never`, N for each Nth; else a few at the "
+                   "start, after a change and now and then")
+      ->check(deep_problem);
+  command
+      ->add_option("--gpu", options->gpu,
+                   "Whether kernels are timed in such steps: `auto`, where PyTorch works on a GPU; `on`, whoever does; "
+                   "`events`, casts alone and without CUPTI; `off`")
+      ->check(CLI::IsMember({"auto", "on", "events", "off"}));
+  command->add_flag("--progress", options->progress, "Draw a live line on stderr, and tell findings as they come up");
+  command->add_flag("--live{0}", options->live,
+                    "Serve a page on which the run can be watched; --live=PORT on this port of 127.0.0.1");
+  add_config_option(command, options->config);
+  add_policy_option(command, options->policy);
+  command
+      ->add_option("--enforce", options->enforce,
+                   "Carry out this policy (docs/policies.md) in autocast's place, with castscope's cache of copies")
+      ->check(is_given())
+      ->excludes("--policy");
+  command
+      ->add_flag("--all-kernels", options->all_kernels,
+                 "With --enforce: kernels of castscope's own for every operator, instead of PyTorch's where these do")
+      ->needs("--enforce");
+  command->add_flag("--apex", options->apex, kApexHelp)->excludes("--policy");
+  command->add_option("--collector", options->collector.address, "Send to a `castscope serve` at HOST:PORT instead");
+  command->add_option("--token", options->collector.token, "What the collector asks for")->envname("CASTSCOPE_TOKEN");
+  command->add_flag("--tls", options->collector.tls.use, "Talk TLS to the collector");
+  command->add_option("--ca", options->collector.tls.root_certificate_file, "Certificate that the collector's rests on")
+      ->check(CLI::ExistingFile);
+  command->prefix_command();
+  command->footer(
+      "Examples:\n"
+      "  castscope run -- python train.py --epochs 3\n"
+      "  castscope run -o runs/baseline -- torchrun --nproc-per-node 2 train.py\n"
+      "  castscope run --keep all -o deep -- python -m project.train\n"
+      "  castscope run --live -- python train.py\n"
+      "  castscope run --enforce torch-cpu -- python train.py\n"
+      "  castscope run --apex -- python train.py   # from apex import amp\n\n"
+      "The exit status, the signals and the standard streams are the command's own; castscope speaks on stderr. After "
+      "it, "
+      "the collector is waited for, " +
+      std::string(kCollectorPatience) + ".");
+  command->callback([&line, options, command] {
+    line.run = [&line, options, command] {
+      options->command = command->remaining();
+      options->command.insert(options->command.end(), line.job.begin(), line.job.end());
+      if (options->command.empty()) {
+        say("run needs a command: castscope run -- python train.py");
+        return kOwnFailure;
+      }
+      if (command->count("--output") > 0 && options->output.empty()) {
+        say("-o is given an empty name: name the run, or leave -o out for a default name");
+        return kOwnFailure;
+      }
+      if (absl::StartsWith(options->command[0], "-")) {
+        say(absl::StrCat("run has no option ", options->command[0], ": castscope run --help lists them"));
+        return kOwnFailure;
+      }
+      if (!options->live.empty() && !options->collector.address.empty()) {
+        say("--live shows a run that is recorded here; with --collector, `castscope serve --web` shows it there");
+        return kOwnFailure;
+      }
+      if (!options->policy.empty() && !options->collector.address.empty()) {
+        say("--policy is looked at where the run file is: hold it against the policy there, by `castscope check "
+            "--policy`");
+        return kOwnFailure;
+      }
+      if (options->apex && options->enforce.empty()) options->enforce = kApexPolicy;
+      if (!read_settings_of(*options)) return kOwnFailure;
+      options->collector.tls.use |= !options->collector.tls.root_certificate_file.empty();
+      return run(*options);
+    };
+  });
+}
+
+}  // namespace castscope::cli

@@ -1,0 +1,270 @@
+// castscope serve: a collector for many runs, one file each.
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include "absl/strings/str_cat.h"
+#include "server/cli/commands/commands.h"
+#include "server/cli/recording/findings_log.h"
+#include "server/cli/recording/output_name.h"
+#include "server/cli/recording/recording.h"
+#include "server/store/read/run_reader.h"
+#include "server/web/runs/file_run.h"
+#include "server/web/runs/live_run.h"
+#include "server/web/viewer.h"
+
+namespace castscope::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ServeOptions {
+  ingest::Options listen{.address = "127.0.0.1:7390", .token = "", .certificate_file = "", .key_file = ""};
+  std::string folder = ".";
+  std::string keep;
+  std::string web;  // address of the viewer; "" = none
+};
+
+void log_finding(const LogLine& line) {
+  constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::err, spdlog::level::warn, spdlog::level::info};
+  spdlog::log(kLevels[static_cast<std::size_t>(line.level)], "{}", line.text);
+}
+
+class RunShelf {
+ public:
+  // `viewed`: runs that somebody may look at; null = there is no viewer.
+  RunShelf(std::string folder, bool keep_all, std::shared_ptr<web::Runs> viewed)
+      : folder_(std::move(folder)), keep_all_(keep_all), viewed_(std::move(viewed)) {}
+
+  absl::StatusOr<std::shared_ptr<store::RunSink>> open(const ingest::RunOpening& run) {
+    std::lock_guard lock(mutex_);
+    store::StoreOptions options{.keep_all = keep_all_};
+    Output output = place(run);
+    std::error_code error;
+    bool known = fs::exists(output.run_file(), error);
+    auto store = known ? store::RunStore::resume(output.run_file(), options)
+                       : store::RunStore::create(output.run_file(), start_of(run), options);
+    if (!store.ok()) {
+      spdlog::error("run {}: {}", run.id, std::string(store.status().message()));
+      return store.status();
+    }
+    spdlog::info("run {} from {}: {} {}", run.id, run.host, known ? "goes on in" : "begins in", output.run_file());
+    Open& entry = open_[run.id];
+    entry = {std::shared_ptr<store::RunStore>(*std::move(store)), nullptr, output};
+    findings_.begin(run.id, entry.store);
+    if (viewed_ == nullptr) return entry.store;
+    entry.shown = web::LiveRun::begin(web::id_of_file(output.run_file()), entry.store, start_of(run), known, {});
+    viewed_->put(entry.shown);
+    std::lock_guard live(live_mutex_);
+    live_[run.id] = entry.shown;
+    return entry.shown;
+  }
+
+  bool watched(const std::string& id) {
+    std::lock_guard lock(live_mutex_);
+    const auto found = live_.find(id);
+    return found != live_.end() && found->second->watched(std::chrono::steady_clock::now());
+  }
+
+  void close(const std::string& id, const ingest::RunClosing& closing) {
+    Open entry;
+    {
+      std::lock_guard lock(live_mutex_);
+      live_.erase(id);
+    }
+    {
+      std::lock_guard lock(mutex_);
+      auto found = open_.find(id);
+      if (found == open_.end()) return;
+      entry = found->second;
+      open_.erase(found);
+    }
+    for (const std::string& notice : closing.notices) (void)entry.store->notice(notice);
+    store::RunEnd end{.end_ns = realtime_ns(),
+                      .exit_status = {},
+                      .signal = {},
+                      .complete = closing.farewell && closing.still_running == 0};
+    if (closing.exit_status >= 0) end.exit_status = closing.exit_status;
+    if (closing.signal > 0) end.signal = closing.signal;
+    if (end.complete) end.complete = every_process_ended(*entry.store);
+    auto concluded = conclude(*entry.store, end, entry.output, Sources::kElsewhere);
+    if (concluded.ok()) {
+      if (!concluded->moved.empty()) spdlog::warn("run {}: {}", id, concluded->moved);
+      findings_.end(id, concluded->data);
+      spdlog::info("run {}: {} and .json written", id, concluded->output.run_file());
+    } else {
+      spdlog::error("run {}: {}", id, std::string(concluded.status().message()));
+    }
+    if (entry.shown != nullptr)
+      conclude_shown(entry, closing.farewell ? web::RunState::kFinished : web::RunState::kLost);
+  }
+
+ private:
+  struct Open {
+    std::shared_ptr<store::RunStore> store;
+    std::shared_ptr<web::LiveRun> shown;  // the sink in front of the store; null without a viewer
+    Output output;
+  };
+
+  // The newest stay in memory with all of their events; older ones are read from their files when somebody asks.
+  void conclude_shown(const Open& entry, web::RunState state) {
+    constexpr std::size_t kStay = 4;
+    entry.shown->concluded(state);
+    std::lock_guard lock(mutex_);
+    concluded_.push_back(entry.shown);
+    if (concluded_.size() <= kStay) return;
+    const auto oldest = concluded_.front();
+    concluded_.pop_front();
+    if (viewed_->find(oldest->id()) == oldest)
+      viewed_->put(std::make_shared<web::FileRun>(oldest->id(), oldest->file(), web::FileRunOptions()));
+  }
+
+  static store::RunStart start_of(const ingest::RunOpening& run) {
+    return {.run_id = run.id,
+            .command = run.command,
+            .cwd = run.cwd,
+            .host = run.host,
+            .castscope_version = run.castscope_version,
+            .start_ns = run.begin_realtime_ns,
+            .checkout = run.checkout};
+  }
+
+  static bool every_process_ended(store::RunStore& store) {
+    auto data = store.read();
+    if (!data.ok()) return false;
+    for (const auto& process : data->processes) {
+      if (process.end != store::ProcessEnd::kExited && process.end != store::ProcessEnd::kReplaced) return false;
+    }
+    return true;
+  }
+
+  // The file that holds this run, from an earlier life of this collector or not; else a free name.
+  Output place(const ingest::RunOpening& run) const {
+    std::string name;
+    for (char c : run.name.empty() ? run.id : run.name) {
+      name += std::isalnum(static_cast<unsigned char>(c)) || std::string_view("._-").find(c) != std::string_view::npos
+                  ? c
+                  : '_';
+    }
+    if (name.empty() || name[0] == '.') name = "run" + name;
+    Output output{(fs::path(folder_) / name).string()};
+    std::error_code error;
+    for (int n = 2; fs::exists(output.run_file(), error); n++) {
+      auto data = store::read_run(output.run_file());
+      if (data.ok() && data->start.run_id == run.id) break;
+      output.stem = (fs::path(folder_) / absl::StrCat(name, "-", n)).string();
+    }
+    return output;
+  }
+
+  std::string folder_;
+  bool keep_all_;
+  const std::shared_ptr<web::Runs> viewed_;
+  std::mutex mutex_;
+  std::map<std::string, Open> open_;
+  std::deque<std::shared_ptr<web::LiveRun>> concluded_;
+  std::mutex live_mutex_;  // of its own: who asks does not wait for a run that is being opened
+  std::map<std::string, std::shared_ptr<web::LiveRun>> live_;
+  FindingsLog findings_{FindingsLogOptions{.log = log_finding}};
+};
+
+// The viewer of `castscope serve --web`: runs that are open, and those in the folder.
+absl::StatusOr<std::unique_ptr<web::Viewer>> start_viewer(const ServeOptions& options, const std::string& folder,
+                                                          const std::shared_ptr<web::Runs>& runs) {
+  runs->watch_folder(folder, [](const std::string& id, const std::string& file) -> web::RunPtr {
+    return std::make_shared<web::FileRun>(id, file, web::FileRunOptions());
+  });
+  // Who watches goes on watching when the collector is started again.
+  auto viewer = web::Viewer::on(options.web, runs, (fs::path(folder) / ".castscope-web-token").string());
+  if (!viewer.ok()) return viewer.status();
+  if (absl::Status status = (*viewer)->start(); !status.ok()) return status;
+  return viewer;
+}
+
+int serve(const ServeOptions& options) {
+  spdlog::set_default_logger(spdlog::stderr_color_mt("castscope"));
+  std::error_code error;
+  fs::create_directories(options.folder, error);
+  const std::string folder = fs::absolute(options.folder, error).string();
+  if (error || access(options.folder.c_str(), W_OK) != 0) {
+    say(absl::StrCat(options.folder, " cannot be written: choose another --folder"));
+    return kOwnFailure;
+  }
+  // Before any thread is made, so that all of them leave the end to us.
+  sigset_t stop;
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGINT);
+  sigaddset(&stop, SIGTERM);
+  sigprocmask(SIG_BLOCK, &stop, nullptr);
+
+  const auto runs = !options.web.empty() ? std::make_shared<web::Runs>() : nullptr;
+  RunShelf shelf(folder, options.keep == "all", runs);
+  ingest::RunKeeper keeper;
+  keeper.open = [&](const ingest::RunOpening& run) { return shelf.open(run); };
+  keeper.close = [&](const std::string& id, const ingest::RunClosing& closing) { shelf.close(id, closing); };
+  keeper.watched = [&](const std::string& id) { return shelf.watched(id); };
+  auto server = ingest::Server::start(options.listen, keeper);
+  if (!server.ok()) {
+    say(std::string(server.status().message()));
+    return kOwnFailure;
+  }
+  spdlog::info("collecting on {} into {}", (*server)->address(), folder);
+  std::unique_ptr<web::Viewer> viewer;
+  if (runs != nullptr) {
+    auto started = start_viewer(options, folder, runs);
+    if (!started.ok()) {
+      say(std::string(started.status().message()));
+      return kOwnFailure;
+    }
+    viewer = *std::move(started);
+    spdlog::info("runs can be watched at {}", viewer->url());
+  }
+  // A relay that was killed says no goodbye: its run is closed when nobody has come back for it.
+  constexpr timespec kLook{.tv_sec = 10, .tv_nsec = 0};
+  constexpr std::chrono::minutes kPatience{2};
+  while (sigtimedwait(&stop, nullptr, &kLook) < 0) (*server)->close_abandoned(kPatience);
+  spdlog::info("stopping");
+  (*server)->shutdown(std::chrono::seconds(5));
+  if (viewer != nullptr && !viewer->stop(std::chrono::seconds(1))) _exit(0);  // a long report is still being made
+  return 0;
+}
+
+}  // namespace
+
+void add_serve(CommandLine& line) {
+  auto* command = line.app.add_subcommand("serve", "Collect runs that come over the network");
+  auto options = std::make_shared<ServeOptions>();
+  command->add_option("--listen", options->listen.address, "HOST:PORT or unix:PATH; port 0 = any free one")
+      ->capture_default_str();
+  command->add_option("--folder", options->folder, "Where the run files go")->capture_default_str();
+  command->add_option("--token", options->listen.token, "What relays must know (better in the environment)")
+      ->envname("CASTSCOPE_TOKEN");
+  command->add_option("--cert", options->listen.certificate_file, "TLS certificate (PEM)")->check(CLI::ExistingFile);
+  command->add_option("--key", options->listen.key_file, "Its key (PEM)")->check(CLI::ExistingFile);
+  command->add_option("--keep", options->keep, "`all` keeps every single event")
+      ->check(CLI::IsMember({"all", "window"}));
+  command->add_flag("--web{127.0.0.1:0}", options->web,
+                    "Serve a page on which runs can be watched; --web=ADDRESS on this address of this machine");
+  command->footer(
+      "Examples:\n"
+      "  castscope serve --folder runs\n"
+      "  castscope serve --folder runs --web=127.0.0.1:7391\n"
+      "  CASTSCOPE_TOKEN=… castscope serve --listen 0.0.0.0:7390 --cert cert.pem --key key.pem\n\n"
+      "What is found in a run is logged as it comes up: run, rule, line and process, each finding once. Of a rule "
+      "that\n"
+      "finds more than ten, the others are counted.\n\n"
+      "An address that others can reach is refused until certificate, key and token are given. The address to watch\n"
+      "at stays the same after a restart where --web has a port: the folder keeps its token.");
+  command->callback([&line, options] { line.run = [options] { return serve(*options); }; });
+}
+
+}  // namespace castscope::cli

@@ -1,0 +1,50 @@
+#include "server/cli/commands/settings_file.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include "server/cli/commands/commands.h"
+#include "server/policy/load.h"
+#include "server/rules/castscope_json.h"
+
+namespace castscope::cli {
+
+absl::StatusOr<rules::Settings> settings_for(const std::string& config, const std::string& folder) {
+  if (!config.empty()) return rules::read_settings(config);
+  const char* home = std::getenv("HOME");
+  const std::string found = rules::find_settings(folder, home != nullptr ? home : "");
+  return found.empty() ? rules::Settings() : rules::read_settings(found);
+}
+
+absl::StatusOr<rules::Settings> settings_here(const std::string& config, const std::string& policy) {
+  std::error_code error;  // a folder that is gone has no settings
+  auto settings = settings_for(config, std::filesystem::current_path(error).string());
+  if (policy.empty() || !settings.ok()) return settings;
+  if (absl::Status status = hold_against(policy, *settings); !status.ok()) return status;
+  return settings;
+}
+
+absl::Status hold_against(const std::string& policy, rules::Settings& settings) {
+  auto loaded = policy::load(policy);
+  if (!loaded.ok()) return loaded.status();
+  settings.policy = std::make_shared<const policy::Policy>(*std::move(loaded));
+  return absl::OkStatus();
+}
+
+void add_policy_option(CLI::App* command, std::string& policy) {
+  command
+      ->add_option("--policy", policy,
+                   "Hold the run against this policy (docs/policies.md): what autocast did otherwise is a finding, "
+                   "policy-deviation")
+      ->check(is_given());
+}
+
+void add_config_option(CLI::App* command, std::string& config) {
+  command
+      ->add_option("--config", config,
+                   "Settings of the rules, instead of the castscope.json in this folder or the next one above")
+      ->check(is_given());
+}
+
+}  // namespace castscope::cli

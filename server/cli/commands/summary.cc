@@ -1,0 +1,35 @@
+#include "server/cli/commands/summary.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "server/report/forms/terminal.h"
+#include "server/rules/judgement.h"
+
+namespace castscope::cli {
+
+int terminal_width(int file) {
+  winsize size{};
+  const bool known = isatty(file) != 0 && ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? std::clamp<int>(size.ws_col, 20, 160) : 80;
+}
+
+void print_summary(const store::RunData& data, const SummaryFiles& files, const rules::Settings& settings) {
+  report::TerminalOptions options;
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  options.width = terminal_width(STDERR_FILENO);
+  const char* kind = getenv("TERM");
+  options.colour = terminal && getenv("NO_COLOR") == nullptr && kind != nullptr && std::strcmp(kind, "dumb") != 0;
+  options.run_file = files.run_file;
+  options.report_file = files.report_file;
+  std::string text = report::summary(report::model_of(data, rules::judgement_of(data, settings)), options);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+}  // namespace castscope::cli

@@ -1,0 +1,92 @@
+#include "server/cli/commands/watches.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "server/cli/commands/commands.h"
+#include "server/cli/job/proc.h"
+
+namespace castscope::cli {
+
+using std::chrono::milliseconds;
+
+Watch::Watch(milliseconds interval, std::function<bool()> look)
+    : thread_([this, interval, look = std::move(look)] {
+        std::unique_lock lock(mutex_);
+        while (!wake_.wait_for(lock, interval, [this] { return stopped_; }) && look()) continue;
+      }) {}
+
+Watch::~Watch() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+ProgressLine::ProgressLine(Recording& recording, bool wanted) : recording_(recording), folder_(working_folder()) {
+  if (!wanted) return;
+  watch_ = std::make_unique<Watch>(milliseconds(500), [this] {
+    for (const store::Finding& finding : recording_.new_findings()) {
+      draw("");
+      say(absl::StrCat("found: ", one_line(one_line_of(finding, folder_), 400)));
+    }
+    const relay::Progress now = recording_.relay().progress();
+    draw(absl::StrCat("castscope: ", now.processes, now.processes == 1 ? " process, " : " processes, ", now.casts,
+                      " casts, ", now.hits, " cache hits, ", now.events, " events",
+                      now.dropped > 0 ? absl::StrCat(", ", now.dropped, " dropped") : ""));
+    return true;
+  });
+}
+
+ProgressLine::~ProgressLine() {
+  if (watch_ == nullptr) return;
+  watch_.reset();
+  draw("");
+}
+
+// As much of it as fits into the line: one that is broken scrolls.
+void ProgressLine::draw(const std::string& text) {
+  winsize size{};
+  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+  const std::string line = text.substr(0, known ? size.ws_col - 1u : text.size());
+  const std::size_t blanks = drawn_ > line.size() ? drawn_ - line.size() : 0;  // no codes: not every terminal has any
+  absl::FPrintF(stderr, "\r%s%s\r%s", line, std::string(blanks, ' '), line);
+  std::fflush(stderr);
+  drawn_ = line.size();
+}
+
+CollectorWatch::CollectorWatch(relay::Relay& relay, const std::string& address) : relay_(relay), address_(address) {
+  if (!address.empty()) watch_ = std::make_unique<Watch>(milliseconds(100), [this] { return look(); });
+}
+
+bool CollectorWatch::look() {
+  constexpr int kLooksBeforeWeSay = 10;  // a second: a collector may be starting
+  const std::string trouble = relay_.trouble();
+  in_trouble_ = trouble.empty() ? 0 : in_trouble_ + 1;
+  if (!said_ && in_trouble_ == kLooksBeforeWeSay) {
+    say(absl::StrCat("the collector at ", address_, " cannot be reached (", trouble,
+                     "); the job goes on, and what it does is kept for as long as there is room"));
+    said_ = true;
+  } else if (said_ && trouble.empty()) {
+    say(absl::StrCat("the collector at ", address_, " is reached now"));
+    return false;
+  }
+  return true;
+}
+
+std::unique_ptr<Watch> say_when_late(const std::string& sentence) {
+  if (isatty(STDERR_FILENO) == 0) return nullptr;
+  return std::make_unique<Watch>(milliseconds(1000), [sentence] {
+    say(sentence);
+    return false;
+  });
+}
+
+}  // namespace castscope::cli

@@ -1,0 +1,34 @@
+#include "server/cli/job/enforcing.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "server/cli/toolkit/fresh_file.h"
+#include "server/cli/toolkit/toolkit.h"
+#include "server/policy/compiled.h"
+
+namespace castscope::cli {
+
+// Compiled graphs know nothing of policies: PyTorch's caches of them must not serve what another policy made.
+std::vector<std::string> enforcing_variables(const std::string& compiled, const std::string& path, bool all_kernels) {
+  std::vector<std::string> variables = {absl::StrCat("CASTSCOPE_ENFORCE=", path)};
+  if (all_kernels) variables.emplace_back("CASTSCOPE_ALL_KERNELS=1");
+  const char* const tag = getenv("TORCH_COMPILE_CACHE_KEY_TAG");
+  variables.push_back(absl::StrCat("TORCH_COMPILE_CACHE_KEY_TAG=", tag == nullptr ? "" : tag, "castscope-",
+                                   policy::hash_of_compiled(compiled)));
+  return variables;
+}
+
+absl::StatusOr<std::string> keep_compiled(const std::string& compiled) {
+  const absl::StatusOr<std::string> cache = cache_folder(true);
+  if (!cache.ok()) return cache.status();
+  const std::string path = absl::StrCat(*cache, "/policy-", policy::hash_of_compiled(compiled));
+  FreshFile file(path);
+  if (file.is_open()) file.stream() << compiled;
+  if (!file.is_open() || !file.keep())
+    return absl::UnavailableError(absl::StrCat(path, " cannot be written: ", strerror(file.error())));
+  return path;
+}
+
+}  // namespace castscope::cli

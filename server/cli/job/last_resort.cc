@@ -1,0 +1,121 @@
+#include "server/cli/job/last_resort.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace castscope::cli {
+namespace {
+
+// Read by a signal handler: nothing in here moves once it is set.
+std::atomic<pid_t> guarded_job = -1;
+std::atomic<const std::string*> sentence = nullptr;
+std::atomic<bool> has_broken = false;
+JobEnd job_end;
+std::atomic<bool> job_has_ended = false;
+
+[[noreturn]] void leave_as_job() {
+  siginfo_t ended{};
+  const pid_t job = guarded_job;
+  while (!job_has_ended) {
+    if (waitid(P_PID, static_cast<id_t>(job), &ended, WEXITED | WNOWAIT) == 0) {
+      leave_as(ended.si_code == CLD_EXITED ? JobEnd{ended.si_status, 0} : JobEnd{-1, ended.si_status});
+    }
+    if (errno == ECHILD) usleep(1000);  // the main thread has just waited for it
+  }
+  leave_as(job_end);
+}
+
+void handle_fault(int signal, siginfo_t* info, void*) {
+  const bool sent_to_us = info->si_code <= 0 && info->si_pid != getpid();
+  if (sent_to_us) {
+    kill(guarded_job, signal);
+    return;
+  }
+  if (!has_broken.exchange(true)) {
+    const std::string* text = sentence;
+    if (text != nullptr && write(STDERR_FILENO, text->data(), text->size()) < 0) {
+    }
+  }
+  leave_as_job();
+}
+
+bool may_open(int files) {
+  std::vector<int> open_now;
+  for (int i = 0; i < files; i++) {
+    const int fd = i == 0 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : fcntl(open_now[0], F_DUPFD_CLOEXEC, 0);
+    if (fd < 0) break;
+    open_now.push_back(fd);
+  }
+  for (int fd : open_now) close(fd);
+  return static_cast<int>(open_now.size()) == files;
+}
+
+}  // namespace
+
+void guard_job(pid_t job) {
+  guarded_job = job;
+  guard_sentence("castscope itself has failed; the job goes on unrecorded");
+  struct sigaction action {};
+  action.sa_sigaction = handle_fault;
+  action.sa_flags = SA_SIGINFO;
+  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) sigaction(signal, &action, nullptr);
+}
+
+void guard_sentence(std::string what) { sentence = new std::string("castscope: " + what + "\n"); }
+
+void guard_end(const JobEnd& end) {
+  job_end = end;
+  job_has_ended = true;
+  if (has_broken) leave_as(end);
+}
+
+std::string what_recording_lacks() {
+  // gRPC's pools, the relay's two, the watchers. The memory: their stacks, SQLite, what waits for an acknowledgement.
+  constexpr int kThreads = 24;
+  // The run file with its log and index, gRPC's own, the witness's pipe; 11 without any process, two for each.
+  constexpr int kFiles = 16;
+  constexpr std::size_t kMemory = 160u << 20;
+  std::mutex mutex;
+  std::condition_variable wake;
+  bool over = false;
+  std::string problem;
+  std::vector<std::thread> threads;
+  try {
+    threads.reserve(kThreads);
+    for (int i = 0; i < kThreads; i++) {
+      threads.emplace_back([&] {
+        std::unique_lock lock(mutex);
+        wake.wait(lock, [&] { return over; });
+      });
+    }
+  } catch (const std::system_error&) {
+    problem = "recording needs some 20 threads, and the limits on processes and memory (ulimit -u, -v) allow fewer";
+  }
+  if (problem.empty() && !may_open(kFiles))
+    problem = "recording needs some 20 files open at once, and the limit (ulimit -n) allows fewer";
+  void* memory = mmap(nullptr, kMemory, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED && problem.empty())
+    problem = "recording needs more memory than the limit (ulimit -v) allows";
+  if (memory != MAP_FAILED) munmap(memory, kMemory);
+  {
+    const std::lock_guard lock(mutex);
+    over = true;
+  }
+  wake.notify_all();
+  for (std::thread& thread : threads) thread.join();
+  return problem;
+}
+
+}  // namespace castscope::cli

@@ -1,0 +1,44 @@
+#include "server/cli/job/last_resort.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <thread>
+
+namespace castscope::cli {
+namespace {
+
+using ::testing::ExitedWithCode;
+using ::testing::KilledBySignal;
+
+// In a process of its own, that has a job and then breaks.
+template <typename Job, typename Fault>
+void break_beside(Job job, Fault fault) {
+  const pid_t child = fork();
+  if (child == 0) job();
+  guard_job(child);
+  std::thread(fault).join();
+}
+
+TEST(LastResortDeathTest, AnAbortOfOursEndsAsTheJob) {
+  EXPECT_EXIT(break_beside([] { _exit(6); }, [] { abort(); }), ExitedWithCode(6), "castscope itself has failed");
+}
+TEST(LastResortDeathTest, AFaultOfOursEndsAsTheJob) {
+  EXPECT_EXIT(break_beside([] { kill(getpid(), SIGKILL); }, [] { raise(SIGSEGV); }), KilledBySignal(SIGKILL), "");
+}
+TEST(LastResortDeathTest, AfterTheJobItsEndCounts) {
+  EXPECT_EXIT(
+      {
+        guard_job(-1);
+        guard_end({5, 0});
+        abort();
+      },
+      ExitedWithCode(5), "castscope itself has failed");
+}
+
+TEST(WhatRecordingLacks, NothingHere) { EXPECT_EQ(what_recording_lacks(), ""); }
+
+}  // namespace
+}  // namespace castscope::cli

@@ -1,0 +1,82 @@
+#include "server/cli/job/proc.h"
+
+#include <unistd.h>
+
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace castscope::cli {
+namespace {
+
+std::string read_all(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  // Not by istreambuf_iterator: a process that ends between opening and reading makes the read fail, and that throws.
+  std::ostringstream content;
+  content << file.rdbuf();
+  return content.str();
+}
+
+}  // namespace
+
+std::uint64_t start_ticks(pid_t pid) {
+  std::string text = read_all(absl::StrCat("/proc/", pid, "/stat"));
+  std::size_t name_end = text.rfind(')');  // the name may hold blanks and brackets
+  if (name_end == std::string::npos) return 0;
+  std::istringstream fields(text.substr(name_end + 1));
+  std::string state, skipped;
+  fields >> state;
+  for (int field = 4; field < 22; field++) fields >> skipped;
+  std::uint64_t ticks = 0;
+  return fields >> ticks && state != "Z" && state != "X" ? ticks : 0;
+}
+
+bool is_alive(pid_t pid, std::uint64_t ticks) {
+  std::uint64_t now = start_ticks(pid);
+  return now != 0 && (ticks == 0 || ticks == now);
+}
+
+double process_age(pid_t pid) {
+  std::uint64_t ticks = start_ticks(pid);
+  timespec now{};
+  if (ticks == 0 || clock_gettime(CLOCK_BOOTTIME, &now) != 0) return -1e9;
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec) -
+         static_cast<double>(ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+std::vector<std::string> command_line(pid_t pid) {
+  std::string text = read_all(absl::StrCat("/proc/", pid, "/cmdline"));
+  if (!text.empty() && text.back() == '\0') text.pop_back();
+  if (text.empty()) return {};
+  return absl::StrSplit(text, '\0');
+}
+
+std::string working_folder() {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path folder = fs::current_path(error);
+  return error ? fs::read_symlink("/proc/self/cwd", error).string() : folder.string();
+}
+
+std::string checkout_of(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;  // what cannot be looked into is none
+  for (fs::path at = folder; at.is_absolute(); at = at.parent_path()) {
+    if (fs::exists(at / ".git", error)) return at.string();
+    if (!at.has_relative_path()) break;
+  }
+  return "";
+}
+
+std::string one_line(std::string text, std::size_t most_bytes) {
+  for (char& c : text) c = static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? ' ' : c;
+  if (text.size() <= most_bytes) return text;
+  while (most_bytes > 0 && (static_cast<unsigned char>(text[most_bytes]) & 0xc0) == 0x80) most_bytes--;
+  return absl::StrCat(text.substr(0, most_bytes), "…");
+}
+
+}  // namespace castscope::cli

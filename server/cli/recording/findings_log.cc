@@ -1,0 +1,99 @@
+#include "server/cli/recording/findings_log.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/rules/judgement.h"
+#include "server/store/read/run_reader.h"
+
+namespace castscope::cli {
+namespace {
+
+constexpr std::size_t kMostClosed = 256;
+
+}  // namespace
+
+FindingsLog::FindingsLog(FindingsLogOptions options)
+    : options_(std::move(options)), thread_([this] { judge_until_stopped(); }) {}
+
+FindingsLog::~FindingsLog() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+void FindingsLog::begin(const std::string& run_id, std::shared_ptr<store::RunStore> store) {
+  std::shared_ptr<Run> run;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase(closed_, run_id);
+    std::shared_ptr<Run>& known = runs_[run_id];
+    if (known == nullptr) known = std::make_shared<Run>(run_id);
+    run = known;
+  }
+  const std::lock_guard judging(run->judging);
+  run->store = std::move(store);
+  run->commits = 0;
+}
+
+void FindingsLog::end(const std::string& run_id, const store::RunData& data) {
+  std::shared_ptr<Run> run;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = runs_.find(run_id);
+    if (found == runs_.end()) return;
+    run = found->second;
+    closed_.push_back(run_id);
+    if (closed_.size() > kMostClosed) {
+      runs_.erase(closed_.front());
+      closed_.pop_front();
+    }
+  }
+  const std::lock_guard judging(run->judging);
+  run->store = nullptr;
+  say(*run, data, true);
+}
+
+std::map<std::string, std::shared_ptr<FindingsLog::Run>> FindingsLog::runs() {
+  const std::lock_guard lock(mutex_);
+  return runs_;
+}
+
+void FindingsLog::judge_until_stopped() {
+  std::chrono::nanoseconds pause = options_.least_pause;
+  std::unique_lock lock(mutex_);
+  while (!wake_.wait_for(lock, pause, [this] { return stopped_; })) {
+    lock.unlock();
+    const auto begin = std::chrono::steady_clock::now();
+    for (const auto& [id, run] : runs()) judge(*run);
+    pause = std::max<std::chrono::nanoseconds>(options_.least_pause,
+                                               options_.share * (std::chrono::steady_clock::now() - begin));
+    lock.lock();
+  }
+}
+
+// By a connection of its own, beside the one that writes: what comes in does not wait for this. The number of commits
+// is taken before the file is read: what comes in meanwhile is looked for the next time. So is all of a file that could
+// not be read, whose writer may be at it; the end of the run has the last word, and the sentence.
+void FindingsLog::judge(Run& run) {
+  const std::lock_guard judging(run.judging);
+  if (run.store == nullptr) return;
+  const std::uint64_t commits = run.store->commits();
+  if (commits == run.commits) return;
+  const absl::StatusOr<store::RunData> data = store::read_run(run.store->path());
+  if (!data.ok()) return;
+  run.commits = commits;
+  say(run, *data, false);
+}
+
+// castscope.json and the source lie where the job runs: none of its settings or comments silence anything here, as in
+// the report that the collector writes.
+void FindingsLog::say(Run& run, const store::RunData& data, bool last) {
+  const rules::Judgement judgement = rules::judgement_of(data);
+  for (const LogLine& line : run.told.news(data, judgement.findings, last)) options_.log(line);
+}
+
+}  // namespace castscope::cli

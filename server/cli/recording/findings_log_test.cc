@@ -1,0 +1,125 @@
+#include "server/cli/recording/findings_log.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "server/store/testing/test_run.h"
+
+namespace castscope::cli {
+namespace {
+
+using std::chrono::milliseconds;
+using store::TestRun;
+
+class FindingsLogTest : public ::testing::Test {
+ protected:
+  FindingsLogTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "castscope-log-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+  }
+  ~FindingsLogTest() override { std::filesystem::remove_all(folder_); }
+
+  std::shared_ptr<store::RunStore> store(const std::string& name) {
+    store::RunStart start;
+    start.cwd = "/home/user/project";
+    auto store = store::RunStore::create((folder_ / (name + ".castscope")).string(), start);
+    EXPECT_TRUE(store.ok()) << store.status().message();
+    return *std::move(store);
+  }
+  // Frozen weights that are cast twice in a region: weight-cast-repeatedly.
+  static void cast_twice(TestRun& run, int line) {
+    run.enter(run.region("train.py", line));
+    const auto weight = run.weight("train.py", line + 1, "head", lanes::WhyNotCached::kNoRequiresGrad);
+    run.cast(weight, 0x100).cast(weight, 0x100).exit().flush();
+  }
+  std::size_t logged() {
+    const std::lock_guard lock(mutex_);
+    return lines_.size();
+  }
+  void wait_for(std::size_t lines) {
+    while (logged() < lines) std::this_thread::yield();
+  }
+  static void conclude(FindingsLog& log, const std::string& id, store::RunStore& store) {
+    log.end(id, *store.read());
+    EXPECT_TRUE(store.close().ok());
+  }
+
+  std::filesystem::path folder_;
+  std::mutex mutex_;
+  std::vector<std::string> lines_;
+  FindingsLog log_{{.log =
+                        [this](const LogLine& line) {
+                          const std::lock_guard lock(mutex_);
+                          lines_.push_back(line.text);
+                        },
+                    .least_pause = milliseconds(1),
+                    .share = 1}};
+};
+
+TEST_F(FindingsLogTest, WhileRunsGoOn) {
+  const auto one = store("one"), other = store("other");
+  log_.begin("one", one);
+  log_.begin("other", other);
+  TestRun run(*one), another(*other, 200);
+  cast_twice(run, 10);
+  wait_for(1);
+  cast_twice(another, 10);
+  wait_for(2);
+  EXPECT_EQ(lines_[0].find("run one: performance weight-cast-repeatedly at train.py:11, process 100 on host: "), 0u)
+      << lines_[0];
+  EXPECT_EQ(lines_[1].find("run other: performance weight-cast-repeatedly at train.py:11, process 200 on host: "), 0u)
+      << lines_[1];
+  run.end();
+  conclude(log_, "one", *one);
+  conclude(log_, "other", *other);
+  EXPECT_EQ(logged(), 2u);
+}
+
+// Runs are judged in the order of their names: when the other one is told, this one was tried.
+TEST_F(FindingsLogTest, WhatCouldNotBeReadIsLookedForAgain) {
+  const auto one = store("one"), other = store("other");
+  TestRun run(*one), another(*other, 200);
+  cast_twice(run, 10);
+  cast_twice(another, 10);
+  const std::filesystem::path file = folder_ / "one.castscope", away = folder_ / "away";
+  std::filesystem::rename(file, away);
+  log_.begin("one", one);
+  log_.begin("other", other);
+  wait_for(1);
+  std::filesystem::rename(away, file);
+  wait_for(2);
+  EXPECT_EQ(lines_[1].find("run one: "), 0u) << lines_[1];
+}
+
+TEST_F(FindingsLogTest, WhatComesUpInTheEndIsToldThen) {
+  const auto one = store("one");
+  TestRun run(*one);
+  cast_twice(run, 10);
+  const store::RunData data = *one->read();
+  FindingsLog slow{
+      {.log = [this](const LogLine& line) { lines_.push_back(line.text); }, .least_pause = std::chrono::hours(1)}};
+  slow.begin("one", one);
+  slow.end("one", data);
+  EXPECT_EQ(lines_.size(), 1u);
+}
+
+TEST_F(FindingsLogTest, WhoComesBackIsNotToldAgain) {
+  auto one = store("one");
+  log_.begin("one", one);
+  {
+    TestRun run(*one);
+    cast_twice(run, 10);
+    wait_for(1);
+    log_.end("one", *one->read());
+  }
+  log_.begin("one", one);
+  TestRun again(*one, 300);
+  cast_twice(again, 20);
+  wait_for(2);
+  EXPECT_NE(lines_[1].find("train.py:21"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace castscope::cli

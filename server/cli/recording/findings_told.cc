@@ -1,0 +1,135 @@
+#include "server/cli/recording/findings_told.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/report/text/words.h"
+#include "server/rules/evidence/places/finding_processes.h"
+
+namespace castscope::cli {
+namespace {
+
+constexpr std::size_t kMostOfALine = 600;
+
+LogLine::Level level_of(const store::Finding& finding) {
+  if (finding.severity == "error") return LogLine::Level::kError;
+  return finding.severity == "warning" ? LogLine::Level::kWarning : LogLine::Level::kInfo;
+}
+
+std::string one_line(const std::string& text) {
+  std::string line = report::on_one_line(report::as_utf8(text));
+  if (line.size() <= kMostOfALine) return line;
+  std::size_t end = kMostOfALine;
+  while ((static_cast<unsigned char>(line[end]) & 0xc0) == 0x80) --end;  // not within a character
+  return line.substr(0, end) + "…";
+}
+
+std::int64_t size_of(const store::Finding& finding) {
+  std::int64_t most = 0;
+  for (const auto& [name, number] : finding.evidence_number) most = std::max(most, number);
+  return most;
+}
+
+std::string process_text(const store::Process& process) {
+  const std::string rank = process.attribute("rank");
+  return absl::StrCat(process.info.pid, rank.empty() ? "" : absl::StrCat(" (rank ", rank, ")"));
+}
+
+// "process 4711 on node1", "8 processes on node1 and 1 other host: 4711 (rank 0), 4712 (rank 1), 4713 (rank 2), …".
+std::string processes_text(const store::RunData& data, const std::set<std::uint32_t>& ids) {
+  constexpr std::size_t kMostNamed = 3;
+  std::vector<std::string> named, hosts;
+  for (const std::uint32_t id : ids) {
+    const store::Process& process = data.process(id);
+    if (named.size() < kMostNamed) named.push_back(process_text(process));
+    if (std::find(hosts.begin(), hosts.end(), process.info.host) == hosts.end()) hosts.push_back(process.info.host);
+  }
+  if (ids.empty()) return "no process known";
+  std::string at = absl::StrCat(" on ", hosts.front());
+  if (hosts.size() > 1) absl::StrAppend(&at, " and ", report::counted(hosts.size() - 1, "other host", "other hosts"));
+  if (ids.size() == 1) return absl::StrCat("process ", named.front(), at);
+  return absl::StrCat(ids.size(), " processes", at, ": ", absl::StrJoin(named, ", "),
+                      ids.size() > kMostNamed ? ", …" : "");
+}
+
+std::set<std::uint32_t> all_processes(const store::RunData& data) {
+  std::set<std::uint32_t> all;
+  for (const store::Process& process : data.processes) all.insert(process.id);
+  return all;
+}
+
+}  // namespace
+
+std::vector<LogLine> FindingsTold::news(const store::RunData& data, const std::vector<store::Finding>& findings,
+                                        bool last) {
+  std::vector<LogLine> lines;
+  std::map<std::string, int> equals;
+  const rules::ProcessesByLine processes(data);
+  ++round_;
+  for (const store::Finding& finding : findings) {
+    const std::string place = report::place(data, finding.location);
+    std::string key = absl::StrCat(finding.rule, "\n", place);
+    absl::StrAppend(&key, "\n", ++equals[key]);
+    auto [at, fresh] = findings_.try_emplace(key);
+    Told& told = at->second;
+    told.round = round_;
+    if (fresh) {
+      told.rule = finding.rule;
+      told.place = place;
+    }
+    if (!(fresh ? is_to_be_told(told, finding) : has_grown(told, finding))) continue;
+    std::set<std::uint32_t> in = processes.of(finding);
+    if (in.empty()) in = all_processes(data);
+    lines.push_back(
+        {fresh ? level_of(finding) : LogLine::Level::kInfo,
+         one_line(absl::StrCat("run ", run_id_, ": ", fresh ? finding.severity : "grown:", " ", finding.rule, " at ",
+                               place, ", ", processes_text(data, in), ": ", finding.title))});
+  }
+  tell_withdrawn(lines);
+  tell_held_back(lines, last);
+  return lines;
+}
+
+bool FindingsTold::is_to_be_told(Told& told, const store::Finding& finding) {
+  told.size = size_of(finding);
+  OfRule& rule = rules_[finding.rule];
+  told.said = rule.said < kMostOfARule;
+  ++(told.said ? rule.said : rule.held_back);
+  return told.said;
+}
+
+bool FindingsTold::has_grown(Told& told, const store::Finding& finding) {
+  const std::int64_t size = size_of(finding);
+  OfRule& rule = rules_[finding.rule];
+  if (!told.said || told.size <= 0 || size / 10 < told.size || rule.grown >= kMostOfARule) return false;
+  ++rule.grown;
+  told.size = size;
+  return true;
+}
+
+void FindingsTold::tell_withdrawn(std::vector<LogLine>& lines) {
+  for (auto& [key, told] : findings_) {
+    if (told.round == round_ || !told.said || told.withdrawn) continue;
+    told.withdrawn = true;
+    if (rules_[told.rule].withdrawn++ >= kMostOfARule) continue;
+    lines.push_back({LogLine::Level::kInfo,
+                     one_line(absl::StrCat("run ", run_id_, ": no longer found: ", told.rule, " at ", told.place))});
+  }
+}
+
+void FindingsTold::tell_held_back(std::vector<LogLine>& lines, bool last) {
+  for (auto& [name, rule] : rules_) {
+    // Each time that they have doubled: a handful of lines, however many there are.
+    const std::uint64_t due = last ? rule.held_back_told + 1 : std::max<std::uint64_t>(2 * rule.held_back_told, 1);
+    if (rule.held_back < due) continue;
+    rule.held_back_told = rule.held_back;
+    lines.push_back(
+        {LogLine::Level::kInfo,
+         absl::StrCat("run ", run_id_, ": ", report::counted(rule.held_back, "more finding of ", "more findings of "),
+                      name, " so far, each at another line, ", "not told one by one")});
+  }
+}
+
+}  // namespace castscope::cli

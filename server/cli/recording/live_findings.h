@@ -1,0 +1,55 @@
+// Judges a run while it is being recorded, so that its file tells what is wrong before the job has ended.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "server/rules/inquiry/settings.h"
+#include "server/store/write/run_store.h"
+
+namespace castscope::cli {
+
+struct LiveFindingsOptions {
+  rules::Settings settings;
+  bool sources_here = true;  // the job's files are on this machine: comments in them count
+  // Any number that grows with the evidence: without anything new nothing is judged.
+  std::function<std::uint64_t()> evidence;
+  // Judging may take a hundredth of the time: what took 50 ms is not done again for 5 s.
+  std::chrono::milliseconds least_pause{3000};
+  int share = 100;
+};
+
+class LiveFindings {
+ public:
+  LiveFindings(std::shared_ptr<store::RunStore> store, LiveFindingsOptions options);
+  ~LiveFindings();  // stops; the run file keeps what was found last
+
+  // Findings that had not been there at the judgement before: each is handed out once.
+  std::vector<store::Finding> take_new();
+
+ private:
+  void judge_until_stopped();
+  void judge();
+
+  const std::shared_ptr<store::RunStore> store_;
+  const LiveFindingsOptions options_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopped_ = false;
+  std::vector<store::Finding> fresh_;
+  std::set<std::string> told_;  // fingerprints
+  std::thread thread_;
+};
+
+// "performance weight-cast-repeatedly train.py:12: title": a finding in one line.
+std::string one_line_of(const store::Finding&, const std::string& run_folder);
+
+}  // namespace castscope::cli

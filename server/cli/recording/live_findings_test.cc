@@ -1,0 +1,116 @@
+#include "server/cli/recording/live_findings.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+
+#include "server/rules/judgement.h"
+#include "server/store/read/run_reader.h"
+#include "server/store/testing/test_run.h"
+
+namespace castscope::cli {
+namespace {
+
+using std::chrono::milliseconds;
+using store::TestRun;
+
+class LiveFindingsTest : public ::testing::Test {
+ protected:
+  LiveFindingsTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "castscope-live-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+    store::RunStart start;
+    start.cwd = "/home/user/project";
+    auto store = store::RunStore::create((folder_ / "run.castscope").string(), start);
+    EXPECT_TRUE(store.ok()) << store.status().message();
+    store_ = *std::move(store);
+  }
+  ~LiveFindingsTest() override { std::filesystem::remove_all(folder_); }
+
+  std::unique_ptr<LiveFindings> watch(rules::Settings settings = {}) {
+    return std::make_unique<LiveFindings>(store_,
+                                          LiveFindingsOptions{.settings = std::move(settings),
+                                                              .sources_here = false,
+                                                              .evidence = [this] { return ++asked_, evidence_.load(); },
+                                                              .least_pause = milliseconds(1),
+                                                              .share = 1});
+  }
+  // Frozen weights that are cast twice in a region: weight-cast-repeatedly.
+  static void cast_twice(TestRun& run, int line) {
+    run.enter(run.region("train.py", line));
+    const auto weight = run.weight("train.py", line + 1, "head", lanes::WhyNotCached::kNoRequiresGrad);
+    run.cast(weight, 0x100).cast(weight, 0x100).exit().flush();
+  }
+  std::vector<store::Finding> next(LiveFindings& live) {
+    std::vector<store::Finding> fresh;
+    while (fresh.empty()) {
+      fresh = live.take_new();
+      std::this_thread::yield();
+    }
+    return fresh;
+  }
+
+  std::filesystem::path folder_;
+  std::shared_ptr<store::RunStore> store_;
+  std::atomic<std::uint64_t> evidence_ = 0, asked_ = 0;
+};
+
+TEST_F(LiveFindingsTest, TellsEachFindingOnceAndTheFileHasThem) {
+  TestRun run(*store_);
+  const auto live = watch();
+  cast_twice(run, 10);
+  ++evidence_;
+  ASSERT_EQ(next(*live).size(), 1u);
+  cast_twice(run, 20);
+  ++evidence_;
+  const auto fresh = next(*live);
+  ASSERT_EQ(fresh.size(), 1u);
+  EXPECT_EQ(fresh[0].location->line, 21);
+  EXPECT_EQ(one_line_of(fresh[0], "/home/user/project").find("performance weight-cast-repeatedly train.py:21: head"),
+            0u);
+}
+
+TEST_F(LiveFindingsTest, WithoutNewEvidenceNothingIsJudged) {
+  TestRun run(*store_);
+  const auto live = watch();
+  cast_twice(run, 10);
+  ++evidence_;
+  (void)next(*live);
+  cast_twice(run, 20);  // which nobody tells of
+  for (const std::uint64_t until = asked_ + 5; asked_ < until;) std::this_thread::yield();
+  EXPECT_TRUE(live->take_new().empty());
+}
+
+TEST_F(LiveFindingsTest, TheLastWordIsThatOfTheFinishedRun) {
+  TestRun run(*store_);
+  {
+    const auto live = watch();
+    cast_twice(run, 10);
+    ++evidence_;
+    (void)next(*live);
+  }
+  cast_twice(run, 20);
+  run.end();
+  ASSERT_TRUE(rules::record_findings(*store_).ok());
+  ASSERT_TRUE(store_->close().ok());
+  const auto data = store::read_run((folder_ / "run.castscope").string());
+  ASSERT_TRUE(data.ok());
+  EXPECT_EQ(rules::judgement_of(*data).findings.size(), 2u);
+}
+
+TEST_F(LiveFindingsTest, SettingsCount) {
+  rules::Settings settings;
+  settings.ignore = {"weight-*"};
+  settings.severity["cache-never-cleared"] = "error";
+  TestRun run(*store_);
+  const auto live = watch(settings);
+  cast_twice(run, 10);
+  ++evidence_;
+  for (const std::uint64_t until = asked_ + 5; asked_ < until;) std::this_thread::yield();
+  EXPECT_TRUE(live->take_new().empty());
+}
+
+}  // namespace
+}  // namespace castscope::cli

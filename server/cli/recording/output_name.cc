@@ -1,0 +1,161 @@
+#include "server/cli/recording/output_name.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <iterator>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace castscope::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool exists(const Output& output) {
+  std::error_code error;
+  return fs::exists(fs::symlink_status(output.run_file(), error)) ||
+         fs::exists(fs::symlink_status(output.report_file(), error));
+}
+
+Output unused(const fs::path& folder, const std::string& name, OutputClaim& claim) {
+  Output output{(folder / name).string()};
+  // Looked at again under the claim: its last holder may have left a file.
+  for (int n = 2; exists(output) || !claim.take(output.stem) || exists(output); n++)
+    output.stem = (folder / absl::StrCat(name, "-", n)).string();
+  return output;
+}
+
+// "run.json" → "run", but "lr0.001" and "model.v2" stay: only letters make a suffix. Of our own two, both go.
+std::string without_suffix(const std::string& path) {
+  fs::path whole(path);
+  std::string suffix = whole.extension().string();
+  bool letters = suffix.size() > 1 &&
+                 std::all_of(suffix.begin() + 1, suffix.end(), [](unsigned char c) { return std::isalpha(c); });
+  if (!letters) return path;
+  const bool ours = suffix == ".json" || suffix == ".castscope";
+  whole.replace_extension();
+  return ours && (whole.extension() == ".castscope" || whole.extension() == ".json") ? without_suffix(whole.string())
+                                                                                     : whole.string();
+}
+
+std::string printable(std::string name) {
+  for (char& c : name) {
+    if (!std::isalnum(static_cast<unsigned char>(c)) && std::strchr("._-", c) == nullptr) c = '_';
+  }
+  while (!name.empty() && (name[0] == '.' || name[0] == '-')) name.erase(0, 1);
+  name.resize(std::min<std::size_t>(name.size(), 64));
+  return name.empty() ? "run" : name;
+}
+
+// Modules that run a script or module of the user's.
+bool starts_others(const std::string& module) {
+  constexpr const char* kLaunchers[] = {"torch.distributed.run",
+                                        "torch.distributed.launch",
+                                        "torch.utils.bottleneck",
+                                        "accelerate.commands.launch",
+                                        "cProfile",
+                                        "pdb",
+                                        "trace",
+                                        "coverage"};
+  return std::find(std::begin(kLaunchers), std::end(kLaunchers), module) != std::end(kLaunchers);
+}
+
+absl::StatusOr<fs::path> absolute(const std::string& path) {
+  std::error_code error;
+  fs::path result = path.empty() ? fs::current_path(error) : fs::absolute(path, error);
+  if (error) return absl::UnavailableError("the working directory is gone, and nothing can be written into it");
+  return result;
+}
+
+absl::Status check_file(const std::string& path) {
+  std::error_code error;
+  bool existed = fs::exists(path, error);
+  int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (fd < 0) return absl::UnavailableError(absl::StrCat(path, " cannot be written: ", strerror(errno)));
+  close(fd);
+  if (!existed) unlink(path.c_str());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string telling_name(const std::vector<std::string>& command) {
+  std::string launcher;
+  for (std::size_t i = 1; i < command.size(); i++) {
+    const std::string& word = command[i];
+    if (absl::EndsWith(word, ".py") || absl::EndsWith(word, ".pyz")) return printable(fs::path(word).stem().string());
+    if (word == "-m" && i + 1 < command.size()) {
+      const std::string& module = command[++i];
+      const std::string name = printable(module.substr(module.rfind('.') + 1));
+      if (!starts_others(module)) return name;
+      launcher = name;
+      continue;
+    }
+    if (word == "-c") break;
+    std::error_code error;
+    if (i == 1 && word[0] != '-' && fs::exists(fs::path(word) / "__main__.py", error)) {
+      return printable(fs::path(word.substr(0, word.find_last_not_of('/') + 1)).filename().string());
+    }
+  }
+  if (!launcher.empty()) return launcher;
+  return command.empty() ? "run" : printable(fs::path(command[0]).stem().string());
+}
+
+absl::StatusOr<Output> choose_output(const std::string& wish, const std::vector<std::string>& command,
+                                     const std::string& when, bool force, OutputClaim& claim) {
+  std::string name = absl::StrCat(telling_name(command), "-", when);
+  std::error_code error;
+  bool is_folder = fs::is_directory(wish, error) || absl::EndsWith(wish, "/");
+  auto place = absolute(is_folder || wish.empty() ? wish : without_suffix(wish));
+  if (!place.ok()) return place.status();
+  if (is_folder) fs::create_directories(*place, error);
+  if (is_folder || wish.empty()) return unused(*place, name, claim);
+  Output output{place->string()};
+  if (!claim.take(output.stem)) {
+    return absl::AlreadyExistsError(
+        absl::StrCat(output.run_file(), " is being written by another castscope: choose another -o NAME"));
+  }
+  if (exists(output) && !force) {
+    claim.release();
+    return absl::AlreadyExistsError(
+        absl::StrCat("there is already a ", output.stem, ".castscope or .json: choose another -o NAME, or --force"));
+  }
+  fs::create_directories(fs::path(output.stem).parent_path(), error);
+  return output;
+}
+
+absl::Status check_writable(const Output& output) {
+  std::error_code error;
+  if (fs::is_other(output.stem, error)) {
+    return absl::UnavailableError(
+        absl::StrCat(output.stem, " cannot be written: it is a device, not a file or folder"));
+  }
+  absl::Status status = check_file(output.run_file());
+  return status.ok() ? check_file(output.report_file()) : status;
+}
+
+Output fallback_output(const std::vector<std::string>& command, const std::string& when, OutputClaim& claim) {
+  std::error_code error;
+  fs::path folder = fs::temp_directory_path(error);
+  return unused(error ? fs::path("/tmp") : folder, absl::StrCat(telling_name(command), "-", when), claim);
+}
+
+std::string local_time_for_names() {
+  std::time_t now = std::time(nullptr);
+  std::tm fields{};
+  localtime_r(&now, &fields);
+  char text[32];
+  std::strftime(text, sizeof(text), "%Y%m%d-%H%M%S", &fields);
+  return text;
+}
+
+}  // namespace castscope::cli

@@ -1,0 +1,293 @@
+#include "server/cli/recording/recording.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/cli/job/proc.h"
+#include "server/cli/toolkit/fresh_file.h"
+#include "server/cli/version.h"
+#include "server/policy/compiled.h"
+#include "server/report/findings/source_reader.h"
+#include "server/report/forms/json.h"
+#include "server/rules/judgement.h"
+#include "server/rules/rules.h"
+
+namespace castscope::cli {
+namespace {
+
+using std::chrono::seconds;
+
+// Everything the job left is in memory or nearly so; only a collector far away may need its time.
+constexpr seconds kLocalDeadline{120}, kRemoteDeadline{10}, kFirstAnswer{2}, kNextAnswer{5};
+
+// For a run whose file was taken away: where it was, when nothing is there now.
+Output place_anew(const Output& before, const std::vector<std::string>& command, OutputClaim& claim) {
+  std::error_code error;
+  const bool is_free = !std::filesystem::exists(std::filesystem::symlink_status(before.run_file(), error));
+  return is_free && check_writable(before).ok() ? before : fallback_output(command, local_time_for_names(), claim);
+}
+
+// A device stays.
+void forget_report(const Output& output) {
+  std::error_code error;  // check_writable() has said what can be said
+  if (std::filesystem::is_regular_file(output.report_file(), error))
+    std::filesystem::remove(output.report_file(), error);
+}
+
+bool all_ended(const relay::Summary& summary) {
+  return std::all_of(summary.processes.begin(), summary.processes.end(), [](const relay::ProcessSummary& process) {
+    return process.end == relay::ProcessEnd::kExited || process.end == relay::ProcessEnd::kReplaced;
+  });
+}
+
+// Nothing when it never cast.
+std::optional<JobEnd> end_of(pid_t pid, const relay::Summary& summary) {
+  for (const auto& process : summary.processes) {
+    if (process.pid == pid && process.end == relay::ProcessEnd::kExited && process.exit_status >= 0) {
+      return JobEnd{process.exit_status, 0};
+    }
+    if (process.pid == pid && process.end == relay::ProcessEnd::kVanished && process.exit_status > 128) {
+      return JobEnd{-1, process.exit_status - 128};
+    }
+  }
+  return std::nullopt;
+}
+
+// A run whose record was lost with its recorder must not look as if nothing had happened in it.
+std::string what_is_missing(const std::vector<pid_t>& expected, const relay::Summary& summary) {
+  std::vector<pid_t> missing;
+  for (pid_t pid : expected) {
+    const bool found = std::any_of(summary.processes.begin(), summary.processes.end(),
+                                   [&](const relay::ProcessSummary& process) { return process.pid == pid; });
+    if (!found) missing.push_back(pid);
+  }
+  if (summary.processes.empty()) return "nothing that the recorder of this run had seen is left to recover";
+  if (missing.empty()) return "";
+  return absl::StrCat("of ", missing.size() == 1 ? "process " : "the processes ", absl::StrJoin(missing, ", "),
+                      " nothing is left to recover: what they cast, if they did, is not in this record");
+}
+
+std::string first_problem(const relay::Summary& summary) {
+  if (!summary.problem.empty()) return summary.problem;
+  for (const auto& process : summary.processes) {
+    if (!process.problem.empty()) return process.problem;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::int64_t realtime_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+std::string host_name() {
+  char name[256] = "";
+  gethostname(name, sizeof(name) - 1);
+  return name;
+}
+
+absl::Status write_text_file(const std::string& path, const std::string& text) {
+  FreshFile file(path);
+  file.stream() << text;
+  if (file.keep()) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(path, " cannot be written: ", std::strerror(file.error())));
+}
+
+absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd& end, const Output& output,
+                                    Sources sources, const rules::Settings& settings) {
+  const bool moved = store.has_moved();
+  absl::Status status = moved ? store.notice(
+                                    "the run file was moved or deleted while it was being written: this is "
+                                    "another one, with all of it")
+                              : absl::OkStatus();
+  if (status.ok()) status = store.finish(end);
+  absl::StatusOr<store::RunData> data = store.read();
+  if (status.ok()) status = data.status();
+  if (status.ok() && sources == Sources::kOnThisMachine) {
+    data->source = report::read_source(*data, rules::judge(*data, settings));
+    status = store.set_source(data->source);
+  }
+  if (status.ok()) status = rules::record_findings(store, settings);
+  Conclusion result{.data = {}, .output = output, .moved = ""};
+  OutputClaim claim;
+  if (moved && data.ok()) {
+    result.output = place_anew(output, data->start.command, claim);
+    result.moved = absl::StrCat(output.run_file(), " was moved or deleted while it was being written; the run is in ",
+                                result.output.run_file(), " instead");
+  }
+  absl::Status closed = result.moved.empty() ? store.close() : store.close_elsewhere(result.output.run_file());
+  // What was read is worth a report, whatever becomes of the file.
+  if (data.ok()) {
+    const report::Model model = report::model_of(*data, rules::judgement_of(*data, settings));
+    closed.Update(write_text_file(result.output.report_file(), report::json_text(model)));
+  }
+  if (status.ok()) status = closed;
+  if (!status.ok()) return status;
+  result.data = *std::move(data);
+  return result;
+}
+
+absl::StatusOr<std::unique_ptr<Recording>> Recording::begin(RecordingOptions options) {
+  std::unique_ptr<Recording> recording(new Recording(std::move(options)));
+  absl::Status status;
+  if (recording->options_.collector.address.empty()) status = recording->open_store();
+  if (status.ok()) status = recording->start_relay();
+  if (!status.ok()) return status;
+  recording->watch_findings();
+  return recording;
+}
+
+absl::Status Recording::open_store() {
+  const RunRecord& record = options_.record;
+  store::StoreOptions store_options{.keep_all = record.keep_all};
+  store_options.overwrite = options_.overwrite;
+  store::RunStart start{.run_id = options_.directory.id(),
+                        .command = record.command,
+                        .cwd = record.cwd,
+                        .host = host_name(),
+                        .castscope_version = kVersion,
+                        .start_ns = record.begin_realtime_ns,
+                        .policy = options_.settings.policy ? policy::compiled(*options_.settings.policy) : "",
+                        .deep = options_.deep,
+                        .checkout = checkout_of(record.cwd)};
+  std::string path = options_.output.run_file();
+  std::error_code error;
+  // The report of an earlier run of this name would be taken for this one's, until that is written and for good when
+  // castscope is killed before.
+  if (options_.overwrite || options_.resume) forget_report(options_.output);
+  auto store = options_.resume && std::filesystem::exists(path, error)
+                   ? store::RunStore::resume(path, store_options)
+                   : store::RunStore::create(path, start, store_options);
+  if (!store.ok()) return store.status();
+  store_ = *std::move(store);
+  if (options_.viewed != nullptr) {
+    shown_ = web::LiveRun::begin(options_.viewed->free_id(path), store_, start, options_.resume,
+                                 {.settings = options_.settings, .sources_here = true});
+    options_.viewed->put(shown_);
+  }
+  ingest::RunKeeper keeper;
+  keeper.open = [this](const ingest::RunOpening&) -> absl::StatusOr<std::shared_ptr<store::RunSink>> {
+    if (shown_ != nullptr) return shown_;
+    return store_;
+  };
+  keeper.watched = [this](const std::string&) {
+    return shown_ != nullptr && shown_->watched(std::chrono::steady_clock::now());
+  };
+  keeper.close = [](const std::string&, const ingest::RunClosing&) {};  // finish() has the last word
+  auto server = ingest::Server::start({}, keeper);
+  if (!server.ok()) return server.status();
+  server_ = *std::move(server);
+  return absl::OkStatus();
+}
+
+absl::Status Recording::start_relay() {
+  const RunRecord& record = options_.record;
+  relay::Options relay_options;
+  relay_options.run_directory = options_.directory.path();
+  relay_options.run = {.id = options_.directory.id(),
+                       .name = std::filesystem::path(options_.output.stem).filename().string(),
+                       .command = record.command,
+                       .cwd = record.cwd,
+                       .host = host_name(),
+                       .begin_realtime_ns = record.begin_realtime_ns,
+                       .castscope_version = kVersion,
+                       .checkout = checkout_of(record.cwd)};
+  if (options_.child != 0) {
+    relay_options.job_pid = options_.child;
+    relay_options.job_start_ticks = start_ticks(options_.child);
+  }
+  relay_options.token = options_.collector.token;
+  if (server_ != nullptr) {
+    relay_options.channel = server_->in_process_channel();
+  } else {
+    auto channel = relay::connect(options_.collector.address, options_.collector.tls);
+    if (!channel.ok()) return channel.status();
+    relay_options.channel = *std::move(channel);
+    relay_options.patience_for_first_answer = kFirstAnswer;
+    relay_options.patience_for_next_answer = kNextAnswer;
+  }
+  relay_ = std::make_unique<relay::Relay>(std::move(relay_options));
+  return relay_->start();
+}
+
+void Recording::watch_findings() {
+  if (store_ == nullptr) return;
+  const auto evidence = [relay = relay_.get()] {
+    const relay::Progress now = relay->progress();
+    return now.casts + now.hits + now.events + now.dropped + now.processes;
+  };
+  live_ =
+      std::make_unique<LiveFindings>(store_, LiveFindingsOptions{.settings = options_.settings, .evidence = evidence});
+}
+
+std::vector<store::Finding> Recording::new_findings() {
+  return live_ != nullptr ? live_->take_new() : std::vector<store::Finding>();
+}
+
+Recording::~Recording() {
+  live_.reset();
+  relay_.reset();  // before the server it talks to
+  if (server_ != nullptr) server_->shutdown(seconds(1));
+}
+
+RecordingResult Recording::finish(std::optional<JobEnd> end, std::vector<std::string> notices,
+                                  const std::vector<pid_t>& left) {
+  live_.reset();
+  RecordingResult result;
+  result.output = options_.output;
+  relay::Farewell farewell;
+  if (end) {
+    farewell.exit_status = end->exit_status;
+    farewell.signal = end->signal;
+  }
+  farewell.notices = notices;
+  farewell.still_running = static_cast<std::uint32_t>(left.size());
+  result.relay = relay_->stop(farewell, server_ != nullptr ? kLocalDeadline : kRemoteDeadline);
+  relay_.reset();
+  if (!end) end = end_of(options_.main_process, result.relay);
+  result.complete =
+      result.relay.delivered && all_ended(result.relay) && left.empty() && !options_.directory.tells_of_unrecorded();
+  if (options_.expected) {
+    result.missing = what_is_missing(*options_.expected, result.relay);
+    if (!result.missing.empty()) notices.push_back(result.missing), result.complete = false;
+  }
+  result.problem = first_problem(result.relay);
+  for (const relay::ProcessSummary& process : result.relay.processes)  // of which the collector knows nothing
+    if (process.pid == 0 && !process.problem.empty()) notices.push_back(process.problem);
+  if (server_ == nullptr) return result;
+  server_->shutdown(seconds(5));
+  server_.reset();
+  close_store(end, notices, result);
+  return result;
+}
+
+void Recording::close_store(const std::optional<JobEnd>& end, const std::vector<std::string>& notices,
+                            RecordingResult& result) {
+  for (const std::string& sentence : notices) {
+    if (absl::Status status = store_->notice(sentence); !status.ok()) result.problem = std::string(status.message());
+  }
+  store::RunEnd run_end{.end_ns = realtime_ns(), .exit_status = {}, .signal = {}, .complete = result.complete};
+  if (end && end->signal != 0) run_end.signal = end->signal;
+  if (end && end->signal == 0) run_end.exit_status = end->exit_status;
+  auto concluded = conclude(*store_, run_end, options_.output, Sources::kOnThisMachine, options_.settings);
+  if (concluded.ok()) {
+    result.data = std::move(concluded->data);
+    result.output = concluded->output;
+    if (result.problem.empty()) result.problem = concluded->moved;
+  } else if (result.problem.empty()) {
+    result.problem = std::string(concluded.status().message());
+  }
+  if (shown_ != nullptr) shown_->concluded(web::RunState::kFinished);
+}
+
+}  // namespace castscope::cli

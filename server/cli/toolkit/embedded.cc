@@ -1,0 +1,59 @@
+#include "server/cli/toolkit/embedded.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/cli/toolkit/fresh_file.h"
+
+// From the assembler file that cmake/EmbedSources.cmake writes: name, begin and end of each file, ended by a null.
+extern "C" {
+struct castscope_embedded_entry {
+  const char* path;
+  const char* begin;
+  const char* end;
+};
+extern const castscope_embedded_entry castscope_embedded[];
+}
+
+namespace castscope::cli {
+namespace {
+
+bool holds(const std::filesystem::path& path, std::string_view content) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return false;
+  std::ostringstream text;  // not by istreambuf_iterator: a read that fails would throw
+  text << file.rdbuf();
+  return text.view() == content;
+}
+
+}  // namespace
+
+std::span<const EmbeddedFile> embedded_files() {
+  static const auto* files = [] {
+    auto* all = new std::vector<EmbeddedFile>;
+    for (const auto* entry = castscope_embedded; entry->path != nullptr; entry++) {
+      all->push_back({entry->path, {entry->begin, static_cast<std::size_t>(entry->end - entry->begin)}});
+    }
+    return all;
+  }();
+  return *files;
+}
+
+absl::Status extract_sources(const std::string& folder) {
+  namespace fs = std::filesystem;
+  for (const auto& file : embedded_files()) {
+    fs::path path = fs::path(folder) / std::string(file.path);
+    if (holds(path, file.content)) continue;
+    std::error_code error;
+    fs::create_directories(path.parent_path(), error);
+    FreshFile fresh(path.string());
+    fresh.stream().write(file.content.data(), static_cast<std::streamsize>(file.content.size()));
+    if (!fresh.keep()) return absl::UnavailableError(absl::StrCat(path.string(), " cannot be written"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace castscope::cli

@@ -1,0 +1,159 @@
+#include "server/cli/toolkit/recipe.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "server/cli/toolkit/child.h"
+#include "server/cli/toolkit/embedded.h"
+
+namespace castscope::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+
+const Words kPreloadFlags = {"-std=gnu11",          "-D_GNU_SOURCE", "-O2",     "-fPIC",      "-shared",
+                             "-fvisibility=hidden", "-Wall",         "-Wextra", "-Wl,-z,now", "-I."};
+// NDEBUG: asserts in torch's headers (RecordFunction::inputs) fire otherwise. Functions begin with a line of the
+// cache: what a cast costs would depend on the code that happens to stand before its loops.
+const Words kAgentFlags = {"-std=c++20",
+                           "-O2",
+                           "-falign-functions=64",
+                           "-fPIC",
+                           "-DNDEBUG",
+                           "-fvisibility=hidden",
+                           "-fvisibility-inlines-hidden",
+                           "-w",
+                           "-I."};
+// Lazy binding would take the loader's lock in the middle of a cast.
+const Words kAgentLinkFlags = {"-shared", "-Wl,-z,now", "-Wl,-z,defs"};
+
+Words compiler(const char* variable, const Words& names) {
+  const char* chosen = getenv(variable);
+  if (chosen != nullptr && chosen[0] != '\0') return absl::StrSplit(chosen, ' ', absl::SkipWhitespace());
+  for (const std::string& name : names) {
+    if (!find_in_path(name).empty()) return {name};
+  }
+  return {};
+}
+
+Words sources_in(std::string_view folder, std::string_view suffix) {
+  Words result;
+  for (const auto& file : embedded_files()) {
+    if (file.path.starts_with(folder) && file.path.ends_with(suffix)) result.emplace_back(file.path);
+  }
+  return result;
+}
+
+Words operator+(Words left, const Words& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
+std::uint64_t fnv1a(std::string_view text, std::uint64_t hash) {
+  for (unsigned char c : text) hash = (hash ^ c) * 1099511628211u;
+  return hash;
+}
+
+// A translation unit with torch's headers takes about 1 GB.
+int parallel_compilations() {
+  int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  std::ifstream info("/proc/meminfo");
+  std::string word;
+  while (info >> word) {
+    long kilobytes = 0;
+    if (word == "MemAvailable:" && info >> kilobytes) return std::clamp(static_cast<int>(kilobytes >> 20), 1, cores);
+  }
+  return cores;
+}
+
+absl::Status rename_into_place(const std::string& from, const std::string& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  if (error) return absl::UnavailableError(absl::StrCat(to, " cannot be written: ", error.message()));
+  return absl::OkStatus();
+}
+
+Words object_names(const fs::path& folder, std::size_t n) {
+  Words result;
+  for (std::size_t i = 0; i < n; i++) result.push_back((folder / absl::StrCat(i, ".o")).string());
+  return result;
+}
+
+Words torch_flags(const TorchInstall& torch) {
+  Words flags = {absl::StrCat("-D_GLIBCXX_USE_CXX11_ABI=", torch.cxx11_abi ? 1 : 0)};
+  for (const auto& folder : torch.include_folders) {
+    // Searched anyway, and naming it breaks #include_next of the C++ library.
+    if (folder != "/usr/include") flags.push_back("-isystem" + folder);
+  }
+  return flags;
+}
+
+}  // namespace
+
+Words cxx_compiler() { return compiler("CXX", {"g++", "c++", "clang++"}); }
+Words c_compiler() { return compiler("CC", {"gcc", "cc", "clang"}); }
+
+const std::string& source_hash() {
+  static const auto* hash = [] {
+    std::uint64_t value = 1469598103934665603u;
+    for (const auto& file : embedded_files()) value = fnv1a(file.content, fnv1a(file.path, value));
+    const std::string flags = absl::StrJoin(kPreloadFlags + kAgentFlags + kAgentLinkFlags, " ");
+    return new std::string(absl::StrFormat("%016x", fnv1a(flags, value)));
+  }();
+  return *hash;
+}
+
+absl::Status compile_preload(const std::string& sources, const std::string& output) {
+  Words cc = c_compiler();
+  if (cc.empty()) return absl::NotFoundError("no C compiler is found: install gcc (or set CC)");
+  std::string fresh = absl::StrCat(output, ".", getpid());
+  auto remove = absl::MakeCleanup([&] { unlink(fresh.c_str()); });
+  absl::Status status =
+      run_children({cc + kPreloadFlags + Words{"-o", fresh} + sources_in("agent/preload/", ".c") + Words{"-ldl"}}, 1,
+                   {.folder = sources, .environment = {"CASTSCOPE_OFF=1"}});
+  return status.ok() ? rename_into_place(fresh, output) : status;
+}
+
+absl::Status compile_agent(const std::string& sources, const TorchInstall& torch, const std::string& output) {
+  Words cxx = cxx_compiler();
+  if (cxx.empty()) return absl::NotFoundError("no C++ compiler is found: install g++ (or set CXX)");
+  if (torch.include_folders.empty()) {
+    return absl::NotFoundError(absl::StrCat("the headers of the PyTorch in ", torch.folder,
+                                            " are not installed: install them (Debian: libtorch-dev), or a wheel"));
+  }
+  std::string folder = absl::StrCat(output, ".", getpid(), ".objects");
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return absl::UnavailableError(absl::StrCat(folder, " cannot be made: ", error.message()));
+  auto remove = absl::MakeCleanup([&] { fs::remove_all(folder, error); });
+
+  Words files = sources_in("agent/", ".cc");
+  Words objects = object_names(folder, files.size());
+  std::vector<Words> commands;
+  for (std::size_t i = 0; i < files.size(); i++) {
+    commands.push_back(cxx + kAgentFlags + torch_flags(torch) + Words{"-c", files[i], "-o", objects[i]});
+  }
+  ChildOptions options{.folder = sources, .environment = {"CASTSCOPE_OFF=1"}};
+  absl::Status status = run_children(commands, parallel_compilations(), options);
+  if (!status.ok()) return status;
+  std::string fresh = (fs::path(folder) / "agent.so").string();
+  status = run_children({cxx + kAgentLinkFlags + Words{"-o", fresh} + objects +
+                         Words{torch.library, torch.core_library, "-ldl", "-lpthread"}},
+                        1, options);
+  return status.ok() ? rename_into_place(fresh, output) : status;
+}
+
+}  // namespace castscope::cli

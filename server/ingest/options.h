@@ -1,0 +1,18 @@
+// Where the collector listens, and whom it lets in.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace castscope::ingest {
+
+struct Options {
+  // "" = do not listen (in_process_channel only); else "host:port" (port 0 = any free one), "[::1]:port", "unix:PATH".
+  std::string address = {};
+  std::string token = {};             // "" = none is asked for
+  std::string certificate_file = {};  // PEM; with key_file: TLS
+  std::string key_file = {};
+  std::chrono::milliseconds hello_deadline{10'000};  // a peer that says nothing until then is let go
+};
+
+}  // namespace castscope::ingest

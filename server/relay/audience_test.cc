@@ -1,0 +1,43 @@
+#include "server/relay/audience.h"
+
+#include <gtest/gtest.h>
+
+namespace castscope::relay {
+namespace {
+
+using namespace std::chrono_literals;
+
+class AudienceTest : public testing::Test {
+ protected:
+  bool after(Audience::Clock::duration time) { return audience_.is_there(begin_ + time); }
+  void told(bool watched, Audience::Clock::duration when) { audience_.told(watched, begin_ + when); }
+
+  const Audience::Clock::time_point begin_{};
+  Audience audience_;
+};
+
+TEST_F(AudienceTest, NobodyIsThereBeforeAnAnswerSaysSo) {
+  EXPECT_FALSE(after(0s));
+  told(false, 1s);
+  EXPECT_FALSE(after(1s));
+}
+
+TEST_F(AudienceTest, StaysForFiveSecondsAfterTheLastAnswerThatSaidSo) {
+  told(true, 10s);
+  EXPECT_TRUE(after(10s));
+  told(false, 12s);
+  EXPECT_TRUE(after(14'999ms));
+  EXPECT_FALSE(after(15s));
+}
+
+TEST_F(AudienceTest, EachAnswerThatSaysSoCountsAnew) {
+  told(true, 10s);
+  told(true, 14s);
+  EXPECT_TRUE(after(18s));
+  EXPECT_FALSE(after(19s));
+  told(true, 30s);
+  EXPECT_TRUE(after(30s));
+}
+
+}  // namespace
+}  // namespace castscope::relay

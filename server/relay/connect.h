@@ -1,0 +1,24 @@
+// The channel to a collector elsewhere.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace grpc {
+class Channel;
+}
+
+namespace castscope::relay {
+
+struct Tls {
+  bool use = false;
+  std::string root_certificate_file = {};  // "" = the system's
+};
+
+// A channel to "host:port" or "unix:PATH". Does not wait for the connection. Fails for an address that cannot be one
+// or a certificate file that cannot be read.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> connect(const std::string& address, const Tls& tls = {});
+
+}  // namespace castscope::relay

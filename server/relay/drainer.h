@@ -1,0 +1,98 @@
+// All segments of a run directory: finds them, drains them, tells their ends, removes what is no more needed.
+// Belongs to the drain thread.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "server/relay/options.h"
+#include "server/relay/outbox.h"
+#include "server/relay/process.h"
+#include "server/relay/segment_source.h"
+#include "server/relay/summary.h"
+
+namespace castscope::relay {
+
+class Drainer {
+ public:
+  using Clock = std::chrono::steady_clock;
+  Drainer(const Options& options, std::string host, Outbox* outbox)
+      : directory_(options.run_directory),
+        host_(std::move(host)),
+        remove_(options.remove_finished_segments),
+        event_interval_(options.event_interval),
+        job_pid_(options.job_pid),
+        job_start_ticks_(options.job_start_ticks),
+        outbox_(outbox) {}
+
+  // From any thread: how the child of ours ended. Its segment's end is told only now.
+  void job_ended(int exit_status, int signal) {
+    job_exit_status_.store(exit_status, std::memory_order_relaxed);
+    job_signal_.store(signal, std::memory_order_relaxed);
+    job_ended_.store(true, std::memory_order_release);
+  }
+
+  void find_segments();
+  // Events that are few wait so long for more.
+  void wait_for_company(Clock::duration event_interval);
+  SegmentSource::Drained drain(Clock::time_point now);
+  // Batches of what was taken. `whole`: of all that is new in every segment, and a request for an answer.
+  void flush(bool whole, Clock::time_point now);
+  // Tells the end of every process that is gone, after reading the rest. `deliver` false: the collector refuses, its
+  // segment keeps what it has. Returns true when none is left running.
+  bool tell_ends(Clock::time_point now, bool deliver);
+  // The relay stops: the end of all the others, as far as one can see.
+  void tell_remaining_ends(bool deliver);
+  // What the collector said since the last call; then removes segments whose end is durable.
+  void handle_answers();
+
+  Progress progress();
+  std::vector<ProcessSummary> summaries();
+
+ private:
+  struct Watched {
+    std::unique_ptr<SegmentSource> source;
+    std::string file;
+    bool ended = false;         // its end was told
+    bool removable = false;     // its end is durable
+    bool left_by_exec = false;  // the process went on as another program
+    std::unique_ptr<EndWatch> end_watch;
+    Clock::time_point next_look{}, next_look_at_maps{};
+  };
+  bool alive(const Watched& watched) const;
+  bool is_job(const Watched& watched) const;
+  bool replaced(const Watched& watched) const;
+  void look_for_exec(Watched& watched, Clock::time_point now);
+  void set_end(Watched& watched, bool still_running);
+  void open_segment(const std::string& file, std::uint32_t number);
+  void tell_end(Watched& watched, bool still_running, bool deliver);
+  void push(std::vector<SegmentSource::Made> made);
+  bool ask_for_flush();
+  void introduce_again();
+  void remove_finished();
+
+  const std::string directory_, host_;
+  const bool remove_;
+  Clock::duration event_interval_;
+  const std::int64_t job_pid_;
+  const std::uint64_t job_start_ticks_;
+  std::atomic<bool> job_ended_ = false;
+  std::atomic<int> job_exit_status_ = -1, job_signal_ = 0;
+  Outbox* const outbox_;
+  std::map<std::uint64_t, Watched> watched_;  // by the number that stands in receipts
+  std::uint64_t next_source_ = 1;
+  std::set<std::string> known_files_;
+  std::map<std::string, std::string> unreadable_;  // file → why
+  std::vector<ProcessSummary> finished_;
+  Progress finished_progress_;
+  std::string unflushed_;  // process of the last batch pushed since the last request for a flush
+  std::uint64_t events_ = 0;
+};
+
+}  // namespace castscope::relay

@@ -1,0 +1,119 @@
+#include "server/relay/outbox.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace castscope::relay {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class OutboxTest : public testing::Test {
+ protected:
+  void push(const std::string& process = "p", std::uint64_t end = 0) {
+    auto message = std::make_unique<v1::RelayMessage>();
+    message->mutable_batch()->set_process(process);
+    outbox_.push(std::move(message), {{.source = 1, .lane = 0, .end = end, .events = end, .last = false}});
+  }
+  std::uint64_t next() { return outbox_.next()->batch().sequence(); }
+  void acknowledge(std::uint64_t sequence) {
+    v1::Ack ack;
+    ack.set_sequence(sequence);
+    outbox_.acknowledge(ack);
+  }
+  bool empty() { return outbox_.wait_until_empty(Outbox::Clock::now()); }
+
+  Outbox outbox_{100};
+};
+
+TEST_F(OutboxTest, NumbersMessagesAndKeepsThemUntilAcknowledged) {
+  push();
+  push();
+  EXPECT_EQ(next(), 1u);
+  EXPECT_EQ(next(), 2u);
+  EXPECT_FALSE(empty());
+  acknowledge(2);
+  EXPECT_TRUE(empty());
+  EXPECT_EQ(outbox_.bytes(), 0u);
+}
+
+TEST_F(OutboxTest, AsksOnceAfterWhatThereIsToSend) {
+  push();
+  outbox_.ask();
+  outbox_.ask();
+  EXPECT_EQ(next(), 1u);
+  EXPECT_TRUE(outbox_.next()->has_ask());
+  push();
+  EXPECT_EQ(next(), 2u);
+  acknowledge(2);
+  EXPECT_TRUE(empty()) << "a question waits for no acknowledgement";
+}
+
+TEST_F(OutboxTest, TellsOnceThatAnAnswerSpokeOfSomebodyWatching) {
+  acknowledge(0);
+  EXPECT_FALSE(outbox_.take_watched());
+  v1::Ack ack;
+  ack.set_watched(true);
+  outbox_.acknowledge(ack);
+  acknowledge(0);
+  EXPECT_TRUE(outbox_.take_watched());
+  EXPECT_FALSE(outbox_.take_watched());
+}
+
+TEST_F(OutboxTest, AnAcknowledgementCoversAllBefore) {
+  for (std::uint64_t end : {10, 20, 30}) push("p", end);
+  acknowledge(2);
+  std::vector<std::uint64_t> ends;
+  for (const Receipt& receipt : outbox_.take_acknowledged()) ends.push_back(receipt.end);
+  EXPECT_THAT(ends, ElementsAre(10, 20));
+  EXPECT_THAT(outbox_.take_acknowledged(), IsEmpty());
+}
+
+TEST_F(OutboxTest, SendsAgainWhatWasNotAcknowledgedAfterIntroductions) {
+  push();
+  push();
+  push();
+  next(), next();
+  acknowledge(1);
+  outbox_.want_introductions();
+  EXPECT_TRUE(outbox_.introductions_wanted());
+  auto introduction = std::make_shared<v1::RelayMessage>();
+  introduction->mutable_batch()->set_process("again");
+  outbox_.introduce({introduction});
+  EXPECT_FALSE(outbox_.introductions_wanted());
+  EXPECT_EQ(outbox_.next()->batch().process(), "again");
+  EXPECT_EQ(next(), 2u);
+  EXPECT_EQ(next(), 3u);
+}
+
+TEST_F(OutboxTest, IsFullByBytes) {
+  EXPECT_FALSE(outbox_.full());
+  push(std::string(200, 'x'));
+  EXPECT_TRUE(outbox_.full());
+  acknowledge(1);
+  EXPECT_FALSE(outbox_.full());
+}
+
+TEST_F(OutboxTest, AnInterruptWakesTheSender) {
+  std::thread sender([&] { EXPECT_EQ(outbox_.next(), nullptr); });
+  outbox_.interrupt();
+  sender.join();
+  outbox_.resume();
+  push();
+  EXPECT_EQ(next(), 1u);
+}
+
+TEST_F(OutboxTest, PassesRejectionsOn) {
+  v1::Ack ack;
+  ack.add_rejections()->set_process("p");
+  ack.mutable_rejections(0)->set_sentence("nonsense");
+  outbox_.acknowledge(ack);
+  EXPECT_THAT(outbox_.take_rejections(), ElementsAre(std::pair<const std::string, std::string>("p", "nonsense")));
+}
+
+}  // namespace
+}  // namespace castscope::relay

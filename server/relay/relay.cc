@@ -1,0 +1,255 @@
+#include "server/relay/relay.h"
+
+#include <dirent.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/protocol.h"
+#include "proto/quiet.h"
+#include "proto/utf8.h"
+#include "server/relay/audience.h"
+#include "server/relay/drainer.h"
+#include "server/relay/outbox.h"
+#include "server/relay/uplink.h"
+
+namespace castscope::relay {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kShortestNap{1}, kPatienceForGoodbye{500};
+// A command line is for people to recognise the run by.
+constexpr std::size_t kMostCommandBytes = 64u << 10;
+
+std::string host_name() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? wire::to_utf8(name) : "unknown";
+}
+
+// Names this relay's sequence numbers: no two relays of a run share one.
+std::string fresh_relay_id() {
+  std::random_device random;
+  return absl::StrCat(absl::Hex(random(), absl::kZeroPad8), absl::Hex(random(), absl::kZeroPad8));
+}
+
+v1::Hello make_hello(const Options& options, const std::string& host) {
+  v1::Hello hello;
+  hello.set_protocol(wire::kProtocol);
+  hello.set_version(wire::to_utf8(options.run.castscope_version));
+  hello.set_token(wire::to_utf8(options.token));
+  hello.set_run(wire::to_utf8(options.run.id));
+  hello.set_relay(fresh_relay_id());
+  hello.set_host(host);
+  hello.set_name(wire::to_utf8(options.run.name));
+  hello.set_cwd(wire::to_utf8(options.run.cwd));
+  hello.set_checkout(wire::to_utf8(options.run.checkout));
+  hello.set_begin_realtime_ns(options.run.begin_realtime_ns);
+  std::size_t bytes = 0;
+  for (const std::string& word : options.run.command) {
+    bytes += word.size();
+    hello.add_command(bytes > kMostCommandBytes ? "…" : wire::to_utf8(word));
+    if (bytes > kMostCommandBytes) break;
+  }
+  return hello;
+}
+
+}  // namespace
+
+class Relay::Impl {
+ public:
+  explicit Impl(Options options)
+      : options_(std::move(options)),
+        host_(options_.run.host.empty() ? host_name() : wire::to_utf8(options_.run.host)),
+        outbox_(options_.max_unacknowledged_bytes),
+        uplink_(options_.channel, make_hello(options_, host_), &outbox_),
+        drainer_(options_, host_, &outbox_) {}
+  ~Impl() { end_threads(); }
+
+  absl::Status start();
+  void job_ended(int exit_status, int signal) { drainer_.job_ended(signal != 0 ? 128 + signal : exit_status, signal); }
+  bool quiet() const;
+  bool wait_until_quiet(milliseconds at_most);
+  Summary stop(const Farewell& farewell, milliseconds at_most);
+  Progress progress() const;
+  std::string trouble() const { return uplink_.trouble(); }
+
+ private:
+  void run();
+  // One look at everything; returns how long to wait for the next.
+  milliseconds look(Clock::time_point now, milliseconds last_nap);
+  bool nap_or_stop(milliseconds time);
+  void say_goodbye();
+  void end_threads();
+
+  const Options options_;
+  const std::string host_;
+  Outbox outbox_;
+  Uplink uplink_;
+  Drainer drainer_;    // the drain thread's, until that has ended
+  Audience audience_;  // the drain thread's too
+  Clock::time_point next_flush_{};
+  std::thread thread_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false;         // drain for the last time
+  bool drained_ = false;          // that was done
+  bool nothing_to_send_ = false;  // but the goodbye
+  bool ended_ = false;            // nobody waits for acknowledgements any more
+  bool quiet_ = false;
+  std::optional<Farewell> farewell_;
+  Progress progress_;
+};
+
+absl::Status Relay::Impl::start() {
+  wire::quiet_libraries();
+  DIR* directory = opendir(options_.run_directory.c_str());
+  if (directory == nullptr)
+    return absl::NotFoundError(
+        absl::StrCat("cannot read the run directory ", options_.run_directory, ": ", std::strerror(errno)));
+  closedir(directory);
+  uplink_.start();
+  thread_ = std::thread([this] { run(); });
+  return absl::OkStatus();
+}
+
+void Relay::Impl::run() {
+  next_flush_ = Clock::now() + options_.flush_interval;
+  for (milliseconds nap{0}; !nap_or_stop(nap);) nap = look(Clock::now(), nap);
+
+  // Beyond this point stop() waits: what is there now, the ends, the farewell; then answers until that has arrived.
+  drainer_.find_segments();
+  drainer_.handle_answers();
+  drainer_.tell_remaining_ends(!uplink_.refused());
+  say_goodbye();
+  for (bool ended = false; !ended;) {
+    drainer_.handle_answers();
+    std::unique_lock lock(mutex_);
+    ended = changed_.wait_for(lock, kShortestNap, [this] { return ended_; });
+  }
+  drainer_.handle_answers();
+}
+
+bool Relay::Impl::nap_or_stop(milliseconds time) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, time, [this] { return stopping_; });
+}
+
+milliseconds Relay::Impl::look(Clock::time_point now, milliseconds last_nap) {
+  drainer_.find_segments();
+  drainer_.handle_answers();
+  audience_.told(outbox_.take_watched(), now);
+  const bool watched = audience_.is_there(now);
+  drainer_.wait_for_company(watched ? options_.watched_event_interval : options_.event_interval);
+  const bool refused = uplink_.refused();
+  SegmentSource::Drained drained;
+  // A full outbox, or a collector that refuses: nothing is taken, the rings fill, the process drops and counts.
+  if (!refused && !outbox_.full()) {
+    drained = drainer_.drain(now);
+    const bool due = now >= next_flush_ || outbox_.bytes() > options_.max_unacknowledged_bytes / 2;
+    if (due || drained.batch_full || watched) drainer_.flush(due, now);
+    if (due) next_flush_ = now + options_.flush_interval;
+  }
+  const bool quiet = drainer_.tell_ends(now, !refused);
+  const std::lock_guard lock(mutex_);
+  progress_ = drainer_.progress();
+  if (std::exchange(quiet_, quiet) != quiet) changed_.notify_all();
+  if (drained.batch_full) return milliseconds(0);  // there may be more than fitted into the batch
+  return drained.busy ? kShortestNap : std::clamp(last_nap * 2, kShortestNap, options_.longest_nap);
+}
+
+void Relay::Impl::say_goodbye() {
+  const std::lock_guard lock(mutex_);
+  if (farewell_.has_value() && !uplink_.refused()) {
+    auto message = std::make_unique<v1::RelayMessage>();
+    v1::Goodbye& goodbye = *message->mutable_goodbye();
+    goodbye.set_exit_status(farewell_->exit_status);
+    goodbye.set_signal(farewell_->signal);
+    goodbye.set_still_running(farewell_->still_running);
+    for (const std::string& notice : farewell_->notices) goodbye.add_notices(wire::to_utf8(notice));
+    outbox_.push(std::move(message), {});
+  }
+  nothing_to_send_ = drainer_.progress().processes == 0;
+  drained_ = true;
+  changed_.notify_all();
+}
+
+bool Relay::Impl::quiet() const {
+  const std::lock_guard lock(mutex_);
+  return quiet_;
+}
+
+bool Relay::Impl::wait_until_quiet(milliseconds at_most) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, at_most, [this] { return quiet_; });
+}
+
+Progress Relay::Impl::progress() const {
+  const std::lock_guard lock(mutex_);
+  return progress_;
+}
+
+void Relay::Impl::end_threads() {
+  uplink_.stop();
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = ended_ = true;
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+Summary Relay::Impl::stop(const Farewell& farewell, milliseconds at_most) {
+  const Clock::time_point deadline = Clock::now() + at_most;
+  bool drained = false;
+  {
+    std::unique_lock lock(mutex_);
+    farewell_ = farewell;
+    stopping_ = true;
+    changed_.notify_all();
+    drained = changed_.wait_until(lock, deadline, [this] { return drained_; });
+  }
+  Summary summary;
+  const Clock::time_point begin = Clock::now();
+  Clock::time_point last_answer = begin;
+  std::uint64_t left = outbox_.bytes();
+  const auto in_vain = [&] {
+    if (std::exchange(left, outbox_.bytes()) != left) last_answer = Clock::now();
+    if (uplink_.ever_connected()) return Clock::now() - last_answer > options_.patience_for_next_answer;
+    // For the sake of a goodbye alone nobody waits long for a collector that was never there.
+    return Clock::now() - begin > (nothing_to_send_ ? kPatienceForGoodbye : options_.patience_for_first_answer);
+  };
+  while (drained && !summary.delivered && !uplink_.refused() && !in_vain() && Clock::now() < deadline)
+    summary.delivered = outbox_.wait_until_empty(std::min(deadline, Clock::now() + milliseconds(20)));
+  if (!summary.delivered) {
+    summary.problem = uplink_.trouble();
+    if (summary.problem.empty())
+      summary.problem = absl::StrCat("the collector did not acknowledge everything within ", at_most.count(), " ms");
+  }
+  end_threads();
+  summary.processes = drainer_.summaries();
+  return summary;
+}
+
+Relay::Relay(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+Relay::~Relay() = default;
+absl::Status Relay::start() { return impl_->start(); }
+void Relay::job_ended(int exit_status, int signal) { impl_->job_ended(exit_status, signal); }
+bool Relay::quiet() const { return impl_->quiet(); }
+bool Relay::wait_until_quiet(milliseconds at_most) { return impl_->wait_until_quiet(at_most); }
+Summary Relay::stop(const Farewell& farewell, milliseconds deadline) { return impl_->stop(farewell, deadline); }
+Progress Relay::progress() const { return impl_->progress(); }
+std::string Relay::trouble() const { return impl_->trouble(); }
+
+}  // namespace castscope::relay

@@ -1,0 +1,61 @@
+// The way from the segments of a run directory to a collector: watches the directory, drains every segment, makes
+// batches, streams them, keeps what is not acknowledged and sends it again after a reconnect.
+//
+//   drain thread:  directory → SegmentSource (one per segment) → Outbox
+//   uplink thread: Outbox → gRPC → collector; acknowledgements → Outbox → SegmentSource (frees the ring)
+//
+// Back-pressure: when the outbox is full nothing more is taken from the rings; the traced process then drops events
+// and counts them. Counters are absolute and lose nothing by waiting.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "server/relay/options.h"
+#include "server/relay/summary.h"
+
+namespace castscope::relay {
+
+// How the run ended, for the collector's files; sent by stop().
+struct Farewell {
+  int exit_status = -1;  // -1 = not known
+  int signal = 0;        // that ended the command; 0 = none
+  std::vector<std::string> notices = {};
+  std::uint32_t still_running = 0;  // processes of the job that go on unrecorded
+};
+
+class Relay {
+ public:
+  explicit Relay(Options options);
+  ~Relay();  // stops without a farewell when stop() was not called
+
+  // Starts the two threads. Fails only when the directory cannot be read; an unreachable collector is tried again
+  // until stop().
+  absl::Status start();
+
+  // The job's first process has ended: its parent knows how, which its segment may not tell.
+  void job_ended(int exit_status, int signal);
+
+  // True when every process that has a segment is gone and read to its end.
+  bool quiet() const;
+  // Waits until quiet() holds, or the time is over; returns quiet().
+  bool wait_until_quiet(std::chrono::milliseconds at_most);
+
+  // A last complete drain, the farewell, and a wait of at most `deadline` for the acknowledgement. Processes that
+  // still run are reported as kRunning and read up to this moment.
+  Summary stop(const Farewell& farewell, std::chrono::milliseconds deadline);
+
+  Progress progress() const;
+  // "" while all is well; else what is wrong with the way to the collector now ("no connection to …", a refusal).
+  std::string trouble() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace castscope::relay

@@ -1,0 +1,328 @@
+#include "server/relay/segment_source.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "proto/event_block.h"
+#include "proto/protocol.h"
+
+namespace castscope::relay {
+namespace {
+
+// Large enough to pack well, small enough to be no burst. Of proto/training_stream.h 256 events in a block take 5.1
+// bytes each, 4096 3.7, 16384 3.5: more than kGoodBlock is not worth waiting for.
+constexpr std::size_t kEventsPerBlock = 16384, kGoodBlock = 4096;
+constexpr std::size_t kDefinitionBytesPerBatch = 1u << 20;
+constexpr std::size_t kBlockBytesPerBatch = 1u << 20;
+
+v1::ProcessEndKind wire_end(ProcessEnd end) {
+  switch (end) {
+    case ProcessEnd::kExited:
+      return v1::PROCESS_END_KIND_EXITED;
+    case ProcessEnd::kReplaced:
+      return v1::PROCESS_END_KIND_REPLACED;
+    case ProcessEnd::kVanished:
+      return v1::PROCESS_END_KIND_VANISHED;
+    case ProcessEnd::kRunning:
+      break;
+  }
+  return v1::PROCESS_END_KIND_NOT_SEEN;
+}
+
+}  // namespace
+
+SegmentSource::SegmentSource(std::uint64_t id, std::string key, std::string host,
+                             std::unique_ptr<lanes::SegmentReader> reader, Clock::duration event_interval)
+    : id_(id),
+      key_(std::move(key)),
+      host_(std::move(host)),
+      event_interval_(event_interval),
+      reader_(std::move(reader)) {}
+
+SegmentSource::Drained SegmentSource::drain(Clock::time_point now) {
+  Drained result;
+  if (!problem_.empty()) return result;
+  reader_->refresh();
+  lanes_.resize(reader_->lane_count());
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = lanes_[i];
+    const std::size_t before = lane.waiting.size();
+    std::uint64_t first = 0;
+    const std::size_t n = reader_->take(i, kEventsPerBlock - std::min(before, kEventsPerBlock), &lane.waiting, &first);
+    if (before == 0) {
+      lane.first = first;
+      lane.since = now;
+    }
+    to_nanoseconds(&lane.waiting, before);
+    result.events += n;
+    const std::uint64_t capacity = reader_->ring_capacity(i);
+    result.busy = result.busy || n > capacity / 8;
+    result.batch_full = result.batch_full || lane.waiting.size() >= kEventsPerBlock;
+    // What is not yet acknowledged stays in the ring, where it outlives this process; but a ring that fills up faster
+    // than acknowledgements come needs its room more.
+    if (reader_->taken(i) - reader_->released(i) > capacity / 2) reader_->release(i, reader_->taken(i));
+  }
+  if (problem_.empty()) problem_ = reader_->error();
+  return result;
+}
+
+bool SegmentSource::due(const Lane& lane, Clock::time_point now) const {
+  return lane.waiting.size() >= kGoodBlock || (!lane.waiting.empty() && now - lane.since >= event_interval_);
+}
+
+bool SegmentSource::has_block(Clock::time_point now) const {
+  return std::any_of(lanes_.begin(), lanes_.end(), [&](const Lane& lane) { return due(lane, now); });
+}
+
+void SegmentSource::to_nanoseconds(std::vector<lanes::Event>* events, std::size_t from) const {
+  const lanes::ClockConversion& clock = reader_->clock();
+  for (std::size_t i = from; i < events->size(); ++i) {
+    lanes::Event& event = (*events)[i];
+    event.time = clock.since_begin_ns(event.time);
+    const auto in_ns = [&clock](std::uint32_t ticks) {
+      return static_cast<std::uint32_t>(
+          std::min<std::uint64_t>(clock.duration_ns(ticks), std::numeric_limits<std::uint32_t>::max()));
+    };
+    event.duration = in_ns(event.duration);
+    if (event.kind == lanes::EventKind::kKernel) event.entries = in_ns(event.entries);
+  }
+}
+
+std::unique_ptr<v1::RelayMessage> SegmentSource::new_message() const {
+  auto message = std::make_unique<v1::RelayMessage>();
+  message->mutable_batch()->set_process(key_);
+  return message;
+}
+
+void SegmentSource::add_begin(v1::Batch* batch) const {
+  v1::ProcessBegin& begin = *batch->mutable_begin();
+  begin.set_host(host_);
+  begin.set_pid(reader_->pid());
+  begin.set_parent_pid(reader_->parent_pid());
+  begin.set_start_ticks(reader_->start_ticks());
+  begin.set_begin_realtime_ns(static_cast<std::int64_t>(reader_->begin_realtime_ns()));
+}
+
+void SegmentSource::add_counter(v1::Counters* to, std::uint32_t lane, const lanes::CounterValues& values) {
+  to->add_lane(lane);
+  to->add_site(values.site);
+  to->add_casts(values.casts);
+  to->add_hits(values.hits);
+  to->add_passes(values.passes);
+  to->add_traced(values.traced);
+  to->add_bytes(values.bytes);
+  to->add_cpu_ns(reader_->clock().duration_ns(values.ticks));
+  to->add_kept(values.kept);
+}
+
+bool SegmentSource::collect_counters(v1::Counters* to) {
+  bool more = false;
+  const std::size_t lanes = lanes_.size();
+  for (std::size_t i = 0; i < lanes; ++i) {
+    const std::uint32_t id = reader_->lane_state(i).id;
+    for (const lanes::CounterValues& values : reader_->counters(i)) {
+      lanes::CounterValues& told = lanes_[i].told[values.site];
+      if (told == values || (values == lanes::CounterValues{.site = values.site})) continue;
+      if (to->lane_size() >= static_cast<int>(wire::kMostCountersInMessage)) {
+        more = true;
+        continue;
+      }
+      told = values;
+      add_counter(to, id, values);
+    }
+  }
+  return more;
+}
+
+void SegmentSource::collect_states(v1::Batch* to) {
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    const lanes::LaneState state = reader_->lane_state(i);
+    Lane& lane = lanes_[i];
+    if (lane.state_told && state == lane.state) continue;
+    lane.state = state;
+    lane.state_told = true;
+    v1::LaneState& told = *to->add_lanes();
+    told.set_lane(state.id);
+    told.set_tid(state.tid);
+    told.set_written(state.written);
+    told.set_dropped(state.dropped);
+  }
+  const lanes::ProcessState state = reader_->process_state();
+  if (state_told_ && state == told_state_) return;
+  // Lane 0: threads that could get none.
+  if (!(state.lost == told_state_.lost)) add_counter(to->mutable_counters(), 0, state.lost);
+  if (!(state.lost_other == told_state_.lost_other) &&
+      !(state.lost_other == lanes::CounterValues{.site = state.lost_other.site}))
+    add_counter(to->mutable_counters(), 0, state.lost_other);
+  if (state.lost_events != told_state_.lost_events) to->add_lanes()->set_dropped(state.lost_events);
+  told_state_ = state;
+  state_told_ = true;
+  v1::Gauges& gauges = *to->mutable_gauges();
+  gauges.set_cache_bytes(state.cache_bytes);
+  gauges.set_cache_entries(state.cache_entries);
+  gauges.set_cache_peak_bytes(state.cache_peak_bytes);
+  gauges.set_cache_peak_entries(state.cache_peak_entries);
+  gauges.set_cache_clears(state.cache_clears);
+  gauges.set_steps(state.steps);
+  gauges.set_lost_definitions(state.lost_definitions);
+  gauges.set_deep_steps(state.deep_steps);
+  gauges.set_deep_operators(state.deep_operators);
+  gauges.set_deep_ns(reader_->clock().duration_ns(state.deep_ticks));
+  gauges.set_gpu_steps(state.gpu_steps);
+  gauges.set_gpu_records(state.gpu_records);
+  gauges.set_gpu_lost(state.gpu_lost);
+  gauges.set_gpu_unplaced(state.gpu_unplaced);
+  gauges.set_gpu_event_steps(state.gpu_event_steps);
+  gauges.set_gpu_casts_untimed(state.gpu_casts_untimed);
+}
+
+bool SegmentSource::take_definitions(std::string* records) {
+  const bool more = reader_->definitions(kDefinitionBytesPerBatch, records);
+  lanes::DefinitionHeader header{};
+  for (std::size_t at = 0; at < records->size(); at += header.size) {  // whole records, which the reader has checked
+    std::memcpy(&header, records->data() + at, sizeof header);
+    using enum lanes::DefinitionKind;
+    const bool counts_no_casts = header.kind == kOperatorUse || header.kind == kFlow || header.kind == kFact ||
+                                 header.kind == kKernel || header.kind == kMatmul;
+    if (!counts_no_casts || header.id > lanes::kMaxSegmentBytes / sizeof(lanes::Counter)) continue;
+    if (header.id >= no_site_.size()) no_site_.resize(header.id + 1);
+    no_site_[header.id] = true;
+  }
+  return more;
+}
+
+void SegmentSource::add_up() {
+  const lanes::ProcessState& state = told_state_;
+  totals_ = {.casts = state.lost.casts + state.lost_other.casts, .hits = state.lost.hits, .dropped = state.lost_events};
+  for (const Lane& lane : lanes_) {
+    totals_.dropped += lane.state.dropped;
+    for (const auto& [site, values] : lane.told) {
+      if (site < no_site_.size() && no_site_[site]) continue;
+      totals_.casts += values.casts;
+      totals_.hits += values.hits;
+    }
+  }
+}
+
+std::vector<SegmentSource::Made> SegmentSource::make_batches(End tell, Clock::time_point now) {
+  std::vector<Made> made;
+  auto add = [&] { return made.push_back({new_message(), {}}), made.back().message->mutable_batch(); };
+  // Counters are read before definitions, so that the definitions cover them; they are sent after them.
+  v1::Batch news;
+  std::vector<v1::Counters> counters;
+  if (problem_.empty()) {
+    while (collect_counters(&counters.emplace_back())) continue;
+    collect_states(&news);
+  }
+  v1::Batch* batch = add();
+  if (!std::exchange(introduced_, true)) add_begin(batch);
+  while (take_definitions(batch->mutable_definitions())) batch = add();
+  add_up();
+  std::size_t bytes = batch->definitions().size();
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = lanes_[i];
+    if (lane.waiting.empty() || (tell == End::kNone && !due(lane, now))) continue;
+    if (bytes > kBlockBytesPerBatch) batch = add(), bytes = 0;
+    v1::Events& block = *batch->add_events();
+    block.set_lane(reader_->lane_state(i).id);
+    block.set_first(lane.first);
+    block.set_count(static_cast<std::uint32_t>(lane.waiting.size()));
+    block.set_packed(wire::pack(lane.waiting));
+    bytes += block.packed().size();
+    made.back().receipts.push_back({.source = id_,
+                                    .lane = i,
+                                    .end = lane.first + lane.waiting.size(),
+                                    .events = lane.waiting.size(),
+                                    .last = false});
+    lane.waiting.clear();
+  }
+  for (v1::Counters& part : counters) {
+    if (batch->has_counters()) batch = add();
+    if (part.lane_size() > 0) *batch->mutable_counters() = std::move(part);
+  }
+  if (news.has_counters() && batch->has_counters()) batch = add();  // those may be as many as a message may have
+  batch->MergeFrom(news);
+  if (tell != End::kNone) {
+    batch->mutable_end()->set_kind(wire_end(end_));
+    batch->mutable_end()->set_exit_status(exit_status());
+    made.back().receipts.push_back({.source = id_, .lane = 0, .end = 0, .events = 0, .last = tell == End::kSeen});
+  }
+  if (batch->ByteSizeLong() == new_message()->batch().ByteSizeLong()) made.pop_back();  // nothing but a name
+  return made;
+}
+
+void SegmentSource::forget_what_was_told() {
+  for (Lane& lane : lanes_) {
+    lane.told.clear();
+    lane.state_told = false;
+  }
+  told_state_ = {};
+  state_told_ = false;
+}
+
+std::vector<Outbox::Message> SegmentSource::introduction() {
+  std::vector<Outbox::Message> messages;
+  // Numbers are read before definitions, so that these cover them, and sent after them.
+  v1::Batch states;
+  std::vector<v1::Counters> counters;
+  forget_what_was_told();
+  if (problem_.empty()) {
+    while (collect_counters(&counters.emplace_back())) continue;
+    collect_states(&states);
+  }
+  forget_what_was_told();  // batches made before, with less in them, are sent again after this: it has the last word
+                           // then
+  const lanes::SegmentReader::DefinitionPosition position = reader_->definition_position();
+  reader_->seek_definitions({});
+  for (bool more = true; more;) {
+    auto message = new_message();
+    if (messages.empty()) add_begin(message->mutable_batch());
+    more = reader_->definitions(kDefinitionBytesPerBatch, message->mutable_batch()->mutable_definitions());
+    messages.push_back(std::move(message));
+  }
+  reader_->seek_definitions(position);  // what is new is told again in a batch of its own, which is acknowledged
+  for (v1::Counters& part : counters) {
+    auto message = new_message();
+    *message->mutable_batch()->mutable_counters() = std::move(part);
+    messages.push_back(std::move(message));
+  }
+  auto message = new_message();
+  message->mutable_batch()->MergeFrom(states);
+  messages.push_back(std::move(message));
+  return messages;
+}
+
+void SegmentSource::acknowledged(const Receipt& receipt) {
+  events_acknowledged_ += receipt.events;
+  if (receipt.events > 0) reader_->release(receipt.lane, receipt.end);
+}
+
+void SegmentSource::silence(const std::string& problem) {
+  if (problem_.empty()) problem_ = problem;
+  for (Lane& lane : lanes_) lane.waiting.clear();
+}
+
+int SegmentSource::exit_status() const {
+  const int given = reader_->exit_status();
+  return given < 0 ? known_exit_status_ : given;
+}
+
+ProcessSummary SegmentSource::summary() {
+  ProcessSummary summary{.key = key_,
+                         .pid = reader_->pid(),
+                         .end = end_,
+                         .exit_status = exit_status(),
+                         .acknowledged = events_acknowledged_,
+                         .problem = problem_};
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    const lanes::LaneState state = reader_->lane_state(i);
+    summary.written += state.written;
+    summary.dropped += state.dropped;
+  }
+  summary.dropped += reader_->process_state().lost_events;
+  return summary;
+}
+
+}  // namespace castscope::relay

@@ -1,0 +1,102 @@
+// One segment as the relay sees it: takes events, remembers what has been told of it, makes batches of the rest.
+// Belongs to the drain thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "agent/lanes/segment_reader.h"
+#include "proto/castscope/v1/castscope.pb.h"
+#include "server/relay/outbox.h"
+#include "server/relay/summary.h"
+
+namespace castscope::relay {
+
+class SegmentSource {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // `key` names the process in the run; `id` stands in receipts.
+  SegmentSource(std::uint64_t id, std::string key, std::string host, std::unique_ptr<lanes::SegmentReader> reader,
+                Clock::duration event_interval);
+
+  // Takes what the rings hold, as far as there is room for it here. `busy` is set when a ring was filling up.
+  struct Drained {
+    std::uint64_t events = 0;
+    bool busy = false;
+    bool batch_full = false;  // a lane has as many events waiting as a block should have
+  };
+  Drained drain(Clock::time_point now);
+  bool has_block(Clock::time_point now) const;  // make_batches would send events
+  void wait_for_company(Clock::duration event_interval) { event_interval_ = event_interval; }
+
+  // Batches of all that is new, and of the end when that is to be told (see set_end). Events that are few and young
+  // wait for more, unless it is the end.
+  enum class End { kNone, kNotSeen, kSeen };
+  struct Made {
+    std::unique_ptr<v1::RelayMessage> message;
+    std::vector<Receipt> receipts;
+  };
+  std::vector<Made> make_batches(End tell, Clock::time_point now);
+  // `exit_status` counts where the segment has none.
+  void set_end(ProcessEnd end, int exit_status = -1) { end_ = end, known_exit_status_ = exit_status; }
+  // Everything ever defined and all numbers, again, for a collector that may know nothing.
+  std::vector<Outbox::Message> introduction();
+
+  void acknowledged(const Receipt& receipt);
+  void silence(const std::string& problem);  // stop reading: the collector does not take it
+
+  const std::string& key() const { return key_; }
+  lanes::SegmentReader& reader() { return *reader_; }
+  bool introduced() const { return introduced_; }
+  const std::string& problem() const { return problem_; }
+  ProcessSummary summary();
+
+  struct Totals {
+    std::uint64_t casts = 0, hits = 0, dropped = 0;
+  };
+  const Totals& totals() const { return totals_; }  // at the last make_batches; of casts, not of what deep steps count
+
+ private:
+  struct Lane {
+    std::vector<lanes::Event> waiting;
+    std::uint64_t first = 0;    // number of waiting[0]
+    Clock::time_point since{};  // when it was taken
+    std::unordered_map<std::uint32_t, lanes::CounterValues> told;
+    lanes::LaneState state;
+    bool state_told = false;
+  };
+  bool due(const Lane& lane, Clock::time_point now) const;
+  std::unique_ptr<v1::RelayMessage> new_message() const;
+  void add_begin(v1::Batch* batch) const;
+  void add_counter(v1::Counters* to, std::uint32_t lane, const lanes::CounterValues& values);
+  bool collect_counters(v1::Counters* to);  // true: there are more than fit into one message
+  void collect_states(v1::Batch* to);
+  void forget_what_was_told();
+  // The next definitions, about one message's worth. False when there are no more for now.
+  bool take_definitions(std::string* records);
+  void add_up();
+  int exit_status() const;
+  void to_nanoseconds(std::vector<lanes::Event>* events, std::size_t from) const;
+
+  const std::uint64_t id_;
+  const std::string key_, host_;
+  Clock::duration event_interval_;
+  const std::unique_ptr<lanes::SegmentReader> reader_;
+  std::vector<Lane> lanes_;
+  bool introduced_ = false;
+  lanes::ProcessState told_state_;
+  bool state_told_ = false;
+  Totals totals_;
+  std::vector<bool> no_site_;  // by number: defined as an operator use, a flow or a fact
+  std::uint64_t events_acknowledged_ = 0;
+  ProcessEnd end_ = ProcessEnd::kRunning;
+  int known_exit_status_ = -1;
+  std::string problem_;
+};
+
+}  // namespace castscope::relay

@@ -1,0 +1,135 @@
+#include "server/relay/uplink.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace castscope::relay {
+namespace {
+
+constexpr std::chrono::milliseconds kShortestPause{50}, kLongestPause{2000};
+
+}  // namespace
+
+Uplink::Uplink(std::shared_ptr<grpc::Channel> channel, v1::Hello hello, Outbox* outbox)
+    : channel_(std::move(channel)), hello_(std::move(hello)), outbox_(outbox) {}
+
+Uplink::~Uplink() { stop(); }
+
+void Uplink::start() {
+  thread_ = std::thread([this] { run(); });
+}
+
+void Uplink::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    if (context_ != nullptr) context_->TryCancel();
+    changed_.notify_all();
+  }
+  outbox_->interrupt();
+  if (thread_.joinable()) thread_.join();
+}
+
+bool Uplink::refused() const {
+  const std::lock_guard lock(mutex_);
+  return refused_;
+}
+
+bool Uplink::ever_connected() const {
+  const std::lock_guard lock(mutex_);
+  return ever_connected_;
+}
+
+bool Uplink::stopping() const {
+  const std::lock_guard lock(mutex_);
+  return stopping_;
+}
+
+std::string Uplink::trouble() const {
+  const std::lock_guard lock(mutex_);
+  return trouble_;
+}
+
+void Uplink::set_trouble(const std::string& sentence, bool refused) {
+  const std::lock_guard lock(mutex_);
+  if (!refused_) trouble_ = sentence;
+  ever_connected_ = ever_connected_ || sentence.empty();
+  refused_ = refused_ || refused;
+  changed_.notify_all();
+}
+
+void Uplink::nap(std::chrono::milliseconds time) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, time, [this] { return stopping_; });
+}
+
+void Uplink::run() {
+  std::chrono::milliseconds pause = kShortestPause;
+  for (bool first = true; !stopping() && !refused();) {
+    bool stood = false;
+    const std::string why = connect_once(first, &stood);
+    if (stopping() || refused()) return;
+    set_trouble(why);
+    pause = stood ? kShortestPause : std::min(pause * 2, kLongestPause);
+    first = first && !stood;
+    nap(pause);
+  }
+}
+
+bool Uplink::greet(Stream& stream, std::string* why) {
+  v1::RelayMessage hello;
+  *hello.mutable_hello() = hello_;
+  v1::CollectorMessage answer;
+  if (!stream.Write(hello) || !stream.Read(&answer)) {
+    *why = "no connection to the collector";
+    return false;
+  }
+  if (answer.has_welcome()) return true;
+  if (answer.has_refusal()) {
+    set_trouble(answer.refusal().sentence(), true);
+  } else {
+    *why = "the collector answers what no collector does";
+  }
+  context_->TryCancel();  // it may still be waiting for us
+  return false;
+}
+
+// Everything the collector says after its welcome, in a thread of its own: it speaks while we do.
+void Uplink::listen(Stream& stream) {
+  for (v1::CollectorMessage message; stream.Read(&message);) {
+    if (message.has_ack()) outbox_->acknowledge(message.ack());
+    if (message.has_refusal()) set_trouble(message.refusal().sentence(), true);
+  }
+  outbox_->interrupt();
+}
+
+std::string Uplink::connect_once(bool first, bool* stood) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_) return "";
+    context_ = std::make_unique<grpc::ClientContext>();
+  }
+  const std::unique_ptr<v1::Collector::Stub> stub = v1::Collector::NewStub(channel_);
+  const std::unique_ptr<Stream> stream = stub->Stream(context_.get());
+  std::string why;
+  if (greet(*stream, &why)) {
+    *stood = true;
+    set_trouble("");
+    outbox_->resume();
+    if (!first) outbox_->want_introductions();
+    std::thread listener([&] { listen(*stream); });
+    while (const Outbox::Message message = stopping() ? nullptr : outbox_->next())
+      if (!stream->Write(*message)) break;
+    context_->TryCancel();  // whatever ended the loop, this stream is of no more use
+    listener.join();
+    why = "the connection to the collector was lost";
+  }
+  const grpc::Status status = stream->Finish();
+  if (!status.ok() && status.error_code() != grpc::StatusCode::CANCELLED) why += ": " + status.error_message();
+  const std::lock_guard lock(mutex_);
+  context_.reset();
+  return why;
+}
+
+}  // namespace castscope::relay

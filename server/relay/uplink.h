@@ -1,0 +1,54 @@
+// The connection to the collector: introduces the relay, sends what is in the outbox, brings acknowledgements back,
+// and begins anew when the connection is lost.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "proto/castscope/v1/castscope.grpc.pb.h"
+#include "server/relay/outbox.h"
+
+namespace castscope::relay {
+
+class Uplink {
+ public:
+  Uplink(std::shared_ptr<grpc::Channel> channel, v1::Hello hello, Outbox* outbox);
+  ~Uplink();  // stops
+
+  void start();
+  void stop();  // at once, whatever is under way
+
+  // The collector will not have us: trying again is of no use.
+  bool refused() const;
+  bool ever_connected() const;
+  // "" while connected; else a sentence.
+  std::string trouble() const;
+
+ private:
+  using Stream = grpc::ClientReaderWriter<v1::RelayMessage, v1::CollectorMessage>;
+  void run();
+  bool stopping() const;
+  void nap(std::chrono::milliseconds time);
+  // One connection from hello to its end; returns what to say about it, and whether it ever stood.
+  std::string connect_once(bool first, bool* stood);
+  bool greet(Stream& stream, std::string* why);
+  void listen(Stream& stream);
+  void set_trouble(const std::string& sentence, bool refused = false);
+
+  const std::shared_ptr<grpc::Channel> channel_;
+  const v1::Hello hello_;
+  Outbox* const outbox_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::unique_ptr<grpc::ClientContext> context_;
+  bool stopping_ = false, refused_ = false, ever_connected_ = false;
+  std::string trouble_;
+  std::thread thread_;
+};
+
+}  // namespace castscope::relay

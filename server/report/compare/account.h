@@ -1,0 +1,66 @@
+// What gates and comparisons look at, of a run file or of a report: the same from either, since both are read by way of
+// the report's JSON.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "absl/status/statusor.h"
+#include "server/rules/inquiry/settings.h"
+#include "server/store/run/run_data.h"
+
+namespace castscope::report {
+
+// A place where casts happen, known by its code. Several sites of a run may be one place: modules in a loop, stacks
+// that differ further out, ranks.
+struct AccountSite {
+  std::string file, function;  // file as in portable_path
+  std::int64_t line = 0;       // 0 = no Python line
+  std::string text;            // the line's, normalised; "line 12" where it is not known
+  std::string op, argument, phase, cause, from, to;
+  std::uint64_t casts = 0, hits = 0, bytes = 0, cpu_ns = 0;
+};
+
+// What an operator with weights computed in (model/precision.h); reports of the first castscopes have none.
+struct AccountPrecision {
+  std::string file, function, model, module, op, computed;  // file as in portable_path; model "" = no module
+  std::int64_t line = 0;
+  bool grad_mode = false;
+  std::uint64_t calls = 0;  // in deep steps
+};
+
+struct Account {
+  std::string name;  // the file that was read
+  std::string command, run_folder;
+  std::string project;  // files are named from there: as RunStart::project()
+  bool complete = false;
+  std::string damage;         // of a run file that is damaged or cut short
+  std::size_t processes = 0;  // with PyTorch in them
+  std::string failure;        // how the job ended, when not well: "exit status 1", "signal 11"
+  std::vector<std::string> notices;
+  std::uint64_t casts = 0, hits = 0, passes = 0, bytes = 0, cpu_ns = 0;
+  std::uint64_t cache_peak_bytes = 0, cache_peak_entries = 0;
+  std::uint64_t steps = 0;
+  std::uint64_t steps_ns = 0;  // that the steps took, of all processes together
+  std::vector<store::Finding> findings;
+  std::vector<std::string> fingerprints;  // of `findings`
+  std::uint64_t ignored_by_settings = 0, ignored_in_code = 0;
+  std::vector<AccountSite> sites;  // in the report's order
+  std::vector<AccountPrecision> precision;
+};
+
+// A run file is judged by these settings. Of a report, whose rules have spoken, what they select and silence is left
+// out and their severities count; thresholds do not.
+absl::StatusOr<Account> read_account(const std::string& file, const rules::Settings& settings);
+
+absl::StatusOr<Account> account_of(const nlohmann::ordered_json& report, const std::string& name,
+                                   const rules::Settings& settings);
+
+// Why what this run does not show may be there all the same: sentences; none of a run that was seen whole and ended
+// well.
+std::vector<std::string> why_incomplete(const Account&);
+
+}  // namespace castscope::report

@@ -1,0 +1,204 @@
+#include "server/report/compare/account.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace castscope::report {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using Json = nlohmann::ordered_json;
+
+Json finding(const char* rule, const char* severity, int line) {
+  return {{"rule", rule},
+          {"severity", severity},
+          {"title", "it happens"},
+          {"fix", "Mend it."},
+          {"location", {{"file", "/job/train.py"}, {"line", line}, {"function", "train"}}}};
+}
+
+Json report() {
+  const Json nowhere = {{"file", nullptr}, {"line", nullptr}, {"function", nullptr}};
+  const Json somewhere = {{"file", "/job/train.py"}, {"line", 8}, {"function", "train"}};
+  Json site = {{"location", somewhere}, {"operator", "aten::linear"},
+               {"argument", "weight"},  {"phase", "forward"},
+               {"cause", "autocast"},   {"from", "float32"},
+               {"to", "bfloat16"},      {"casts", 3},
+               {"cache_hits", 1},       {"bytes", 100},
+               {"cpu_ns", 50}};
+  Json placeless = site;
+  placeless["location"] = nowhere;
+  placeless["operator"] = nullptr;
+  return {
+      {"format", 1},
+      {"run",
+       {{"command", {"python", "train.py"}},
+        {"cwd", "/job"},
+        {"exit", 0},
+        {"complete", true},
+        {"notices", {"a notice"}}}},
+      {"totals", {{"casts", 6}, {"cache_hits", 2}, {"pass_through", 4}, {"bytes", 200}, {"cpu_ns", 100}}},
+      {"cache", {{"peak_bytes", 10}, {"peak_entries", 1}}},
+      {"processes", Json::array({Json::object()})},
+      {"steps", {{"count", 2}, {"runs", {{{"begin_ns", 100}, {"end_ns", 400}}, {{"begin_ns", 0}, {"end_ns", 200}}}}}},
+      {"ignored", {{"by_settings", 1}, {"in_code", 2}}},
+      {"findings", {finding("cache-grows", "warning", 8), finding("cache-never-cleared", "warning", 9)}},
+      {"sites", {site, placeless}},
+      {"source",
+       {{{"file", "/job/train.py"}, {"state", "kept"}, {"lines", {{{"line", 8}, {"text", "  y =  f(x)"}}}}}}}};
+}
+
+Account read(const Json& json, const rules::Settings& settings = {}) {
+  const auto account = account_of(json, "run.json", settings);
+  EXPECT_TRUE(account.ok()) << account.status().message();
+  return account.ok() ? *account : Account();
+}
+
+TEST(AccountTest, HasWhatTheReportSays) {
+  const Account account = read(report());
+  EXPECT_EQ(account.command, "python train.py");
+  EXPECT_TRUE(account.complete);
+  EXPECT_EQ(account.casts, 6u);
+  EXPECT_EQ(account.cache_peak_bytes, 10u);
+  EXPECT_EQ(account.steps, 2u);
+  EXPECT_EQ(account.steps_ns, 500u);
+  ASSERT_EQ(account.sites.size(), 2u);
+  EXPECT_EQ(account.sites[0].file, "train.py");
+  EXPECT_EQ(account.sites[0].text, "y = f(x)");
+  EXPECT_EQ(account.sites[1].text, "");
+  EXPECT_EQ(account.findings.size(), 2u);
+  EXPECT_EQ(account.fingerprints.size(), 2u);
+}
+
+TEST(AccountTest, SettingsSelectSilenceAndGradeWhatAReportHas) {
+  rules::Settings settings;
+  settings.ignore = {"cache-grows"};
+  settings.severity["cache-never-cleared"] = "error";
+  const Account account = read(report(), settings);
+  ASSERT_EQ(account.findings.size(), 1u);
+  EXPECT_EQ(account.findings[0].severity, "error");
+  EXPECT_EQ(account.ignored_by_settings, 2u);
+  EXPECT_EQ(account.ignored_in_code, 2u);
+  settings.select = {"dtype-*"};
+  EXPECT_TRUE(read(report(), settings).findings.empty());
+}
+
+TEST(AccountTest, ALineWithoutTextIsKnownByItsNumber) {
+  Json without = report();
+  without.erase("source");
+  EXPECT_EQ(read(without).sites[0].text, "line 8");
+}
+
+TEST(AccountTest, WhatIsNoReportIsASentence) {
+  const auto error = [](const Json& json) { return std::string(account_of(json, "run.json", {}).status().message()); };
+  EXPECT_THAT(error(Json::array()), HasSubstr("run.json is no report of castscope"));
+  EXPECT_THAT(error({{"version", 1}}), HasSubstr("run.json is no report of castscope"));
+  Json newer = report(), part = report();
+  newer["format"] = 7;
+  EXPECT_THAT(error(newer), HasSubstr("a report of format 7, and this castscope knows format 1"));
+  part["totals"].erase("casts");
+  EXPECT_THAT(error(part), HasSubstr("run.json is no whole report of castscope"));
+  part = report();
+  part["sites"][0]["casts"] = "many";
+  EXPECT_THAT(error(part), HasSubstr("run.json is no whole report of castscope"));
+}
+
+// Edited by hand, damaged, or written by a tool that rounds: what cannot be judged must not pass.
+TEST(AccountTest, WhatIsWrongInAReportIsToldWithItsPlace) {
+  const auto error_with = [](const char* pointer, const Json& value) {
+    Json json = report();
+    const Json::json_pointer at(pointer);
+    if (value.is_discarded())
+      json.at(at.parent_pointer()).erase(at.back());
+    else
+      json[at] = value;
+    const std::string message(account_of(json, "run.json", {}).status().message());
+    constexpr std::string_view kBegin = "run.json is no whole report of castscope: ";
+    EXPECT_THAT(message, StartsWith(std::string(kBegin)));
+    return message.substr(std::min(message.size(), kBegin.size()));
+  };
+  const Json missing(Json::value_t::discarded);
+  const std::string no_count = " is no whole number from 0 to 18446744073709551615";
+  EXPECT_EQ(error_with("/run/exit", missing), "\"run.exit\" is missing");
+  EXPECT_EQ(error_with("/run/exit", "0"), "\"run.exit\" is no whole number of 64 bits");
+  EXPECT_EQ(error_with("/run/complete", 1), "\"run.complete\" is neither true nor false");
+  EXPECT_EQ(error_with("/findings", Json::object()), "\"findings\" is no list");
+  EXPECT_EQ(error_with("/findings/1", "x"), "\"findings[1]\" is no object");
+  EXPECT_EQ(error_with("/findings/0/severity", "grave"),
+            "\"findings[0].severity\" cannot be: \"grave\" is no severity");
+  EXPECT_EQ(error_with("/processes", 1), "\"processes\" is no list");
+  EXPECT_EQ(error_with("/processes", "two"), "\"processes\" is no list");
+  EXPECT_EQ(error_with("/run", Json::array()), "\"run\" is no object");
+  EXPECT_EQ(error_with("/run/notices", Json::array({1})), "\"run.notices[0]\" is no text");
+  for (const Json& number : {Json(1e30), Json(-1), Json(0.5), Json("6"), Json()}) {
+    EXPECT_EQ(error_with("/totals/cpu_ns", number), "\"totals.cpu_ns\"" + no_count) << number;
+    EXPECT_EQ(error_with("/sites/1/casts", number), "\"sites[1].casts\"" + no_count) << number;
+    EXPECT_EQ(error_with("/cache/peak_bytes", number), "\"cache.peak_bytes\"" + no_count) << number;
+  }
+  EXPECT_EQ(error_with("/steps/runs/1/end_ns", 1e30), "\"steps.runs[1].end_ns\" is no whole number of 64 bits");
+  EXPECT_EQ(error_with("/sites/0/location/line", true), "\"sites[0].location.line\" is no whole number of 64 bits");
+}
+
+TEST(AccountTest, NumbersThatAToolWroteAnotherWayAreTheSame) {
+  Json json = report();
+  json["totals"]["casts"] = 6.0;
+  json["run"]["exit"] = nullptr;
+  json["steps"]["runs"][0] = {{"begin_ns", INT64_MIN}, {"end_ns", INT64_MAX}};
+  json["steps"]["runs"][1] = {{"begin_ns", 5}, {"end_ns", 4}};
+  const Account account = read(json);
+  EXPECT_EQ(account.casts, 6u);
+  EXPECT_EQ(account.steps_ns, UINT64_MAX);
+  EXPECT_EQ(account.failure, "");
+}
+
+TEST(AccountTest, PathsAreIgnoredAsTheyAreShown) {
+  Json json = report();
+  json["run"]["checkout"] = "/job";
+  rules::Settings settings;
+  settings.per_path = {{"train.py", {"*"}}};
+  for (const char* began : {"/job", "/job/sub", "/elsewhere"}) {
+    json["run"]["cwd"] = began;
+    EXPECT_TRUE(read(json, settings).findings.empty()) << began;
+  }
+}
+
+TEST(AccountTest, WhyARunIsNotWhole) {
+  Account account = read(report());
+  EXPECT_THAT(why_incomplete(account), ElementsAre());
+  account.failure = "signal 9";
+  account.complete = false;
+  EXPECT_THAT(why_incomplete(account), ElementsAre("not all of the run was seen",
+                                                   "the job failed (signal 9): what it did not come to was not seen"));
+  account.processes = 0;
+  EXPECT_THAT(why_incomplete(account)[0], HasSubstr("no process with PyTorch was seen"));
+  account.damage = "the run file is cut short";
+  EXPECT_EQ(why_incomplete(account)[0], "the run file is cut short");
+}
+
+TEST(AccountTest, WhatCannotBeReadIsASentence) {
+  const auto error = [](const std::string& file) { return std::string(read_account(file, {}).status().message()); };
+  EXPECT_THAT(error("/nowhere/run.json"), HasSubstr("/nowhere/run.json cannot be read: No such file"));
+  EXPECT_THAT(error(std::filesystem::temp_directory_path().string()), HasSubstr("is a folder"));
+  std::string file = (std::filesystem::temp_directory_path() / "castscope-account-XXXXXX").string();
+  ::close(mkstemp(file.data()));
+  EXPECT_THAT(error(file), HasSubstr(" is empty"));
+  std::ofstream(file) << report().dump().substr(0, 200);
+  EXPECT_THAT(error(file), HasSubstr("was cut short"));
+  std::ofstream(file) << report();
+  EXPECT_TRUE(read_account(file, {}).ok());
+  std::filesystem::remove(file);
+}
+
+}  // namespace
+}  // namespace castscope::report

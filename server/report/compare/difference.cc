@@ -1,0 +1,179 @@
+#include "server/report/compare/difference.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+namespace castscope::report {
+namespace {
+
+// What must be equal for two sites to be one place. The how manieth of equal lines in a function: `x = f(x)` twice.
+using Place = std::tuple<std::string, std::string, std::string, int, std::string, std::string, std::string>;
+using Dtypes = std::pair<std::string, std::string>;  // from, to
+using Places = std::map<Place, std::map<Dtypes, AccountSite>>;
+
+Places places_of(const Account& account) {
+  std::map<std::tuple<std::string, std::string, std::string>, std::set<std::int64_t>> lines;
+  for (const AccountSite& site : account.sites) lines[{site.file, site.function, site.text}].insert(site.line);
+  Places places;
+  for (const AccountSite& site : account.sites) {
+    const std::set<std::int64_t>& equal = lines[{site.file, site.function, site.text}];
+    const auto nth = static_cast<int>(std::distance(equal.begin(), equal.find(site.line)));
+    auto& of_place = places[{site.file, site.function, site.text, nth, site.op, site.argument, site.phase}];
+    const auto [it, is_new] = of_place.try_emplace({site.from, site.to}, site);
+    if (is_new) continue;
+    it->second.casts += site.casts;
+    it->second.hits += site.hits;
+    it->second.bytes += site.bytes;
+    it->second.cpu_ns += site.cpu_ns;
+  }
+  return places;
+}
+
+class Comparison {
+ public:
+  Comparison(const Account& before, const Account& after)
+      : before_steps_(before.steps),
+        after_steps_(after.steps),
+        all_ns_per_step_(std::max(per_step(before.cpu_ns, before.steps), per_step(after.cpu_ns, after.steps))) {}
+
+  bool differ_in_length() const { return before_steps_ != after_steps_; }
+
+  void compare(std::map<Dtypes, AccountSite> before, std::map<Dtypes, AccountSite> after) {
+    for (auto it = before.begin(); it != before.end();) {
+      const auto same = after.find(it->first);
+      if (same == after.end()) {
+        ++it;
+        continue;
+      }
+      compare_costs(it->second, same->second);
+      after.erase(same);
+      it = before.erase(it);
+    }
+    // What is left on both sides took another dtype.
+    while (!before.empty() && !after.empty()) {
+      changes.push_back({Change::kMoved, before.begin()->second, after.begin()->second});
+      before.erase(before.begin());
+      after.erase(after.begin());
+    }
+    for (const auto& [dtypes, site] : before) changes.push_back({Change::kGone, site, {}});
+    for (const auto& [dtypes, site] : after) changes.push_back({Change::kNew, {}, site});
+  }
+
+  std::vector<SiteChange> changes;
+
+ private:
+  static double per_step(std::uint64_t count, std::uint64_t steps) {
+    return static_cast<double>(count) / static_cast<double>(std::max<std::uint64_t>(steps, 1));
+  }
+  // Of a pair of runs, the one is costlier by as much as the other is cheaper, whichever comes first.
+  static int compare_by(double ratio, double before, double after) {
+    return after > ratio * before ? 1 : before > ratio * after ? -1 : 0;
+  }
+  // Counts of a steady loop differ between runs of different length by what the first and the last step do.
+  int compare_counts(std::uint64_t before, std::uint64_t after) const {
+    if (!differ_in_length()) return before < after ? 1 : before > after ? -1 : 0;
+    constexpr double kATenthMore = 1.1;
+    return compare_by(kATenthMore, per_step(before, before_steps_), per_step(after, after_steps_));
+  }
+  // Times are noisy: only a site that matters (a hundredth of all, in the costlier run) and that changed by half is
+  // told.
+  int compare_times(std::uint64_t before, std::uint64_t after) const {
+    const double a = per_step(before, before_steps_), b = per_step(after, after_steps_);
+    if (std::max(a, b) < all_ns_per_step_ / 100) return 0;
+    constexpr double kHalfMore = 1.5;
+    return compare_by(kHalfMore, a, b);
+  }
+  void compare_costs(const AccountSite& before, const AccountSite& after) {
+    int way = compare_counts(before.casts, after.casts);
+    if (way == 0) way = compare_counts(before.bytes, after.bytes);
+    const bool by_time_alone = way == 0;
+    if (way == 0) way = compare_times(before.cpu_ns, after.cpu_ns);
+    if (way != 0) changes.push_back({way > 0 ? Change::kCostlier : Change::kCheaper, before, after, by_time_alone});
+  }
+
+  const std::uint64_t before_steps_, after_steps_;
+  const double all_ns_per_step_;
+};
+
+// By dtype; with grad mode where it ran so in this run at all: what is trained counts.
+using ComputedIn = std::map<std::string, AccountPrecision>;
+std::map<std::tuple<std::string, std::string, std::string>, ComputedIn> operators_of(const Account& account) {
+  std::map<std::tuple<std::string, std::string, std::string>, ComputedIn> trained, all;
+  for (const AccountPrecision& one : account.precision) {
+    // A model is the same in another file; without one, the code has to be.
+    const auto key = one.model.empty() ? std::make_tuple(one.file, one.function, one.op)
+                                       : std::make_tuple(one.model, one.module, one.op);
+    if (one.grad_mode) trained[key].try_emplace(one.computed, one);
+    all[key].try_emplace(one.computed, one);
+  }
+  for (auto& [key, dtypes] : trained) all[key] = std::move(dtypes);
+  return all;
+}
+
+std::vector<PrecisionChange> precision_changes(const Account& before, const Account& after) {
+  const auto there = operators_of(after);
+  std::vector<PrecisionChange> changes;
+  for (const auto& [key, was] : operators_of(before)) {
+    const auto found = there.find(key);
+    if (found == there.end()) continue;
+    const ComputedIn& is = found->second;
+    if (std::none_of(was.begin(), was.end(), [&](const auto& one) { return is.contains(one.first); }))
+      changes.push_back({was.begin()->second, is.begin()->second});
+  }
+  return changes;
+}
+
+std::vector<std::size_t> only_in(const Account& account, const Account& other) {
+  const std::set<std::string> there(other.fingerprints.begin(), other.fingerprints.end());
+  std::vector<std::size_t> all;
+  for (std::size_t i = 0; i < account.fingerprints.size(); ++i) {
+    if (!there.contains(account.fingerprints[i])) all.push_back(i);
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string_view name(Change change) {
+  constexpr std::array<std::string_view, 5> kNames = {"new", "gone", "moved", "costlier", "cheaper"};
+  return kNames[static_cast<std::size_t>(change)];
+}
+
+bool Difference::any() const {
+  return !new_findings.empty() || !fixed_findings.empty() || !precision.empty() ||
+         std::any_of(sites.begin(), sites.end(), [](const SiteChange& change) { return !change.by_time_alone; });
+}
+
+Difference difference_of(const Account& before, const Account& after) {
+  Difference difference;
+  difference.totals = {{"steps", before.steps, after.steps},
+                       {"casts", before.casts, after.casts},
+                       {"cache hits", before.hits, after.hits},
+                       {"pass-throughs", before.passes, after.passes},
+                       {"bytes copied", before.bytes, after.bytes},
+                       {"CPU ns of casts", before.cpu_ns, after.cpu_ns},
+                       {"cache peak bytes", before.cache_peak_bytes, after.cache_peak_bytes}};
+  Places first = places_of(before), second = places_of(after);
+  Comparison comparison(before, after);
+  difference.per_step = comparison.differ_in_length();
+  for (const auto& [place, sites] : first) comparison.compare(sites, std::exchange(second[place], {}));
+  for (const auto& [place, sites] : second) comparison.compare({}, sites);
+  difference.sites = std::move(comparison.changes);
+  const auto cost = [](const SiteChange& change) { return std::max(change.before.cpu_ns, change.after.cpu_ns); };
+  std::stable_sort(difference.sites.begin(), difference.sites.end(), [&](const SiteChange& a, const SiteChange& b) {
+    return std::make_pair(a.change, cost(b)) < std::make_pair(b.change, cost(a));
+  });
+  difference.precision = precision_changes(before, after);
+  difference.new_findings = only_in(after, before);
+  difference.fixed_findings = only_in(before, after);
+  for (const Account* account : {&before, &after}) {
+    for (const std::string& why : why_incomplete(*account)) difference.doubts.push_back(account->name + ": " + why);
+  }
+  return difference;
+}
+
+}  // namespace castscope::report

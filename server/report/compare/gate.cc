@@ -1,0 +1,58 @@
+#include "server/report/compare/gate.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+
+namespace castscope::report {
+namespace {
+
+void examine_limits(const Account& account, const Gate& gate, Verdict& verdict) {
+  if (gate.max_cast_share) {
+    Limit limit{"--max-cast-share", *gate.max_cast_share, {}};
+    if (account.steps_ns > 0) limit.value = static_cast<double>(account.cpu_ns) / static_cast<double>(account.steps_ns);
+    if (account.cpu_ns == 0) limit.value = 0;
+    if (!limit.value)
+      verdict.incomplete.emplace_back(
+          "what share of the steps autocast's casts take cannot be told: the times of the steps are missing");
+    verdict.limits.push_back(limit);
+  }
+  if (gate.max_cache_bytes) {
+    verdict.limits.push_back(
+        {"--max-cache", static_cast<double>(*gate.max_cache_bytes), static_cast<double>(account.cache_peak_bytes)});
+  }
+}
+
+}  // namespace
+
+Verdict examine(const Account& account, const Gate& gate, const Account* baseline) {
+  Verdict verdict;
+  std::set<std::string> before, now(account.fingerprints.begin(), account.fingerprints.end());
+  if (baseline != nullptr) before.insert(baseline->fingerprints.begin(), baseline->fingerprints.end());
+  for (std::size_t i = 0; i < account.findings.size(); ++i) {
+    const bool grave = rules::place_of_severity(account.findings[i].severity) <= rules::place_of_severity(gate.fail_on);
+    (before.contains(account.fingerprints[i]) ? verdict.known : grave ? verdict.failing : verdict.below).push_back(i);
+  }
+  for (std::size_t i = 0; baseline != nullptr && i < baseline->findings.size(); ++i) {
+    if (!now.contains(baseline->fingerprints[i])) verdict.gone.push_back(i);
+  }
+  verdict.incomplete = why_incomplete(account);
+  examine_limits(account, gate, verdict);
+  const bool exceeded =
+      std::any_of(verdict.limits.begin(), verdict.limits.end(), [](const Limit& limit) { return limit.exceeded(); });
+  if (!account.damage.empty()) {
+    verdict.outcome = Outcome::kIncomplete;
+  } else if (!verdict.failing.empty() || exceeded) {
+    verdict.outcome = Outcome::kFindings;
+  } else if (!verdict.incomplete.empty() && !gate.allow_incomplete) {
+    verdict.outcome = Outcome::kIncomplete;
+  }
+  return verdict;
+}
+
+}  // namespace castscope::report

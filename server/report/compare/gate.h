@@ -1,0 +1,53 @@
+// The gate of `castscope check`: does a run have what it must not have?
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "server/report/compare/account.h"
+
+namespace castscope::report {
+
+struct Gate {
+  std::string fail_on = "warning";       // findings of this severity or a graver one
+  std::optional<double> max_cast_share;  // of the steps' time, 0 … 1
+  std::optional<std::uint64_t> max_cache_bytes;
+  bool allow_incomplete = false;
+};
+
+struct Limit {
+  std::string_view option;  // "--max-cast-share"
+  double most = 0;
+  std::optional<double> value;  // nothing: it cannot be told
+  bool exceeded() const { return value && *value > most; }
+};
+
+enum class Outcome { kClean = 0, kFindings = 1, kIncomplete = 3 };  // exit statuses of `castscope check`
+
+// Indices are those of Account::findings.
+struct Verdict {
+  Outcome outcome = Outcome::kClean;
+  std::vector<std::size_t> failing, below;  // below: less grave than asked for
+  std::vector<std::size_t> known;           // in the baseline
+  std::vector<std::size_t> gone;            // of the baseline's findings: not there any more
+  std::vector<Limit> limits;                // those that were asked for
+  std::vector<std::string> incomplete;      // why nothing can be said for sure
+};
+
+// What was found stands, however incomplete the data are; what was not found may be missing in them. A file that is
+// damaged or cut short gives no verdict.
+Verdict examine(const Account&, const Gate&, const Account* baseline = nullptr);
+
+struct VerdictNames {         // for sentences
+  std::string settings_file;  // "" = none
+  int width = 80;
+};
+std::string verdict_text(const Account&, const Gate&, const Verdict&, const Account* baseline, const VerdictNames&);
+nlohmann::ordered_json verdict_json(const Account&, const Gate&, const Verdict&, const Account* baseline);
+
+}  // namespace castscope::report

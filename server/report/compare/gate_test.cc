@@ -1,0 +1,137 @@
+#include "server/report/compare/gate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "server/report/compare/account.h"
+
+namespace castscope::report {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Account account(const std::vector<std::pair<std::string, std::string>>& findings = {}) {  // severity, fingerprint
+  Account one;
+  one.name = "run.castscope";
+  one.run_folder = one.project = "/job";
+  one.complete = true;
+  one.processes = 1;
+  one.cpu_ns = 7;
+  one.steps_ns = 100;
+  one.cache_peak_bytes = 2000;
+  for (const auto& [severity, fingerprint] : findings) {
+    store::Finding finding;
+    finding.rule = "rule-of-" + severity;
+    finding.severity = severity;
+    finding.title = "it happens";
+    finding.fix = "Mend it.";
+    finding.location = store::CodeLocation{"/job/train.py", "train", 8};
+    one.findings.push_back(finding);
+    one.fingerprints.push_back(fingerprint);
+  }
+  return one;
+}
+
+std::string text_of(const Account& account, const Gate& gate, const Account* baseline = nullptr) {
+  return verdict_text(account, gate, examine(account, gate, baseline), baseline, {.settings_file = "", .width = 120});
+}
+
+TEST(GateTest, SeveritiesBelowTheOneAskedForPass) {
+  const Account all = account({{"error", "a"}, {"warning", "b"}, {"performance", "c"}, {"info", "d"}});
+  const std::pair<const char*, std::size_t> expected[] = {
+      {"error", 1}, {"warning", 2}, {"performance", 3}, {"info", 4}};
+  for (const auto& [fail_on, failing] : expected) {
+    Gate gate;
+    gate.fail_on = fail_on;
+    EXPECT_EQ(examine(all, gate).failing.size(), failing) << fail_on;
+    EXPECT_EQ(examine(all, gate).outcome, Outcome::kFindings);
+  }
+  EXPECT_EQ(examine(account({{"performance", "c"}}), {}).outcome, Outcome::kClean);
+}
+
+TEST(GateTest, OnlyWhatTheBaselineLacksFails) {
+  const Account now = account({{"error", "a"}, {"error", "b"}}), before = account({{"error", "b"}, {"info", "c"}});
+  const Verdict verdict = examine(now, {}, &before);
+  EXPECT_THAT(verdict.failing, ElementsAre(0));
+  EXPECT_THAT(verdict.known, ElementsAre(1));
+  EXPECT_THAT(verdict.gone, ElementsAre(1));
+  EXPECT_EQ(examine(before, {}, &before).outcome, Outcome::kClean);
+  EXPECT_THAT(text_of(now, {}, &before), HasSubstr("1 finding known from run.castscope"));
+}
+
+TEST(GateTest, Limits) {
+  Gate gate;
+  gate.max_cast_share = 0.07;
+  gate.max_cache_bytes = 2000;
+  EXPECT_EQ(examine(account(), gate).outcome, Outcome::kClean);
+  gate.max_cast_share = 0.069;
+  EXPECT_EQ(examine(account(), gate).outcome, Outcome::kFindings);
+  EXPECT_THAT(text_of(account(), gate),
+              HasSubstr("exceeded: autocast's casts' share of the steps' time: 7 %, more than 6.9 % "
+                        "(--max-cast-share)"));
+  gate.max_cast_share.reset();
+  gate.max_cache_bytes = 1999;
+  EXPECT_EQ(examine(account(), gate).outcome, Outcome::kFindings);
+}
+
+TEST(GateTest, AShareThatCannotBeToldIsNoPass) {
+  Gate gate;
+  gate.max_cast_share = 0.07;
+  Account timeless = account();
+  timeless.steps_ns = 0;
+  EXPECT_EQ(examine(timeless, gate).outcome, Outcome::kIncomplete);
+  timeless.cpu_ns = 0;  // nothing was cast
+  EXPECT_EQ(examine(timeless, gate).outcome, Outcome::kClean);
+}
+
+TEST(GateTest, IncompleteDataPassOnlyWhenAllowedAndFindingsStand) {
+  Account cut = account();
+  cut.complete = false;
+  cut.notices = {"process 7 was killed by SIGKILL"};
+  EXPECT_EQ(examine(cut, {}).outcome, Outcome::kIncomplete);
+  EXPECT_THAT(text_of(cut, {}), HasSubstr("process 7 was killed"));
+  Gate gate;
+  gate.allow_incomplete = true;
+  EXPECT_EQ(examine(cut, gate).outcome, Outcome::kClean);
+  EXPECT_THAT(text_of(cut, gate), HasSubstr("clean, as far as the incomplete data show"));
+  Account found = account({{"error", "a"}});
+  found.complete = false;
+  EXPECT_EQ(examine(found, {}).outcome, Outcome::kFindings);
+}
+
+TEST(GateTest, TheTextIsShortAndNothingVanishes) {
+  Account now = account({{"error", "a"}, {"info", "b"}});
+  now.ignored_by_settings = 3;
+  now.ignored_in_code = 1;
+  EXPECT_EQ(text_of(now, {}), R"(castscope check: run.castscope fails: 1 finding of severity warning or graver
+
+  error rule-of-error  train.py:8
+    it happens.
+    fix: Mend it.
+
+  not counted: 1 finding less grave than warning
+  not counted: 3 findings ignored by castscope.json
+  not counted: 1 finding ignored by comments in the code
+)");
+  EXPECT_EQ(text_of(account(), {}), "castscope check: run.castscope clean\n");
+}
+
+TEST(GateTest, JsonHasAll) {
+  const Account now = account({{"error", "a"}, {"info", "b"}});
+  Gate gate;
+  gate.max_cache_bytes = 1;
+  const nlohmann::ordered_json json = verdict_json(now, gate, examine(now, gate), nullptr);
+  EXPECT_EQ(json["outcome"], "findings");
+  EXPECT_EQ(json["exit"], 1);
+  EXPECT_EQ(json["failing"][0]["file"], "train.py");
+  EXPECT_EQ(json["below"][0]["fingerprint"], "b");
+  EXPECT_EQ(json["limits"][0]["exceeded"], true);
+  EXPECT_EQ(json["baseline"], nullptr);
+}
+
+}  // namespace
+}  // namespace castscope::report

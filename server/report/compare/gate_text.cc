@@ -1,0 +1,165 @@
+// How a verdict is told.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "server/report/compare/gate.h"
+#include "server/report/findings/fingerprint.h"
+#include "server/report/text/lines.h"
+#include "server/report/text/words.h"
+#include "server/rules/evidence/finding.h"
+
+namespace castscope::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kShown = 20;  // findings; all of them are in the JSON
+
+std::string percentage(double share) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g %%", 100 * share);
+  return text;
+}
+
+std::string place_of(const store::Finding& finding, const Account& account) {
+  if (!finding.location) return "no Python line";
+  return on_one_line(absl::StrCat(portable_path(finding.location->file, account.project), ":", finding.location->line));
+}
+
+std::string in_limit(const Limit& limit, double value) {
+  if (limit.option != "--max-cache") return percentage(value);
+  const auto bytes = static_cast<std::uint64_t>(value);
+  // Where rounded numbers would look alike, all digits.
+  const bool alike = rules::readable_bytes(static_cast<std::uint64_t>(*limit.value)) ==
+                     rules::readable_bytes(static_cast<std::uint64_t>(limit.most));
+  return alike ? counted(bytes, "byte", "bytes") : rules::readable_bytes(bytes);
+}
+
+std::string limit_text(const Limit& limit) {
+  const std::string what =
+      limit.option == "--max-cache" ? "the autocast cache: " : "autocast's casts' share of the steps' time: ";
+  const std::string option = absl::StrCat(" (", std::string(limit.option), ")");
+  if (!limit.value) return what + "not known" + option;
+  return what + in_limit(limit, *limit.value) + (limit.exceeded() ? ", more than " : ", at most ") +
+         in_limit(limit, limit.most) + option;
+}
+
+std::string headline(const Account& account, const Gate& gate, const Verdict& verdict) {
+  std::string reasons;
+  const auto add = [&](const std::string& reason) { reasons += (reasons.empty() ? "" : " and ") + reason; };
+  if (!verdict.failing.empty())
+    add(counted(verdict.failing.size(), "finding", "findings") + " of severity " + gate.fail_on +
+        (gate.fail_on == "error" ? "" : " or graver"));
+  const auto exceeded = static_cast<std::uint64_t>(
+      std::count_if(verdict.limits.begin(), verdict.limits.end(), [](const Limit& limit) { return limit.exceeded(); }));
+  if (exceeded > 0) add(counted(exceeded, "limit exceeded", "limits exceeded"));
+  switch (verdict.outcome) {
+    case Outcome::kFindings:
+      return "fails: " + reasons;
+    case Outcome::kIncomplete:
+      if (!account.damage.empty())
+        return "cannot be told" + (reasons.empty() ? "" : "; what is left of the file has " + reasons);
+      return "cannot be told: nothing was found, but the data are incomplete (--allow-incomplete lets it pass)";
+    case Outcome::kClean:
+      break;
+  }
+  return verdict.incomplete.empty() ? "clean" : "clean, as far as the incomplete data show";
+}
+
+// What is not among the findings that fail, so that nothing vanishes without a word.
+std::vector<std::string> left_out(const Account& account, const Gate& gate, const Verdict& verdict,
+                                  const Account* baseline, const VerdictNames& names) {
+  std::vector<std::string> all;
+  if (!verdict.below.empty())
+    all.push_back(counted(verdict.below.size(), "finding", "findings") + " less grave than " + gate.fail_on);
+  if (!verdict.known.empty())
+    all.push_back(counted(verdict.known.size(), "finding", "findings") + " known from " + on_one_line(baseline->name));
+  if (account.ignored_by_settings > 0)
+    all.push_back(counted(account.ignored_by_settings, "finding", "findings") + " ignored by " +
+                  (names.settings_file.empty() ? "castscope.json" : on_one_line(names.settings_file)));
+  if (account.ignored_in_code > 0)
+    all.push_back(counted(account.ignored_in_code, "finding", "findings") + " ignored by comments in the code");
+  return all;
+}
+
+Json finding_json(const Account& account, std::size_t i) {
+  const store::Finding& finding = account.findings[i];
+  const store::CodeLocation at = finding.location.value_or(store::CodeLocation());
+  return {{"rule", finding.rule},
+          {"severity", finding.severity},
+          {"file", finding.location ? Json(portable_path(at.file, account.project)) : Json()},
+          {"line", finding.location ? Json(at.line) : Json()},
+          {"function", finding.location ? Json(at.function) : Json()},
+          {"title", finding.title},
+          {"fix", finding.fix},
+          {"fingerprint", account.fingerprints[i]}};
+}
+
+Json findings_json(const Account& account, const std::vector<std::size_t>& which) {
+  Json list = Json::array();
+  for (const std::size_t i : which) list.push_back(finding_json(account, i));
+  return list;
+}
+
+}  // namespace
+
+std::string verdict_text(const Account& account, const Gate& gate, const Verdict& verdict, const Account* baseline,
+                         const VerdictNames& names) {
+  const int width = names.width;
+  std::string all =
+      wrapped("castscope check: ", "  ", on_one_line(account.name) + " " + headline(account, gate, verdict), width);
+  for (std::size_t n = 0; n < std::min(verdict.failing.size(), kShown); ++n) {
+    const store::Finding& finding = account.findings[verdict.failing[n]];
+    all += "\n  " + finding.severity + " " + finding.rule + "  " + place_of(finding, account) + "\n";
+    all += wrapped("    ", "    ", on_one_line(finding.title) + ".", width);
+    all += wrapped("    fix: ", "         ", on_one_line(finding.fix), width);
+  }
+  if (verdict.failing.size() > kShown)
+    all += "\n  and " + grouped(verdict.failing.size() - kShown) + " more (-f json has all)\n";
+  std::string rest;
+  for (const Limit& limit : verdict.limits)
+    rest += wrapped(limit.exceeded() ? "  exceeded: " : "  ", "    ", limit_text(limit), width);
+  for (const std::string& why : verdict.incomplete) rest += wrapped("  incomplete: ", "    ", why, width);
+  for (const std::string& notice : account.notices)
+    if (notice != account.damage) rest += wrapped("  note: ", "    ", on_one_line(notice), width);
+  for (const std::string& sentence : left_out(account, gate, verdict, baseline, names))
+    rest += wrapped("  not counted: ", "    ", sentence, width);
+  if (!verdict.gone.empty())
+    rest += wrapped("  gone: ", "    ",
+                    counted(verdict.gone.size(), "finding", "findings") + " of " + on_one_line(baseline->name) +
+                        (verdict.gone.size() == 1 ? " is" : " are") + " not there any more",
+                    width);
+  return all + (rest.empty() ? "" : "\n" + rest);
+}
+
+Json verdict_json(const Account& account, const Gate& gate, const Verdict& verdict, const Account* baseline) {
+  constexpr std::array<const char*, 4> kOutcomes = {"clean", "findings", "", "incomplete"};
+  Json limits = Json::array();
+  for (const Limit& limit : verdict.limits) {
+    limits.push_back({{"option", limit.option},
+                      {"most", limit.most},
+                      {"value", limit.value ? Json(*limit.value) : Json()},
+                      {"exceeded", limit.exceeded()}});
+  }
+  Json gone = Json::array();
+  for (const std::size_t i : verdict.gone) gone.push_back(finding_json(*baseline, i));
+  return {{"format", 1},
+          {"outcome", kOutcomes[static_cast<std::size_t>(verdict.outcome)]},
+          {"exit", static_cast<int>(verdict.outcome)},
+          {"checked", account.name},
+          {"baseline", baseline != nullptr ? Json(baseline->name) : Json()},
+          {"fail_on", gate.fail_on},
+          {"complete", account.complete},
+          {"incomplete", verdict.incomplete},
+          {"failing", findings_json(account, verdict.failing)},
+          {"below", findings_json(account, verdict.below)},
+          {"known", findings_json(account, verdict.known)},
+          {"gone", gone},
+          {"ignored", {{"by_settings", account.ignored_by_settings}, {"in_code", account.ignored_in_code}}},
+          {"limits", limits}};
+}
+
+}  // namespace castscope::report

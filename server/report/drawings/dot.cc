@@ -1,0 +1,111 @@
+#include "server/report/drawings/dot.h"
+
+#include <map>
+#include <vector>
+
+#include "server/graph/folding.h"
+#include "server/report/drawings/labels.h"
+#include "server/report/text/words.h"
+
+namespace castscope::report {
+namespace {
+
+std::string quoted(std::string_view text) { return "\"" + dot_escaped(text) + "\""; }
+
+std::string color_of(std::uint8_t dtype) {
+  const std::string name = graph::short_dtype(dtype);
+  if (name == "f32") return "#dbe9f6";
+  if (name == "bf16") return "#d6efdc";
+  if (name == "f16") return "#eadcf4";
+  return "#eeeeee";
+}
+
+// A module with the operators that it calls and the modules in it.
+struct Cluster {
+  std::vector<std::size_t> nodes;
+  std::vector<std::pair<std::string, Cluster>> inner;
+};
+
+Cluster& inner(Cluster& cluster, const std::string& name) {
+  for (auto& [known, one] : cluster.inner)
+    if (known == name) return one;
+  return cluster.inner.emplace_back(name, Cluster()).second;
+}
+
+class Dot {
+ public:
+  explicit Dot(const store::RunData& run) : run_(run) {}
+
+  std::string text() {
+    out_ = "// Operators of a step, as castscope's deep steps saw them; casts by autocast are orange.\n";
+    out_ += "digraph castscope {\n  node [shape=box, style=filled, fontname=\"sans-serif\", fontsize=11];\n";
+    out_ += "  edge [fontname=\"sans-serif\", fontsize=10];\n";
+    const std::vector<graph::Part> parts = graph::parts_of(run_);
+    if (parts.empty()) out_ += "  none [label=\"no deep step was recorded: castscope run --deep always\"];\n";
+    for (std::size_t i = 0; i < parts.size(); ++i) write(parts[i], "p" + std::to_string(i));
+    return out_ + "}\n";
+  }
+
+ private:
+  void write(const graph::Part& part, const std::string& prefix) {
+    Cluster whole;
+    for (std::size_t i = 0; i < part.nodes.size(); ++i) {
+      Cluster* cluster = &whole;
+      if (const store::Module* module = part.nodes[i].module; module != nullptr)
+        for (const std::string& step : graph::module_steps(*module)) cluster = &inner(*cluster, step);
+      cluster->nodes.push_back(i);
+    }
+    write_cluster(part, prefix, std::string(graph::title(part.kind)), whole, 1);
+    for (const graph::Edge& edge : part.edges) write_edge(edge, prefix);
+  }
+
+  void write_cluster(const graph::Part& part, const std::string& prefix, const std::string& name,
+                     const Cluster& cluster, int depth) {
+    const std::string indent(2 * static_cast<std::size_t>(depth), ' ');
+    out_ += indent + "subgraph cluster_" + std::to_string(clusters_++) + " {\n";
+    out_ += indent + "  label=" + quoted(name) + "; fontname=\"sans-serif\"; color=\"#999999\";\n";
+    for (const std::size_t node : cluster.nodes)
+      write_node(part.nodes[node], prefix + "_" + std::to_string(node), indent);
+    for (const auto& [step, one] : cluster.inner) write_cluster(part, prefix, step, one, depth + 1);
+    out_ += indent + "}\n";
+  }
+
+  void write_node(const graph::Node& node, const std::string& id, const std::string& indent) {
+    std::string label = operator_text(node) + "\n" + dtypes_text(node) + "\n" + place(run_, node.at);
+    for (const std::string& mark : entry_marks(node)) label += "\ncast: " + mark;
+    out_ += indent + "  " + id + " [label=" + quoted(label) + ", fillcolor=\"" + color_of(node.computed) + "\"";
+    if (!node.entries.empty()) out_ += ", color=\"#d9730d\", penwidth=2";
+    out_ += ", tooltip=" + quoted(told(run_, node)) + "];\n";
+  }
+
+  void write_edge(const graph::Edge& edge, const std::string& prefix) {
+    out_ += "  " + prefix + "_" + std::to_string(edge.from) + " -> " + prefix + "_" + std::to_string(edge.to);
+    if (edge.is_cast())
+      out_ += " [label=" + quoted(edge_mark(edge)) + ", color=\"#d9730d\", fontcolor=\"#a85507\", penwidth=2]";
+    else
+      out_ += " [label=" + quoted(graph::short_dtype(edge.dtype)) + ", color=\"#777777\", fontcolor=\"#777777\"]";
+    out_ += ";\n";
+  }
+
+  const store::RunData& run_;
+  std::string out_;
+  int clusters_ = 0;
+};
+
+}  // namespace
+
+std::string dot_escaped(std::string_view text) {
+  std::string escaped;
+  for (const char c : as_utf8(text)) {
+    if (c == '"' || c == '\\') escaped += '\\';
+    if (c == '\n')
+      escaped += "\\n";
+    else if (static_cast<unsigned char>(c) >= ' ' && c != '\x7f')
+      escaped += c;
+  }
+  return escaped;
+}
+
+std::string dot_text(const store::RunData& run) { return Dot(run).text(); }
+
+}  // namespace castscope::report

@@ -1,0 +1,22 @@
+// Draws a view of a graph as SVG (docs/decisions/graph.md). Colour stands for a dtype, and a text says it too; casts
+// are orange marks, on the line that a value comes by, or on the box where the value came from no operator.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "server/graph/folding.h"
+#include "server/report/text/html_writer.h"
+#include "server/store/run/run_data.h"
+
+namespace castscope::report {
+
+// `id`: begins the names that the drawings of the part go by on the page. A box of an operator links to its row,
+// "#ID-opN", that of a folded module to its drawing, "#ID-viewN".
+void draw_view(Html& html, const store::RunData& run, const graph::Part& part, const graph::View& view,
+               const std::string& id);
+
+// The class that stands for a dtype on the page: "d-bf16".
+std::string dtype_class(std::uint8_t dtype);
+
+}  // namespace castscope::report

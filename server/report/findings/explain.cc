@@ -1,0 +1,144 @@
+#include "server/report/findings/explain.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "server/report/text/lines.h"
+#include "server/rules/rules.h"
+
+namespace castscope::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.15g", value);
+  return text;
+}
+
+// Paragraphs are wrapped; lines of a list or of code stay as they are.
+std::string section(std::string_view title, std::string_view text, int width) {
+  if (text.empty()) return "";
+  std::string all = "\n" + std::string(title) + "\n";
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    all += line.empty() ? "\n" : wrapped("  ", line.starts_with("- ") ? "    " : "  ", line, width);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return all;
+}
+
+std::string code(std::string_view text) {
+  std::string all;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (end > 0) all += "    " + std::string(text.substr(0, end));
+    all += "\n";
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return all;
+}
+
+std::string thresholds_text(const rules::Rule& rule, int width) {
+  if (rule.thresholds.empty()) return "";
+  std::string all = "\nThresholds (\"thresholds\" in castscope.json)\n";
+  for (const rules::Threshold& threshold : rule.thresholds) {
+    all += wrapped(
+        "  ", "      ",
+        std::string(threshold.name) + " = " + number(threshold.value) + ": " + std::string(threshold.meaning), width);
+  }
+  return all;
+}
+
+Json thresholds_json(const rules::Rule& rule) {
+  Json list = Json::array();
+  for (const rules::Threshold& threshold : rule.thresholds) {
+    list.push_back({{"name", threshold.name}, {"default", threshold.value}, {"meaning", threshold.meaning}});
+  }
+  return list;
+}
+
+Json entry(const rules::Rule& rule) {
+  return {{"rule", rule.name}, {"severity", rule.severity}, {"group", group_of(rule)}, {"summary", rule.summary}};
+}
+
+std::vector<const rules::Rule*> by_group() {
+  const auto all = rules::all_rules();
+  std::vector<const rules::Rule*> rules(all.begin(), all.end());
+  std::sort(rules.begin(), rules.end(), [](const rules::Rule* a, const rules::Rule* b) { return a->name < b->name; });
+  return rules;
+}
+
+}  // namespace
+
+std::string_view group_of(const rules::Rule& rule) { return rule.name.substr(0, rule.name.find('-')); }
+
+std::string explanation_text(const rules::Rule& rule, int width) {
+  const rules::Explanation& words = rule.explanation;
+  const std::string name(rule.name);
+  std::string all = name + " (" + std::string(rule.severity) + ")\n" + wrapped("  ", "  ", rule.summary, width);
+  all += section("What happens", words.what, width) + section("Why it matters", words.why, width);
+  if (!words.example.empty()) all += "\nExample\n" + code(words.example);
+  all += section("Fix", words.fix, width) + thresholds_text(rule, width) + section("Links", words.links, width);
+  all += section("To silence it",
+                 "On one line: a comment \"# castscope: ignore[" + name +
+                     "]\". In files: \"per-path-ignores\" in castscope.json. "
+                     "Everywhere: \"ignore\" there.",
+                 width);
+  return all;
+}
+
+Json explanation_json(const rules::Rule& rule) {
+  const rules::Explanation& words = rule.explanation;
+  Json json = entry(rule);
+  json["thresholds"] = thresholds_json(rule);
+  json["what"] = words.what;
+  json["why"] = words.why;
+  json["example"] = words.example;
+  json["fix"] = words.fix;
+  Json links = Json::array();
+  for (std::string_view rest = words.links; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    if (end > 0) links.push_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  json["links"] = links;
+  return json;
+}
+
+std::string rule_list_text(int width) {
+  std::size_t widest = 0;
+  for (const rules::Rule* rule : rules::all_rules()) widest = std::max(widest, rule->name.size());
+  std::string all;
+  std::string_view group;
+  for (const rules::Rule* rule : by_group()) {
+    if (group_of(*rule) != group && !group.empty()) all += "\n";
+    group = group_of(*rule);
+    const std::string name(rule->name), severity(rule->severity);
+    const std::string begin = name + std::string(widest + 2 - name.size(), ' ') + severity +
+                              std::string(severity.size() < 13 ? 13 - severity.size() : 1, ' ');
+    // Beside the name where there is room for some words, else below it.
+    if (begin.size() + 30 <= static_cast<std::size_t>(width)) {
+      all += wrapped(begin, std::string(begin.size(), ' '), rule->summary, width);
+    } else {
+      all += name + "  " + severity + "\n" + wrapped("    ", "    ", rule->summary, width);
+    }
+  }
+  return all;
+}
+
+Json rule_list_json() {
+  Json list = Json::array();
+  for (const rules::Rule* rule : by_group()) {
+    Json json = entry(*rule);
+    json["thresholds"] = thresholds_json(*rule);
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+}  // namespace castscope::report

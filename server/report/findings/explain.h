@@ -1,0 +1,22 @@
+// What `castscope explain` and `castscope rules` say: the rules' own words, for people and for programs.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "server/rules/inquiry/rule.h"
+
+namespace castscope::report {
+
+std::string explanation_text(const rules::Rule&, int width);
+nlohmann::ordered_json explanation_json(const rules::Rule&);
+
+std::string rule_list_text(int width);
+nlohmann::ordered_json rule_list_json();
+
+// What a rule is about, by the first word of its name: "cache", "dtype".
+std::string_view group_of(const rules::Rule&);
+
+}  // namespace castscope::report

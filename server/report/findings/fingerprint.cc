@@ -1,0 +1,63 @@
+#include "server/report/findings/fingerprint.h"
+
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+
+#include "absl/strings/ascii.h"
+#include "server/report/text/words.h"
+#include "server/rules/evidence/places/places.h"
+
+namespace castscope::report {
+namespace {
+
+// FNV-1a, 64 bits: no secrets are kept by it, and it is the same everywhere.
+std::uint64_t hash(std::string_view text) {
+  std::uint64_t value = 0xcbf29ce484222325;
+  for (const char c : text) {
+    value ^= static_cast<unsigned char>(c);
+    value *= 0x100000001b3;
+  }
+  return value;
+}
+
+// Parts end with a zero byte, so that none runs into the next.
+std::string identity(const store::Finding& finding, const store::SourceLines& source, std::string_view project) {
+  std::string parts = finding.rule + '\0';
+  if (!finding.location) return parts;
+  const store::CodeLocation& at = *finding.location;
+  const std::optional<std::string_view> text = source.line(at.file, at.line);
+  parts += portable_path(at.file, project) + '\0' + at.function + '\0';
+  return parts + (text ? normalised(*text) : "line " + std::to_string(at.line));
+}
+
+}  // namespace
+
+std::string portable_path(std::string_view file, std::string_view project) {
+  return rules::portable_path(file, project);
+}
+
+std::string normalised(std::string_view source_line) {
+  std::string text = as_utf8(source_line);
+  absl::RemoveExtraAsciiWhitespace(&text);
+  // Of bytes that are no UTF-8, who writes JSON may make one sign or several.
+  constexpr std::string_view kReplacement = "\xef\xbf\xbd", kTwo = "\xef\xbf\xbd\xef\xbf\xbd";
+  for (std::size_t at = text.find(kTwo); at != std::string::npos; at = text.find(kTwo, at))
+    text.erase(at, kReplacement.size());
+  return text;
+}
+
+std::vector<std::string> fingerprints(std::span<const store::Finding> findings, const store::SourceLines& source,
+                                      std::string_view project) {
+  std::map<std::string, int> seen;
+  std::vector<std::string> all;
+  for (const store::Finding& finding : findings) {
+    char digits[17];
+    std::snprintf(digits, sizeof digits, "%016" PRIx64, hash(identity(finding, source, project)));
+    all.push_back(std::string(digits) + ":" + std::to_string(++seen[digits]));
+  }
+  return all;
+}
+
+}  // namespace castscope::report

@@ -1,0 +1,376 @@
+// What the forms of a report owe their readers, of models that are made here; whole runs are in
+// tests/integration/test_reports.py.
+#include "server/report/forms/formats.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "server/report/forms/csv.h"
+#include "server/report/forms/markdown.h"
+#include "server/report/forms/sarif.h"
+#include "server/report/html/charts.h"
+#include "server/report/html/page.h"
+#include "server/report/text/html_writer.h"
+#include "server/report/text/words.h"
+
+namespace castscope::report {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+store::RunData run_in(const std::string& folder) {
+  store::RunData run;
+  run.start.command = {"python", "train.py"};
+  run.start.cwd = folder;
+  run.end = store::RunEnd{.end_ns = 1, .exit_status = 0, .signal = {}, .complete = true};
+  return run;
+}
+
+rules::Finding finding(const std::string& severity, const std::string& file, std::int64_t line) {
+  rules::Finding finding;
+  finding.rule = "cache-grows";
+  finding.severity = severity;
+  finding.title = "it grows";
+  finding.fix = "Let it not.";
+  if (!file.empty()) finding.location = store::CodeLocation{file, "train", line};
+  return finding;
+}
+
+Model model(const store::RunData& run, std::vector<rules::Finding> findings) {
+  rules::Judgement judgement;
+  judgement.findings = std::move(findings);
+  return model_of(run, std::move(judgement));
+}
+
+nlohmann::json sarif(const Model& model) { return nlohmann::json::parse(sarif_text(model))["runs"][0]; }
+
+// ---- SARIF
+
+TEST(SarifTest, SeveritiesBecomeLevels) {
+  const store::RunData run = run_in("/job");
+  const auto results =
+      sarif(model(run, {finding("error", "/job/a.py", 1), finding("warning", "/job/a.py", 1),
+                        finding("performance", "/job/a.py", 1), finding("info", "/job/a.py", 1)}))["results"];
+  std::string levels;
+  for (const auto& result : results) levels += result["level"].get<std::string>() + " ";
+  EXPECT_EQ(levels, "error warning warning note ");
+  EXPECT_EQ(results[2]["properties"]["tags"], nlohmann::json::array({"performance"}));
+  EXPECT_FALSE(results[1]["properties"].contains("tags"));
+}
+
+TEST(SarifTest, MoreThanCodeScanningTakesIsLeftOutAndTold) {
+  const store::RunData run = run_in("/job");
+  const auto log = sarif(model(run, std::vector(kMostSarifResults + 2, finding("error", "/job/a.py", 1))));
+  EXPECT_EQ(log["results"].size(), kMostSarifResults);
+  EXPECT_THAT(log["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"].get<std::string>(),
+              StartsWith("2 findings are left out"));
+}
+
+TEST(SarifTest, AFindingWithoutALineStandsAtTheScript) {
+  const store::RunData run = run_in("/job");
+  const auto result = sarif(model(run, {finding("error", "", 0)}))["results"][0];
+  EXPECT_EQ(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "train.py");
+  EXPECT_EQ(result["locations"][0]["physicalLocation"]["region"]["startLine"], 1);
+  EXPECT_THAT(result["message"]["text"].get<std::string>(), HasSubstr("The line is not known"));
+}
+
+TEST(SarifTest, OfAModuleItsFileStandsInWhenItWasSeenAndNeverTheInterpreter) {
+  store::RunData run = run_in("/job");
+  run.start.command = {"/usr/bin/python3", "-m", "pkg.train", "--config", "settings.py"};
+  const auto unknown = sarif(model(run, {finding("error", "", 0)}))["results"][0];
+  EXPECT_FALSE(unknown.contains("locations"));
+  EXPECT_THAT(unknown["message"]["text"].get<std::string>(), HasSubstr("The line is not known"));
+  run.stacks.push_back({.frames = {{"/job/net.py", "f", 3}, {"/job/pkg/train.py", "<module>", 9}}, .truncated = false});
+  const auto known = sarif(model(run, {finding("error", "", 0)}))["results"][0];
+  EXPECT_EQ(known["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "pkg/train.py");
+  // A launcher is no file of the checkout, the script that it was given is.
+  run.start.command = {"python", "-m", "torch.distributed.run", "net.py"};
+  run.stacks[0].frames.push_back({"/job/.venv/site-packages/torch/distributed/run.py", "main", 1});
+  const auto launched = sarif(model(run, {finding("error", "", 0)}))["results"][0];
+  EXPECT_EQ(launched["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "net.py");
+}
+
+TEST(SarifTest, CodeWithoutAFileStandsAtTheScriptOrNowhere) {
+  store::RunData run = run_in("/job");
+  for (const char* file : {"<string>", "<stdin>", ""}) {
+    rules::Finding one = finding("error", "/job/a.py", 3);
+    one.location->file = file;
+    one.related = {{"<string>", "f", 2}, {"/job/b.py", "g", 4}};
+    run.start.command = {"python", "train.py"};
+    const auto at_script = sarif(model(run, {one}))["results"][0];
+    EXPECT_EQ(at_script["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "train.py");
+    const std::string told = *file == '\0' ? "The line is not known" : std::string(file) + ":3, which is no file";
+    EXPECT_THAT(at_script["message"]["text"].get<std::string>(), HasSubstr(told));
+    ASSERT_EQ(at_script["relatedLocations"].size(), 1u);
+    EXPECT_EQ(at_script["relatedLocations"][0]["physicalLocation"]["artifactLocation"]["uri"], "b.py");
+    run.start.command = {"python", "-c", "import a", "b.py"};
+    EXPECT_FALSE(sarif(model(run, {one}))["results"][0].contains("locations"));
+  }
+}
+
+TEST(SarifTest, AJobThatFailedIsANoteAndNoFailureOfTheAnalysis) {
+  store::RunData run = run_in("/job");
+  run.end->exit_status = 1;
+  const auto invocation = sarif(model(run, {}))["invocations"][0];
+  EXPECT_EQ(invocation["executionSuccessful"], true);
+  EXPECT_EQ(invocation["exitCode"], 1);
+  EXPECT_EQ(invocation["toolExecutionNotifications"][0]["message"]["text"], "the job ended with exit status 1");
+}
+
+TEST(SarifTest, PathsBecomeUris) {
+  const store::RunData run = run_in("/job");
+  EXPECT_EQ(uri_of(run, "/job/a b/ä.py"), (std::pair<std::string, bool>("a%20b/%C3%A4.py", true)));
+  EXPECT_EQ(uri_of(run, "/jobs/a.py"), (std::pair<std::string, bool>("file:///jobs/a.py", false)));
+  EXPECT_EQ(uri_of(run, "<string>"), (std::pair<std::string, bool>("%3Cstring%3E", true)));
+  EXPECT_EQ(uri_of(run, "/job/caf\\udce9.py"), (std::pair<std::string, bool>("caf%E9.py", true)));
+  EXPECT_EQ(uri_of(run, "/job/sub/../lib/./mod.py"), (std::pair<std::string, bool>("lib/mod.py", true)));
+  EXPECT_EQ(uri_of(run, "/job/../lib/mod.py"), (std::pair<std::string, bool>("file:///lib/mod.py", false)));
+}
+
+TEST(SarifTest, UrisBeginAtTheCheckout) {
+  store::RunData run = run_in("/src/repo/jobs");
+  run.start.checkout = "/src/repo";
+  EXPECT_EQ(uri_of(run, "/src/repo/src/a.py"), (std::pair<std::string, bool>("src/a.py", true)));
+  const auto log = sarif(model(run, {finding("error", "", 0)}));
+  EXPECT_EQ(log["originalUriBaseIds"]["%SRCROOT%"]["uri"], "file:///src/repo/");
+  EXPECT_EQ(log["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "jobs/train.py");
+}
+
+TEST(SarifTest, RelatedPlacesHaveNumbers) {
+  const store::RunData run = run_in("/job");
+  rules::Finding one = finding("error", "/job/a.py", 1);
+  one.related = {{"/job/b.py", "f", 2}, {"/job/c.py", "f", 3}};
+  const auto related = sarif(model(run, {one}))["results"][0]["relatedLocations"];
+  EXPECT_EQ(related[0]["id"], 1);
+  EXPECT_EQ(related[1]["id"], 2);
+  EXPECT_EQ(related[1]["physicalLocation"]["region"]["startLine"], 3);
+}
+
+TEST(SarifTest, WhatIsSilencedIsCountedNotTold) {
+  const store::RunData run = run_in("/job");
+  rules::Judgement judgement;
+  judgement.silenced = {finding("error", "/job/a.py", 1)};
+  judgement.ignored_in_code = 1;
+  const auto log = sarif(model_of(run, judgement));
+  EXPECT_TRUE(log["results"].empty());
+  EXPECT_EQ(log["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"],
+            "1 finding ignored by a comment in the code");
+}
+
+// ---- CSV
+
+TEST(CsvTest, FieldsAreQuotedWhereTheyMust) {
+  EXPECT_EQ(csv_field("plain text"), "plain text");
+  EXPECT_EQ(csv_field("a,b"), "\"a,b\"");
+  EXPECT_EQ(csv_field("say \"x\""), "\"say \"\"x\"\"\"");
+  EXPECT_EQ(csv_field("two\nlines"), "\"two\nlines\"");
+  EXPECT_EQ(csv_field("caf\xe9"), "caf\xef\xbf\xbd");
+}
+
+TEST(CsvTest, ASpreadsheetTakesNothingForAFormula) {
+  for (const char* text : {"=1+1", "+1", "-1", "@SUM(A1)", "\tx", "  =1+1", " \t@SUM(A1)"}) {
+    EXPECT_THAT(csv_field(text), StartsWith("'")) << text;
+  }
+  for (const char* text : {"", "  ", "    y = f(x)", "a=1", "'", "#"}) EXPECT_EQ(csv_field(text), text);
+  for (const char* text : {"\rx", "\n@SUM(A1)"}) EXPECT_THAT(csv_field(text), StartsWith("\"'"));
+  EXPECT_EQ(csv_field("=HYPERLINK(\"x\")"), "\"'=HYPERLINK(\"\"x\"\")\"");
+}
+
+// ---- Markdown
+
+TEST(MarkdownTest, TextShowsAsItIs) {
+  EXPECT_EQ(markdown_escaped("a|b *c* `d` <e>"), "a\\|b \\*c\\* \\`d\\` &lt;e&gt;");
+  EXPECT_EQ(markdown_escaped("@team"), "@\u200bteam");
+}
+
+TEST(MarkdownTest, IsShortHoweverManyFindings) {
+  const store::RunData run = run_in("/job");
+  rules::Finding long_one = finding("error", "/job/a.py", 1);
+  long_one.fix = std::string(9000, 'x');
+  const std::string text = markdown_text(model(run, std::vector(1000, long_one)));
+  EXPECT_LT(text.size(), 65'536u);
+  EXPECT_THAT(text, HasSubstr("### castscope: 1,000 findings (1,000 errors)"));
+  EXPECT_THAT(text, HasSubstr(" more findings are in the JSON report."));
+}
+
+TEST(MarkdownTest, InABlockOfHtmlNothingIsEscapedButHtml) {
+  const store::RunData run = run_in("/job");
+  const std::string text = markdown_text(model(run, {finding("error", "/job/a_<b>_@c.py", 1)}));
+  EXPECT_THAT(text, HasSubstr("<summary>cache-grows, a_&lt;b&gt;_@\u200bc.py:1</summary>"));
+}
+
+TEST(MarkdownTest, BarsAreEscapedInTablesOnly) {
+  const store::RunData run = run_in("/job");
+  rules::Finding one = finding("error", "/job/a|b.py", 1);
+  one.related = {{"/job/c|d.py", "f", 2}};
+  const std::string text = markdown_text(model(run, {one}));
+  EXPECT_THAT(text, HasSubstr("| `a\\|b.py:1` |"));
+  EXPECT_THAT(text, HasSubstr("see also `c|d.py:2`\n"));
+}
+
+TEST(MarkdownTest, HowTheJobEndedStandsFirst) {
+  store::RunData run = run_in("/job");
+  EXPECT_THAT(markdown_text(model(run, {})), StartsWith("### castscope: no findings\n"));
+  run.end->exit_status = 3;
+  EXPECT_THAT(markdown_text(model(run, {})),
+              StartsWith("### castscope: no findings; the job ended with exit status 3\n"));
+  run.end->exit_status.reset();
+  run.end->signal = 9;
+  EXPECT_THAT(markdown_text(model(run, {finding("error", "/job/a.py", 1)})),
+              StartsWith("### castscope: 1 finding (1 error); the job was ended by signal 9 (SIGKILL)\n"));
+  run.end.reset();
+  EXPECT_THAT(markdown_text(model(run, {})), StartsWith("### castscope: no findings so far\n"));
+  run.damage = store::Damage{.sentence = "the run file is cut short", .evidence = false};
+  EXPECT_THAT(markdown_text(model(run, {})),
+              StartsWith("### castscope: no findings in what can be read of the run file\n"));
+}
+
+// Names as long as files' can be, at every finding, site and notice: what does not fit is told.
+TEST(MarkdownTest, NoticesStayHoweverLongNamesAre) {
+  store::RunData run = run_in("/job");
+  const std::string name = "/job/" + std::string(4000, '<') + ".py";
+  run.damage = store::Damage{.sentence = "the run file is cut short", .evidence = false};
+  for (int i = 0; i < 20; ++i) run.notices.push_back(std::to_string(i) + " " + name);
+  run.processes.resize(1);
+  run.processes[0].id = 1;
+  for (std::uint32_t i = 1; i <= 10; ++i) {
+    run.stacks.push_back({.frames = {{name, "f", i}}, .truncated = false});
+    store::Site site;
+    site.id = site.stack = i;
+    run.sites.push_back(site);
+    store::SiteUse use;
+    use.site = i, use.process = 1, use.counts.casts = 1, use.counts.cpu_ns = 1000;
+    run.site_uses.push_back(use);
+  }
+  const std::string text = markdown_text(model(run, std::vector(30, finding("error", name, 1))));
+  EXPECT_LT(text.size(), 65'536u);
+  EXPECT_THAT(text, HasSubstr("\n> the run file is cut short\n"));
+  EXPECT_THAT(text, HasSubstr(" more notices are in the JSON report.\n"));
+  EXPECT_THAT(text, HasSubstr(" more findings are in the JSON report.\n"));
+  EXPECT_THAT(text, HasSubstr("The costliest casts are left out here"));
+}
+
+TEST(MarkdownTest, FencesAreLongerThanWhatTheyHold) {
+  store::RunData run = run_in("/job");
+  run.source.add({.file = "/job/a.py", .state = store::SourceState::kKept, .lines = {{1, "x = '````'"}}});
+  EXPECT_THAT(markdown_text(model(run, {finding("error", "/job/a.py", 1)})),
+              HasSubstr("`````\n>    1  x = '````'\n`````"));
+}
+
+// ---- the page
+
+TEST(HtmlTest, NothingBecomesMarkup) {
+  EXPECT_EQ(html_escaped("<a b=\"c\">&'"), "&lt;a b=&quot;c&quot;&gt;&amp;&#39;");
+  EXPECT_EQ(html_escaped("a\x01\x1b[31m\xff"), "a[31m\xef\xbf\xbd");
+  store::RunData run = run_in("/job");
+  run.start.command = {"</title><script>"};
+  run.source.add({.file = "/job/<b>.py", .state = store::SourceState::kKept, .lines = {{1, "</pre><i>"}}});
+  rules::Finding odd = finding("error", "/job/<b>.py", 1);
+  odd.title = "<img src=x>";
+  odd.evidence_text = {{"<td>", "<script>"}};
+  const std::string page = html_text(model(run, {odd}));
+  for (const char* markup : {"<script", "<img", "<b>", "</pre><i>"}) EXPECT_THAT(page, Not(HasSubstr(markup)));
+}
+
+TEST(HtmlTest, ARunWithoutAnythingIsAPage) {
+  const std::string page = html_text(model(store::RunData(), {}));
+  EXPECT_THAT(page, StartsWith("<!DOCTYPE html>"));
+  EXPECT_THAT(page, HasSubstr("The rules found nothing wrong in what was seen."));
+}
+
+TEST(HtmlTest, AJobThatFailedIsToldAndNotCalledWell) {
+  store::RunData run = run_in("/job");
+  EXPECT_THAT(html_text(model(run, {})), HasSubstr("The rules found nothing wrong.<"));
+  run.end->exit_status = 1;
+  const std::string page = html_text(model(run, {}));
+  EXPECT_THAT(page, HasSubstr("The job ended with exit status 1.<"));
+  EXPECT_THAT(page, HasSubstr("nothing wrong in what was seen, but the job ended with exit status 1"));
+}
+
+TEST(HtmlTest, SourceThatIsNotShownHasAVerb) {
+  store::RunData run = run_in("/job");
+  run.source.add({.file = "/job/a.py", .state = store::SourceState::kGone, .lines = {}});
+  run.source.add({.file = "/job/b.py", .state = store::SourceState::kUnreadable, .lines = {}});
+  const std::string page = html_text(model(run, {}));
+  EXPECT_THAT(page, HasSubstr("</code> is gone"));
+  EXPECT_THAT(page, HasSubstr("</code> cannot be read"));
+}
+
+TEST(HtmlTest, OneMoreIsOne) {
+  const store::RunData run = run_in("/job");
+  const std::string page = html_text(model(run, std::vector(501, finding("error", "/job/a.py", 1))));
+  EXPECT_THAT(page, HasSubstr("1 more is in the JSON report."));
+}
+
+TEST(ChartTest, AxesEndAtRoundNumbers) {
+  EXPECT_EQ(round_up(0), 1);
+  EXPECT_EQ(round_up(1), 1);
+  EXPECT_EQ(round_up(1.1), 2);
+  EXPECT_EQ(round_up(34), 50);
+  EXPECT_EQ(round_up(501), 1000);
+}
+
+TEST(ChartTest, NoPeakIsLostHoweverManySteps) {
+  store::RunData run = run_in("/job");
+  run.processes.resize(1);
+  run.processes[0].id = 1;
+  for (std::uint32_t step = 0; step < 5000; ++step) {
+    store::StepRun one;
+    one.process = 1;
+    one.first = one.last = step;
+    one.casts = step == 1234 ? 777 : 1;
+    run.step_runs.push_back(one);
+  }
+  const std::vector<Series> all = step_series(model(run, {}));
+  ASSERT_EQ(all.size(), 1u);  // nothing was ever cached
+  Html html;
+  draw(html, all[0]);
+  const std::string svg = html.take();
+  EXPECT_THAT(svg, HasSubstr("steps 0 to 4,999: at most 777"));
+  EXPECT_LT(svg.size(), 40'000u);
+}
+
+TEST(ChartTest, OneStepIsNoChart) {
+  store::RunData run = run_in("/job");
+  run.processes.resize(1);
+  run.processes[0].id = 1;
+  run.step_runs.resize(1);
+  run.step_runs[0].process = 1;
+  EXPECT_TRUE(step_series(model(run, {})).empty());
+}
+
+// ---- words
+
+TEST(WordsTest, WhatIsNoUtf8IsReplaced) {
+  EXPECT_EQ(as_utf8("ä€😀"), "ä€😀");
+  for (const char* bad : {"\xff", "\xc0\xaf", "\xed\xa0\x80", "\xf5\x80\x80\x80", "\xe2\x82"}) {
+    EXPECT_THAT(as_utf8(bad), StartsWith("\xef\xbf\xbd")) << bad;
+  }
+}
+
+TEST(WordsTest, NoControlReachesATerminal) {
+  EXPECT_EQ(without_controls("a\x1b[31m\nb\x7f\xc2\x9b\xff"), "a\\x1b[31m\\nb\\x7f\\x9b\xef\xbf\xbd");
+  EXPECT_EQ(without_controls("ä\nb\tc", "\n"), "ä\nb\\x09c");
+}
+
+TEST(WordsTest, SavingsAreALine) {
+  EXPECT_EQ(savings_text(std::nullopt, 2), "");
+  const store::Savings savings{.ns_per_step = 3.1e6, .share_of_step = 0.06, .held_bytes = 18'000'000};
+  EXPECT_EQ(savings_text(savings, 2), "3.1 ms per step, 6 % of it; a kept copy would hold 18.0 MB");
+  EXPECT_EQ(savings_text(savings, 1),  // inference: nothing tells steps apart
+            "3.1 ms in all, 6 % of the time that autocast was in use; a kept copy would hold 18.0 MB");
+  EXPECT_EQ(savings_text(store::Savings{.ns_per_step = 0, .share_of_step = 0, .held_bytes = 1000}, 2),
+            "a kept copy would hold 1.0 kB");
+}
+
+TEST(FormatsTest, EachHasAName) {
+  for (const FormatName& one : formats()) EXPECT_EQ(format_of(one.name), one.format);
+  EXPECT_FALSE(format_of("pdf").has_value());
+}
+
+}  // namespace
+}  // namespace castscope::report

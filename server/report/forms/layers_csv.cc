@@ -1,0 +1,56 @@
+#include <string>
+
+#include "server/report/forms/csv.h"
+#include "server/report/text/words.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/store/run/names.h"
+
+namespace castscope::report {
+namespace {
+
+std::string dtype(std::uint8_t number) {
+  return number == rules::kNoDtype ? "" : std::string(store::dtype_name(number));
+}
+
+std::string reason(rules::NotCast why) { return why == rules::NotCast::kNone ? "" : std::string(rules::name(why)); }
+
+void add_argument(std::string& text, const Model& model, const Layer& layer, const LayerArgument* argument) {
+  const store::OperatorUse& use = *layer.first;
+  const store::Module module = use.module == 0 ? store::Module() : model.run.modules[use.module - 1];
+  add_csv_line(text, {layer.at ? short_path(model.run, layer.at->file) : "",
+                      layer.at ? std::to_string(layer.at->line) : "",
+                      layer.at ? layer.at->function : "",
+                      module.model(),
+                      module.path,
+                      module.type,
+                      use.op,
+                      use.node,
+                      std::string(store::name(use.phase)),
+                      std::string(store::device_name(use.device)),
+                      use.region ? std::to_string(use.region) : "",
+                      argument ? argument->name : "",
+                      argument ? std::string(store::name(argument->role)) : "",
+                      argument ? dtype(argument->given) : "",
+                      argument ? dtype(argument->entered) : "",
+                      argument ? reason(argument->why) : "",
+                      dtype(use.computed),
+                      dtype(use.result),
+                      std::to_string(layer.calls),
+                      elsewhere_text(layer)});
+}
+
+}  // namespace
+
+std::string layers_csv_text(const Model& model) {
+  std::string text;
+  add_csv_line(text, {"file",    "line",     "function",    "model",  "module",   "module_type", "operator",
+                      "node",    "phase",    "device",      "region", "argument", "role",        "given",
+                      "entered", "not_cast", "computed_in", "result", "calls",    "elsewhere"});
+  for (const Layer& layer : model.layers.all) {
+    for (const LayerArgument& argument : layer.arguments) add_argument(text, model, layer, &argument);
+    if (layer.arguments.empty()) add_argument(text, model, layer, nullptr);
+  }
+  return text;
+}
+
+}  // namespace castscope::report

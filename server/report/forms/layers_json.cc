@@ -1,0 +1,98 @@
+#include "server/report/forms/layers_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "server/report/model/json_location.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/store/run/names.h"
+
+namespace castscope::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json text_or_null(std::string_view text) { return text.empty() ? Json() : Json(text); }
+Json dtype_or_null(std::uint8_t dtype) { return dtype == rules::kNoDtype ? Json() : Json(store::dtype_name(dtype)); }
+Json reason_or_null(rules::NotCast why) { return why == rules::NotCast::kNone ? Json() : Json(rules::name(why)); }
+
+Json place_json(const store::RunData& run, const ModelInput::Place& at) {
+  return {{"location", location_json(at.at)},
+          {"module", at.module == 0 ? Json() : Json(run.modules[at.module - 1].path)},
+          {"operator", at.op},
+          {"argument", text_or_null(at.argument)}};
+}
+
+Json arguments_json(const Layer& layer) {
+  Json list = Json::array();
+  for (const LayerArgument& argument : layer.arguments)
+    list.push_back({{"argument", argument.name},
+                    {"role", store::name(argument.role)},
+                    {"given", store::dtype_name(argument.given)},
+                    {"entered", store::dtype_name(argument.entered)},
+                    {"not_cast", reason_or_null(argument.why)}});
+  return list;
+}
+
+Json layer_json(const store::RunData& run, const Layer& layer) {
+  const store::OperatorUse& use = *layer.first;
+  const store::Module module = use.module == 0 ? store::Module() : run.modules[use.module - 1];
+  Json elsewhere = Json::object();
+  for (const rules::DeviceDtype& one : layer.elsewhere)
+    elsewhere[std::string(one.device)] = store::dtype_name(one.dtype);
+  return {{"location", location_json(layer.at)},
+          {"model", text_or_null(module.model())},
+          {"module", use.module == 0 ? Json() : Json(module.path)},
+          {"module_type", text_or_null(module.type)},
+          {"operator", use.op},
+          {"node", text_or_null(use.node)},
+          {"phase", store::name(use.phase)},
+          {"device", store::device_name(use.device)},
+          {"region", use.region == 0 ? Json() : Json(use.region)},
+          {"arguments", arguments_json(layer)},
+          {"computed_in", dtype_or_null(use.computed)},
+          {"result", dtype_or_null(use.result)},
+          {"calls", layer.calls},
+          {"elsewhere", elsewhere}};
+}
+
+}  // namespace
+
+Json roles_json(const Model& model) {
+  Json list = Json::array();
+  for (const RoleTotal& total : model.roles) {
+    Json not_kept = Json::object();
+    for (const auto& [why, casts] : total.not_kept) not_kept[std::string(store::name(why))] = casts;
+    list.push_back({{"role", store::name(total.role)},
+                    {"casts", total.counts.casts},
+                    {"cache_hits", total.counts.hits},
+                    {"kept", total.counts.kept},
+                    {"not_kept", not_kept}});
+  }
+  return list;
+}
+
+Json model_input_json(const Model& model) {
+  if (!model.input) return nullptr;
+  const ModelInput& input = *model.input;
+  Json later;
+  if (input.first_cast) {
+    later = place_json(model.run, *input.first_cast);
+    later["itself"] = input.itself;
+    later["cast_to"] = store::dtype_name(input.first_cast_to);
+  }
+  Json json = place_json(model.run, input.first);
+  json["dtype"] = store::dtype_name(input.dtype);
+  json["cast_to"] = dtype_or_null(input.cast_to);
+  json["converted_to"] = dtype_or_null(input.converted_to);
+  json["not_cast"] = reason_or_null(input.why);
+  json["first_cast"] = later;
+  return json;
+}
+
+Json layers_json(const Model& model) {
+  Json list = Json::array();
+  for (const Layer& layer : model.layers.all) list.push_back(layer_json(model.run, layer));
+  return {{"deep_steps", model.layers.deep_steps}, {"steps", model.steps}, {"operators", list}};
+}
+
+}  // namespace castscope::report

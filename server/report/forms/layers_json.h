@@ -1,0 +1,14 @@
+// docs/report.schema.json: `roles`, `model_input` and `layers`.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "server/report/model/model.h"
+
+namespace castscope::report {
+
+nlohmann::ordered_json roles_json(const Model&);
+nlohmann::ordered_json model_input_json(const Model&);  // null: no operator in a region took an input
+nlohmann::ordered_json layers_json(const Model&);
+
+}  // namespace castscope::report

@@ -1,0 +1,123 @@
+#include "server/report/html/charts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+#include "server/report/text/words.h"
+#include "server/rules/evidence/finding.h"
+
+namespace castscope::report {
+namespace {
+
+// In the SVG's own units; the page scales it.
+constexpr double kWidth = 480, kHeight = 170, kLeft = 80, kRight = 10, kTop = 10, kBottom = 22;
+constexpr std::size_t kColumns = 400;  // more points than that are not told apart
+
+std::string at(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f", value);
+  return text;
+}
+
+std::string as_count(double value) { return grouped(static_cast<std::uint64_t>(std::llround(value))); }
+std::string as_bytes(double value) { return rules::readable_bytes(static_cast<std::uint64_t>(std::llround(value))); }
+
+// The highest value of each column, so that no peak is lost.
+std::vector<Stretch> thinned(const std::vector<Stretch>& all) {
+  if (all.size() <= kColumns) return all;
+  const std::uint64_t begin = all.front().first, steps = all.back().last - begin + 1;
+  std::vector<Stretch> columns;
+  for (const Stretch& one : all) {
+    const std::uint64_t column = (one.first - begin) * kColumns / steps;
+    const std::uint64_t last = columns.empty() ? kColumns : (columns.back().first - begin) * kColumns / steps;
+    if (!columns.empty() && column == last) {
+      columns.back().last = one.last;
+      columns.back().value = std::max(columns.back().value, one.value);
+    } else {
+      columns.push_back(one);
+    }
+  }
+  return columns;
+}
+
+void label(Html& html, double x, double y, const char* anchor, const std::string& text) {
+  html.leaf("text", text, {{"x", at(x)}, {"y", at(y)}, {"text-anchor", anchor}});
+}
+
+}  // namespace
+
+double round_up(double value) {
+  if (!(value > 0)) return 1;
+  const double power = std::pow(10, std::floor(std::log10(value)));
+  for (const double factor : {1.0, 2.0, 5.0, 10.0}) {
+    if (factor * power >= value * (1 - 1e-9)) return factor * power;
+  }
+  return 10 * power;
+}
+
+std::vector<Series> step_series(const Model& model) {
+  std::map<std::uint32_t, std::uint64_t> steps;  // by process
+  for (const store::StepRun& run : model.run.step_runs) steps[run.process] += run.last - run.first + 1;
+  const auto most =
+      std::max_element(steps.begin(), steps.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == steps.end() || most->second < 2) return {};
+  std::string who;
+  if (steps.size() > 1) {
+    const store::Process& process = model.run.process(most->first);
+    const std::string rank = process.attribute("rank");
+    who = rank.empty() ? ", process " + std::to_string(process.info.pid) : ", rank " + rank;
+  }
+  Series casts{.title = "Casts per step, autocast's and others" + who, .stretches = {}, .label = as_count};
+  Series cache{.title = "Cache bytes per step" + who, .stretches = {}, .label = as_bytes};
+  for (const store::StepRun& run : model.run.step_runs) {
+    if (run.process != most->first) continue;
+    const double count = static_cast<double>(run.last - run.first + 1);
+    casts.stretches.push_back({run.first, run.last, static_cast<double>(run.casts) / count});
+    cache.stretches.push_back({run.first, run.last, static_cast<double>(run.cache_bytes)});
+  }
+  std::vector<Series> all{std::move(casts)};
+  if (model.totals.cache.cache_peak_bytes > 0) all.push_back(std::move(cache));
+  return all;
+}
+
+void draw(Html& html, const Series& series) {
+  const std::vector<Stretch> stretches = thinned(series.stretches);
+  double most = 0;
+  for (const Stretch& one : stretches) most = std::max(most, one.value);
+  const double top = round_up(most), begin = static_cast<double>(stretches.front().first),
+               end = static_cast<double>(stretches.back().last + 1);
+  const auto x = [&](double step) { return kLeft + (step - begin) / (end - begin) * (kWidth - kLeft - kRight); };
+  const auto y = [&](double value) { return kHeight - kBottom - value / top * (kHeight - kTop - kBottom); };
+
+  std::string curve;
+  for (const Stretch& one : stretches) {
+    const double from = x(static_cast<double>(one.first)), to = x(static_cast<double>(one.last + 1));
+    curve += (curve.empty() ? "M" : "L") + at(from) + " " + at(y(one.value)) + "H" + at(to);
+  }
+  const std::string area = curve + "V" + at(y(0)) + "H" + at(x(begin)) + "Z";
+  const std::string spoken =
+      series.title + ", steps " + as_count(begin) + " to " + as_count(end - 1) + ": at most " + series.label(most);
+  const auto figure = html.element("figure");
+  html.leaf("figcaption", series.title);
+  const auto svg = html.element(
+      "svg", {{"viewBox", "0 0 " + at(kWidth) + " " + at(kHeight)}, {"role", "img"}, {"aria-label", spoken}});
+  for (const double value : {0.0, top / 2, top}) {
+    html.leaf("path", "", {{"class", "grid"}, {"d", "M" + at(kLeft) + " " + at(y(value)) + "H" + at(kWidth - kRight)}});
+    label(html, kLeft - 6, y(value) + 4, "end", series.label(value));
+  }
+  label(html, kLeft, kHeight - 6, "start", "step " + as_count(begin));
+  label(html, kWidth - kRight, kHeight - 6, "end", as_count(end - 1));
+  html.leaf("path", "", {{"class", "area"}, {"d", area}});
+  html.leaf("path", "", {{"class", "curve"}, {"d", curve}});
+}
+
+void draw_share(Html& html, double share) {
+  const auto svg = html.element("svg", {{"viewBox", "0 0 100 8"}, {"aria-hidden", "true"}});
+  html.leaf("rect", "", {{"class", "rest"}, {"width", "100"}, {"height", "8"}, {"rx", "2"}});
+  html.leaf("rect", "",
+            {{"class", "bar"}, {"width", at(100 * std::clamp(share, 0.0, 1.0))}, {"height", "8"}, {"rx", "2"}});
+}
+
+}  // namespace castscope::report

@@ -1,0 +1,31 @@
+// Charts of the page, as inline SVG: no script, readable in print and aloud.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "server/report/model/model.h"
+#include "server/report/text/html_writer.h"
+
+namespace castscope::report {
+
+// One value a step: steps `first` to `last` have it each.
+struct Stretch {
+  std::uint64_t first = 0, last = 0;
+  double value = 0;
+};
+struct Series {
+  std::string title;               // "cache bytes per step"
+  std::vector<Stretch> stretches;  // in order
+  std::string (*label)(double);    // of a value at the axis
+};
+
+// Casts per step and cache bytes per step of the process that made the most steps; empty where there is one step only.
+std::vector<Series> step_series(const Model&);
+void draw(Html&, const Series&);
+void draw_share(Html&, double share);  // a bar that is so full
+
+// A round number not below `value`: 1, 2 or 5 times a power of ten.
+double round_up(double value);
+
+}  // namespace castscope::report

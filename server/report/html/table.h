@@ -1,0 +1,31 @@
+// Tables of the page.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/report/text/html_writer.h"
+
+namespace castscope::report {
+
+// Its rows become blocks with labels where the page is narrow.
+class Table {
+ public:
+  struct Column {
+    std::string_view name;
+    bool number = false;
+  };
+  Table(Html& html, std::vector<Column> columns);
+  void row(const std::vector<std::string>& cells, std::string_view id = "");  // id: what a link on the page leads to
+
+ private:
+  Html& html_;
+  const std::vector<Column> columns_;
+  const Html::Scope table_;
+};
+
+// "12 more are in the JSON report.", where not all are shown.
+void write_rest(Html& html, std::size_t all, std::size_t shown, const char* where);
+
+}  // namespace castscope::report

@@ -1,0 +1,79 @@
+#include "server/report/model/costliest.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "server/report/text/words.h"
+#include "server/store/run/names.h"
+
+namespace castscope::report {
+namespace {
+
+// Of casts that share what people see of them.
+std::vector<Cost> put_together(const Model& model) {
+  const store::RunData& run = model.run;
+  std::map<std::tuple<std::string, std::string, std::string, int, int, int>, Cost> together;
+  for (const SiteTotal& total : model.sites) {
+    if (total.counts.casts == 0) continue;
+    const store::Site& site = run.site(total.site);
+    const auto at = run.user_location(site.stack);
+    Cost& cost =
+        together[{place(run, at), site.op, argument_of(run, site), site.from, site.to, static_cast<int>(site.why)}];
+    if (cost.sites++ == 0) cost.site = total.site, cost.at = at;
+    cost.counts += total.counts;
+    cost.gpu_ns += model.gpu.sites[total.site - 1].ns;
+    cost.first_ns += total.first_ns;
+  }
+  std::vector<Cost> all;
+  for (auto& [key, cost] : together) all.push_back(std::move(cost));
+  return all;
+}
+
+}  // namespace
+
+Costs costliest(const Model& model) {
+  Costs costs;
+  costs.all = put_together(model);
+  for (const Cost& cost : costs.all) costs.without_first |= cost.counts.cpu_ns > cost.first_ns;
+  for (Cost& cost : costs.all) {
+    cost.told_ns = cost.counts.cpu_ns - (costs.without_first ? cost.first_ns : 0);
+    costs.told_ns += cost.told_ns;
+  }
+  if (costs.without_first) std::erase_if(costs.all, [](const Cost& cost) { return cost.told_ns == 0; });
+  std::ranges::stable_sort(costs.all, [](const Cost& a, const Cost& b) {
+    return std::make_tuple(b.told_ns, b.counts.casts) < std::make_tuple(a.told_ns, a.counts.casts);
+  });
+  for (Cost& cost : costs.all)
+    if (costs.told_ns > 0) cost.share = static_cast<double>(cost.told_ns) / static_cast<double>(costs.told_ns);
+  return costs;
+}
+
+std::string what_shares_are_of(const Costs& costs) {
+  return std::string("the CPU time of all casts") + (costs.without_first ? " but each place's first" : "");
+}
+
+std::string description(const Model& model, const Cost& cost) {
+  const store::Site& site = model.run.site(cost.site);
+  std::string what = operator_of(site);
+  if (const std::string which = argument_of(model.run, site); !which.empty()) what += " " + which;
+  if (const store::Module* const module = model.module_of(site); module != nullptr && !module->path.empty()) {
+    what += " of " + module->path + (module->root_number > 1 ? " in " + module->model() : "");
+    if (cost.sites > 1) what += " and " + grouped(cost.sites - 1) + " more";
+  }
+  what += ", " + std::string(store::dtype_name(site.from)) + " to " + std::string(store::dtype_name(site.to)) + ": " +
+          counted(cost.counts.casts, "cast", "casts");
+  if (cost.counts.hits > 0) what += ", " + counted(cost.counts.hits, "cache hit", "cache hits");
+  what += ", " + duration(cost.told_ns);
+  const std::uint64_t left_out = cost.counts.cpu_ns - cost.told_ns;
+  if (left_out > cost.told_ns)
+    what += " (and " + duration(left_out) + (cost.sites > 1 ? " the first of each)" : " the first)");
+  if (cost.gpu_ns > 0) what += ", " + duration(cost.gpu_ns) + " on the GPU in timed steps";
+  const bool could_be_kept = site.role == lanes::Role::kWeight || site.role == lanes::Role::kBuffer;
+  if (could_be_kept && site.why != lanes::WhyNotCached::kNone && site.why != lanes::WhyNotCached::kNotAutocast) {
+    what += ", not kept: " + why_not_kept(site.why, site.role);
+  }
+  return what;
+}
+
+}  // namespace castscope::report

@@ -1,0 +1,39 @@
+// Where the casts' time goes, as people see it: sites that share a line, an operator, an argument and dtypes are one
+// (modules in a loop), named by the first.
+//
+// The first cast of each site in each process is left out: it sets things up, and in a short run that is most of the
+// time. Where no site cast twice there is nothing else, and those are told.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/report/model/model.h"
+
+namespace castscope::report {
+
+struct Cost {
+  std::uint32_t site = 0;  // the costliest of them
+  std::optional<store::CodeLocation> at;
+  store::Counts counts;
+  std::uint64_t gpu_ns = 0;  // on the device, in timed steps
+  std::uint64_t sites = 0;
+  std::uint64_t first_ns = 0;  // part of counts.cpu_ns
+  std::uint64_t told_ns = 0;   // by which they are ranked: the rest, or all
+  double share = 0;            // of told_ns of all casts, autocast's and others
+};
+struct Costs {
+  bool without_first = false;
+  std::uint64_t told_ns = 0;  // of all
+  std::vector<Cost> all;  // costliest first; sites that only hit, and without_first those that cast once, are not here
+};
+Costs costliest(const Model&);
+
+// "linear weight of encoder.0 and 11 more, float32 to bfloat16: 1,200 casts, 3.1 ms, not kept: a view"
+std::string description(const Model&, const Cost&);
+// "the CPU time of all casts but each place's first"
+std::string what_shares_are_of(const Costs&);
+
+}  // namespace castscope::report

@@ -1,0 +1,67 @@
+#include "server/report/model/costliest.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "server/report/forms/json.h"
+#include "server/report/forms/terminal.h"
+#include "server/report/testing/test_report.h"
+
+namespace castscope::report {
+namespace {
+
+using lanes::WhyNotCached;
+using store::TestRun;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr std::uint64_t kWeight = 0x7f0000001000;
+
+class CostliestTest : public RecordedTest {
+ protected:
+  static std::string text(const store::RunData& data) {
+    return summary(data, {.width = 160, .colour = false, .run_file = "", .report_file = ""});
+  }
+};
+
+// In a short run the first cast is most of the time: it does not count for the order, and is told apart.
+TEST_F(CostliestTest, TheFirstCastOfAPlaceIsLeftOut) {
+  const store::RunData data = recorded([](TestRun& run) {
+    const auto cold = run.weight("train.py", 8, "cold", WhyNotCached::kNoRequiresGrad);
+    const auto warm = run.weight("train.py", 9, "warm", WhyNotCached::kNoRequiresGrad);
+    run.cast(cold, kWeight, false, 1000, 900'000);
+    for (int i = 0; i < 3; ++i) run.cast(cold, kWeight).cast(warm, kWeight, false, 1000, 9'000);
+  });
+  const std::string page = text(data);
+  EXPECT_THAT(page, HasSubstr("by share of the CPU time of all casts but each place's first\n"));
+  EXPECT_THAT(page, HasSubstr("3 casts, 18 µs, not kept: no grad required"));
+  EXPECT_THAT(page, HasSubstr("4 casts, 2 µs (and 900 µs the first)"));
+  EXPECT_LT(page.find("train.py:9"), page.find("train.py:8"));
+  const auto json = to_json(data);
+  EXPECT_EQ(json["totals"]["cpu_ns"], 928'500);
+  EXPECT_EQ(json["totals"]["first_cpu_ns"], 909'000);
+  EXPECT_EQ(json["sites"][0]["cpu_ns"], 27'000);
+  EXPECT_EQ(json["sites"][0]["first_cpu_ns"], 9'000);
+}
+
+TEST_F(CostliestTest, WhereNoPlaceCastTwiceAllOfThemAreFirst) {
+  const store::RunData data = recorded([](TestRun& run) {
+    run.cast(run.weight("train.py", 8, "fc", WhyNotCached::kNoRequiresGrad), kWeight, false, 1000, 900'000);
+  });
+  EXPECT_THAT(text(data), HasSubstr("by share of the CPU time of all casts\n  100 %  train.py:8\n"));
+  EXPECT_THAT(text(data), Not(HasSubstr("without")));
+}
+
+TEST_F(CostliestTest, ASiteKnowsItsFirstCast) {
+  const store::RunData data = recorded([](TestRun& run) {
+    const auto weight = run.weight("train.py", 8, "fc");
+    run.cast(weight, kWeight, true, 1000, 700).cast(weight, kWeight, true, 1000, 50);
+  });
+  const Model model = model_of(data);
+  EXPECT_EQ(model.sites.at(0).first_ns, 700u);
+  EXPECT_EQ(model.sites.at(0).later_ns(), 50u);
+}
+
+}  // namespace
+}  // namespace castscope::report

@@ -1,0 +1,179 @@
+#include "server/report/model/model.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "server/report/findings/fingerprint.h"
+#include "server/report/text/words.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/operators/enforcing.h"
+#include "server/store/run/causes.h"
+#include "server/store/run/names.h"
+
+namespace castscope::report {
+namespace {
+
+std::vector<RegionTotal> region_totals(const store::RunData& run) {
+  std::vector<RegionTotal> all(run.regions.size());
+  for (const store::SiteUse& use : run.site_uses) {
+    const store::Site& site = run.site(use.site);
+    if (store::is_autocasts(site.cause) && site.region != 0) all[site.region - 1].counts += use.counts;
+  }
+  for (const store::RegionUse& use : run.region_uses) {
+    RegionTotal& total = all[use.region - 1];
+    total.entered += use.entered;
+    total.most_entries = std::max(total.most_entries, use.most_entries);
+    total.most_bytes = std::max(total.most_bytes, use.most_bytes);
+  }
+  return all;
+}
+
+std::vector<ProcessTotal> process_totals(const store::RunData& run) {
+  std::vector<ProcessTotal> all(run.processes.size());
+  for (const store::Process& process : run.processes) {
+    ProcessTotal& total = all[process.id - 1];
+    total.counts = process.beyond_sites;
+    for (const store::LaneRow& lane : process.lanes) {
+      total.written += lane.written + lane.dropped;
+      total.received += lane.received;
+      total.dropped += lane.dropped;
+    }
+  }
+  for (const store::SiteUse& use : run.site_uses) {
+    if (store::is_autocasts(run.site(use.site).cause)) all[use.process - 1].counts += use.counts;
+  }
+  return all;
+}
+
+}  // namespace
+
+Model model_of(const store::RunData& run, rules::Judgement judgement) {
+  std::vector<std::string> told = notices(run);
+  told.insert(told.end(), judgement.hints.begin(), judgement.hints.end());
+  std::vector<std::string> prints = fingerprints(judgement.findings, run.source, run.start.project());
+  return {.run = run,
+          .totals = totals_of(run),
+          .sites = cast_sites(run),
+          .regions = region_totals(run),
+          .processes = process_totals(run),
+          .findings = std::move(judgement.findings),
+          .fingerprints = std::move(prints),
+          .silenced = std::move(judgement.silenced),
+          .ignored_by_settings = judgement.ignored_by_settings,
+          .ignored_in_code = judgement.ignored_in_code,
+          .notices = std::move(told),
+          .hints = std::move(judgement.hints),
+          .enforcing = rules::saved_by_enforcing(run),
+          .gpu = rules::device_time(run),
+          .roles = by_role(run),
+          .layers = layers_of(run),
+          .input = model_input(run),
+          .steps = step_count(run),
+          .exit = exit_of(run),
+          .complete = is_complete(run)};
+}
+
+Model model_of(const store::RunData& run) { return model_of(run, rules::judgement_of(run)); }
+
+absl::Status damage_status(const std::string& run_file, const store::RunData& run) {
+  return run.damage ? absl::DataLossError(absl::StrCat(run_file, ": ", run.damage->sentence)) : absl::OkStatus();
+}
+
+std::string failure_text(const Model& model) {
+  if (!model.run.end) return "";
+  if (const auto& signal = model.run.end->signal) {
+    const char* const name = sigabbrev_np(*signal);
+    return absl::StrCat("the job was ended by signal ", *signal,
+                        name == nullptr ? "" : absl::StrCat(" (SIG", name, ")"));
+  }
+  return model.exit.value_or(0) == 0 ? "" : absl::StrCat("the job ended with exit status ", *model.exit);
+}
+
+namespace {
+
+// A job that has done nothing has no process here.
+bool was_always_deep(const store::RunData& run) {
+  if (run.start.deep == "always") return true;
+  return std::ranges::any_of(run.processes, [](const store::Process& p) { return p.attribute("deep") == "always"; });
+}
+
+// A region that was on was entered.
+bool was_on(const store::RunData& run) {
+  return std::ranges::any_of(
+      run.region_uses, [&](const store::RegionUse& use) { return use.entered > 0 && run.region(use.region).enabled; });
+}
+
+}  // namespace
+
+std::string totals_line(const Model& model) {
+  const store::Counts& all = model.totals.autocast;
+  const std::uint64_t script = model.totals.by_cause[static_cast<std::size_t>(lanes::Cause::kScript)];
+  const std::string by_script = script == 0 ? "" : " (" + grouped(script) + " by TorchScript)";
+  std::string text = counted(all.casts, "cast", "casts") + " by autocast" + by_script + ", " +
+                     counted(all.hits, "cache hit", "cache hits") + ", " +
+                     counted(all.passes, "pass-through", "pass-throughs");
+  const std::uint64_t custom = model.totals.by_cause[static_cast<std::size_t>(lanes::Cause::kCustomCast)];
+  if (all.casts + all.hits + all.passes + all.traced + custom == 0) {
+    const bool all_was_seen = model.complete && model.run.notices.empty();
+    text = !all_was_seen       ? "no casts were recorded"
+           : was_on(model.run) ? "autocast was on, and cast nothing"
+                               : "autocast was never asked to cast anything";
+    if (all_was_seen && model.run.operator_uses.empty() && !was_always_deep(model.run))
+      text += " (--deep always looks at such a job, too)";
+  }
+  const std::uint64_t compiled = model.totals.by_cause[static_cast<std::size_t>(lanes::Cause::kCompiled)];
+  if (compiled > 0) text += ", " + counted(compiled, "cast", "casts") + " in compiled graphs";
+  if (all.traced > 0) text += ", " + grouped(all.traced) + " while tracing";
+  if (all.casts > 0) {
+    text += "; " + rules::readable_bytes(all.bytes) + " copied in " + duration(all.cpu_ns) + " of CPU time";
+  }
+  if (model.steps > 1) text += "; " + counted(model.steps, "step", "steps");
+  const std::size_t processes = model.run.processes.size();
+  if (processes > 1) text += "; " + counted(processes, "process", "processes");
+  return text;
+}
+
+std::string other_causes(const Model& model) {
+  std::string list;
+  const auto& by_cause = model.totals.by_cause;
+  for (std::size_t cause = 0; cause < by_cause.size(); ++cause) {
+    const bool told = store::is_autocasts(static_cast<lanes::Cause>(cause)) ||
+                      cause == static_cast<std::size_t>(lanes::Cause::kCompiled);  // in the line above
+    if (told || by_cause[cause] == 0) continue;
+    list.append(list.empty() ? "" : ", ")
+        .append(grouped(by_cause[cause]))
+        .append(" ")
+        .append(store::cause_names()[cause]);
+  }
+  const store::Counts& all = model.totals.others;
+  if (!list.empty())
+    list += "; " + rules::readable_bytes(all.bytes) + " copied in " + duration(all.cpu_ns) + " of CPU time";
+  return list;
+}
+
+std::string cache_line(const Model& model) {
+  const store::Gauges& cache = model.totals.cache;
+  if (cache.cache_peak_entries == 0) return "";
+  return "at most " + counted(cache.cache_peak_entries, "entry", "entries") + ", " +
+         rules::readable_bytes(cache.cache_peak_bytes) + "; cleared " + counted(cache.cache_clears, "time", "times");
+}
+
+std::string enforcing_text(const Model& model) {
+  if (!model.enforcing) return "";
+  return "`castscope run --enforce torch-cpu` would keep " + rules::readable_bytes(model.enforcing->held_bytes) +
+         " of copies and save about " + percent(model.enforcing->share_of_step) +
+         (model.steps > 1 ? " of each step" : " of the time that autocast was in use");
+}
+
+std::string ignored_text(const Model& model) {
+  const std::uint64_t settings = model.ignored_by_settings, code = model.ignored_in_code;
+  if (settings + code == 0) return "";
+  const std::string by_code = code == 1 ? "a comment in the code" : "comments in the code";
+  if (settings == 0) return counted(code, "finding", "findings") + " ignored by " + by_code;
+  std::string text = counted(settings, "finding", "findings") + " ignored by castscope.json";
+  if (code > 0) text += ", " + grouped(code) + " by " + by_code;
+  return text;
+}
+
+}  // namespace castscope::report

@@ -1,0 +1,56 @@
+#include "server/report/model/precision.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <tuple>
+#include <vector>
+
+#include "server/rules/evidence/operators/operators.h"
+#include "server/rules/evidence/places/code_places.h"
+#include "server/store/run/names.h"
+
+namespace castscope::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+// file, line, function, model, module, operator, grad mode, dtype
+using Key =
+    std::tuple<std::string, std::int64_t, std::string, std::string, std::string, std::string, bool, std::string>;
+
+bool has_weight(const store::OperatorUse& use) {
+  return std::any_of(use.operands.begin(), use.operands.end(),
+                     [](const lanes::Operand& operand) { return operand.role == lanes::Role::kWeight; });
+}
+
+}  // namespace
+
+Json precision_json(const store::RunData& data) {
+  std::vector<std::uint64_t> times(data.operator_uses.size() + 1);
+  for (const store::UseCount& count : data.use_counts) times[count.use] += count.times;
+  std::map<Key, std::uint64_t> calls;
+  for (const store::OperatorUse& use : data.operator_uses) {
+    if (!rules::is_product(use.op) || !has_weight(use) || times[use.id] == 0 || rules::called_by_engine(data, use))
+      continue;
+    const store::CodeLocation at = data.user_location(use.stack).value_or(store::CodeLocation());
+    const store::Module module = use.module ? data.modules[use.module - 1] : store::Module();
+    calls[{at.file, at.line, at.function, module.model(), module.path, use.op, use.is(lanes::kUseGradMode),
+           std::string(store::dtype_name(use.computed))}] += times[use.id];
+  }
+  Json list = Json::array();
+  for (const auto& [key, count] : calls) {
+    const auto& [file, line, function, model, module, op, grad_mode, dtype] = key;
+    Json location = {{"file", nullptr}, {"line", nullptr}, {"function", nullptr}};
+    if (!file.empty()) location = {{"file", file}, {"line", line}, {"function", function}};
+    list.push_back({{"location", location},
+                    {"model", model.empty() ? Json() : Json(model)},
+                    {"module", model.empty() ? Json() : Json(module)},
+                    {"operator", op},
+                    {"grad_mode", grad_mode},
+                    {"computed_in", dtype},
+                    {"calls", count}});
+  }
+  return list;
+}
+
+}  // namespace castscope::report

@@ -1,0 +1,161 @@
+#include "server/report/model/totals.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+
+#include "server/report/text/words.h"
+#include "server/store/run/causes.h"
+
+namespace castscope::report {
+
+Totals totals_of(const store::RunData& data) {
+  Totals totals;
+  for (const store::SiteUse& use : data.site_uses) {
+    const auto cause = static_cast<std::size_t>(data.site(use.site).cause);
+    totals.by_cause[cause < totals.by_cause.size() ? cause : 0] += use.counts.casts;
+    const bool autocasts = store::is_autocasts(data.site(use.site).cause);
+    (autocasts ? totals.autocast : totals.others) += use.counts;
+    if (autocasts) totals.first_ns += first_ns_of(use);
+  }
+  for (const store::Process& process : data.processes) {
+    totals.beyond_sites += process.beyond_sites;
+    for (const store::LaneRow& lane : process.lanes) {
+      totals.dropped_events += lane.dropped;
+      // What is still on its way is not dropped before the process, or the run, has ended.
+      const bool nothing_comes = process.ended || data.end;
+      if (nothing_comes && lane.written > lane.received) totals.dropped_events += lane.written - lane.received;
+    }
+    const store::Gauges& gauges = process.gauges;
+    totals.deep_steps += gauges.deep_steps;
+    totals.deep_operators += gauges.deep_operators;
+    totals.deep_ns += gauges.deep_ns;
+    totals.cache.cache_bytes += gauges.cache_bytes;
+    totals.cache.cache_entries += gauges.cache_entries;
+    totals.cache.cache_clears += gauges.cache_clears;
+    totals.cache.cache_peak_bytes = std::max(totals.cache.cache_peak_bytes, gauges.cache_peak_bytes);
+    totals.cache.cache_peak_entries = std::max(totals.cache.cache_peak_entries, gauges.cache_peak_entries);
+  }
+  totals.autocast += totals.beyond_sites;
+  return totals;
+}
+
+// Both are rounded to ns, each by itself.
+std::uint64_t first_ns_of(const store::SiteUse& use) {
+  return use.counts.casts == 1 ? use.counts.cpu_ns : std::min(use.evidence.first_ns, use.counts.cpu_ns);
+}
+
+std::vector<SiteTotal> cast_sites(const store::RunData& data) {
+  std::vector<SiteTotal> all(data.sites.size());
+  for (const store::SiteUse& use : data.site_uses) {
+    if (use.counts.casts == 0 && use.counts.hits == 0) continue;
+    SiteTotal& total = all[use.site - 1];
+    total.site = use.site;
+    total.counts += use.counts;
+    total.first_ns += first_ns_of(use);
+    total.uses.push_back(&use);
+  }
+  std::erase_if(all, [](const SiteTotal& total) { return total.site == 0; });
+  std::sort(all.begin(), all.end(), [](const SiteTotal& a, const SiteTotal& b) {
+    return std::make_tuple(b.later_ns(), b.counts.casts, a.site) <
+           std::make_tuple(a.later_ns(), a.counts.casts, b.site);
+  });
+  return all;
+}
+
+std::optional<int> exit_of(const store::RunData& data) {
+  if (!data.end) return std::nullopt;
+  if (data.end->signal) return 128 + *data.end->signal;
+  return data.end->exit_status;
+}
+
+std::uint64_t step_count(const store::RunData& data) {
+  struct Span {
+    std::uint64_t begin = 0, end = 0;
+  };
+  std::vector<Span> seen(data.processes.size() + 1);  // by process
+  for (const store::StepRun& run : data.step_runs) {
+    Span& span = seen[run.process];
+    if (span.end == 0) span.begin = run.first;
+    span.end = std::max<std::uint64_t>(span.end, std::uint64_t{run.last} + 1);
+  }
+  std::uint64_t count = 0;
+  for (const store::Process& process : data.processes) {
+    std::uint64_t dropped = 0;
+    for (const store::LaneRow& lane : process.lanes) dropped += lane.dropped;
+    const bool all_seen = process.ended && dropped == 0;
+    const Span span = seen[process.id];
+    count = std::max(count, all_seen ? span.end - span.begin : process.gauges.steps + 1);
+  }
+  return count;
+}
+
+bool is_complete(const store::RunData& data) {
+  if (data.damage || !data.end || !data.end->complete) return false;
+  return std::all_of(data.processes.begin(), data.processes.end(), [](const store::Process& process) {
+    return process.end == store::ProcessEnd::kExited || process.end == store::ProcessEnd::kReplaced;
+  });
+}
+
+std::vector<std::string> unseen_ends(const store::RunData& data) {
+  std::vector<std::string> all;
+  for (const store::Process& process : data.processes) {
+    const std::string rank = process.attribute("rank");
+    std::string who = "process " + std::to_string(process.info.pid);
+    if (!rank.empty()) who += " (rank " + rank + ")";
+    const int signal = process.exit_status - 128;
+    const char* name = signal > 0 ? sigabbrev_np(signal) : nullptr;
+    if (process.end == store::ProcessEnd::kVanished && name != nullptr) {
+      const char* const why = signal == SIGKILL ? ", as the kernel does when memory runs out" : "";
+      all.push_back(who + " was killed by SIG" + name + why);
+    } else if (process.end == store::ProcessEnd::kVanished) {
+      all.push_back(who + " is gone without an end mark: it was killed, or left by exec or a raw system call");
+    } else if (process.end == store::ProcessEnd::kNotSeen && data.end) {
+      all.push_back(who + " still ran when its record was closed: what it did after that is not in it");
+    }
+  }
+  return all;
+}
+
+std::vector<std::string> changed_sources(const store::RunData& data) {
+  constexpr std::size_t kTold = 5;
+  std::vector<std::string> all;
+  std::size_t more = 0;
+  for (const auto& [name, file] : data.source.files()) {
+    if (file.state != store::SourceState::kChanged) continue;
+    if (all.size() == kTold) {
+      ++more;
+    } else {
+      all.push_back(name +
+                    " was written to or replaced after the run began: its lines may have moved, and comments in it "
+                    "silence nothing");
+    }
+  }
+  if (more > 0) all.push_back("so were " + counted(more, "other file", "other files"));
+  return all;
+}
+
+bool traced_without_graph(const store::RunData& data) {
+  const bool any_graph = std::ranges::any_of(data.site_uses, [&](const store::SiteUse& use) {
+    return data.site(use.site).compiled() && use.counts.casts > 0;
+  });
+  return !any_graph && totals_of(data).autocast.traced > 0;
+}
+
+std::vector<std::string> notices(const store::RunData& data) {
+  std::vector<std::string> all = data.notices;
+  if (data.damage) all.insert(all.begin(), data.damage->sentence);
+  for (const store::Process& process : data.processes) {
+    for (const auto& [name, value] : process.attributes) {
+      if (name == "notice" && std::find(all.begin(), all.end(), value) == all.end()) all.push_back(value);
+    }
+  }
+  for (std::string& sentence : unseen_ends(data)) all.push_back(std::move(sentence));
+  for (std::string& sentence : changed_sources(data)) all.push_back(std::move(sentence));
+  if (traced_without_graph(data)) all.emplace_back(kTracedNotice);
+  return all;
+}
+
+}  // namespace castscope::report

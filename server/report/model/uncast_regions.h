@@ -1,0 +1,15 @@
+// Why nothing was cast in a region that asks for autocast.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "server/store/run/run_data.h"
+
+namespace castscope::report {
+
+// By region, index = id - 1: "no_device", "no_such_dtype", "script_autocast_off", "other_device" (its operators work on
+// tensors of another), "python" (a script calls Python code in it); "" where something was cast, or that is not known.
+std::vector<std::string_view> why_nothing_was_cast(const store::RunData&);
+
+}  // namespace castscope::report

@@ -1,0 +1,49 @@
+// Comparisons that the job made itself (castscope.compare): what each operator computed in, by mode. The job's Python
+// tells them as text, `castscope-comparison-table/1` of docs/decisions/comparison.md; what is not of that form is left
+// out.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/store/run/run_data.h"
+
+namespace castscope::report {
+
+inline constexpr char kComparisonAttribute[] = "comparison";
+
+struct ComparedMode {
+  std::string mode;
+  std::string error;  // why the mode could not be had; "" where it ran
+  store::CodeLocation error_at;
+  std::uint64_t same = 0, differences = 0, followers = 0, not_comparable = 0;
+  bool same_values = true;            // within the tolerances
+  std::optional<double> max_error{};  // of any output; none where that is not finite, or nothing was compared
+};
+struct ComparedCell {
+  std::string computed;  // "bfloat16", "bfloat16,float32→float32"; "" where the mode has no such operator
+  std::string verdict;   // reference, same, cause, follower, alone
+  std::string reason;
+};
+struct ComparedRow {
+  std::string op, module;
+  store::CodeLocation location;     // no file where it is not known
+  std::vector<ComparedCell> cells;  // of eager, then as `modes`
+  bool differs() const;
+};
+struct Comparison {
+  std::string name;
+  bool same_precision = false;
+  std::vector<ComparedMode> modes;  // beside eager
+  std::vector<ComparedRow> rows;
+  std::uint64_t rows_left_out = 0;
+};
+
+std::vector<Comparison> comparisons(const store::RunData&);
+// docs/report.schema.json, `modes.comparisons`.
+nlohmann::ordered_json comparisons_json(const store::RunData&);
+
+}  // namespace castscope::report

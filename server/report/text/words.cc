@@ -1,0 +1,193 @@
+#include "server/report/text/words.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <ctime>
+
+#include "server/rules/evidence/finding.h"
+#include "server/store/run/names.h"
+
+namespace castscope::report {
+namespace {
+
+// Of the character that the text begins with; 0 when that is none. No surrogates, nothing longer than it need be.
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) -> unsigned {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
+  };
+  const auto continues = [&](std::size_t i) { return (byte(i) & 0xc0) == 0x80; };
+  const unsigned first = byte(0), second = byte(1);
+  if (first < 0x80) return 1;
+  if (first >= 0xc2 && first <= 0xdf) return continues(1) ? 2 : 0;
+  if (first >= 0xe0 && first <= 0xef) {
+    const bool fits = (first != 0xe0 || second >= 0xa0) && (first != 0xed || second < 0xa0);
+    return continues(1) && continues(2) && fits ? 3 : 0;
+  }
+  if (first >= 0xf0 && first <= 0xf4) {
+    const bool fits = (first != 0xf0 || second >= 0x90) && (first != 0xf4 || second < 0x90);
+    return continues(1) && continues(2) && continues(3) && fits ? 4 : 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::string grouped(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<std::size_t>(at), ",");
+  return digits;
+}
+
+std::string counted(std::uint64_t number, std::string_view one, std::string_view many) {
+  return grouped(number).append(" ").append(number == 1 ? one : many);
+}
+
+std::string listed(const std::vector<std::string>& words) {
+  std::string list;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    list += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
+  return list;
+}
+
+std::string duration(std::uint64_t ns) {
+  char text[32];
+  if (ns < 1'000'000) {
+    std::snprintf(text, sizeof text, "%.0f µs", static_cast<double>(ns) / 1e3);
+  } else if (ns < 1'000'000'000) {
+    std::snprintf(text, sizeof text, "%.1f ms", static_cast<double>(ns) / 1e6);
+  } else {
+    std::snprintf(text, sizeof text, "%.2f s", static_cast<double>(ns) / 1e9);
+  }
+  return text;
+}
+
+std::string percent(double share) {
+  if (share > 0 && share < 0.01) return "<1 %";
+  char text[16];
+  std::snprintf(text, sizeof text, "%.0f %%", share * 100);
+  return text;
+}
+
+std::string as_utf8(std::string_view text) {
+  std::string valid;
+  valid.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = utf8_length(text.substr(at));
+    valid += length > 0 ? text.substr(at, length) : std::string_view("\xef\xbf\xbd");
+    at += std::max<std::size_t>(length, 1);
+  }
+  return valid;
+}
+
+std::string bytes_of_name(std::string_view name) {
+  std::string bytes;
+  for (std::size_t at = 0; at < name.size();) {
+    unsigned byte = 0;
+    const std::string_view escaped = name.substr(at, 6);
+    const bool is_escaped =
+        escaped.size() == 6 && escaped.starts_with("\\udc") &&
+        std::from_chars(escaped.data() + 4, escaped.data() + 6, byte, 16).ptr == escaped.data() + 6 && byte >= 0x80;
+    bytes += is_escaped ? static_cast<char>(byte) : name[at];
+    at += is_escaped ? escaped.size() : 1;
+  }
+  return bytes;
+}
+
+std::string shown_source(std::string_view line) {
+  std::string text;
+  for (const char c : as_utf8(line)) {
+    if (c == '\t') {
+      text += "    ";
+    } else {
+      text += static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? '?' : c;
+    }
+  }
+  return text;
+}
+
+std::string on_one_line(std::string text) {
+  for (char& c : text) c = static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? '?' : c;
+  return text;
+}
+
+std::string without_controls(std::string_view text, std::string_view kept) {
+  const std::string valid = as_utf8(text);
+  std::string shown;
+  for (std::size_t at = 0; at < valid.size(); ++at) {
+    // Of the C1 controls, which are 0xc2 and a byte below 0xa0, the number is that byte.
+    const bool is_c1 = valid[at] == '\xc2' && static_cast<unsigned char>(valid[at + 1]) < 0xa0;
+    const char c = is_c1 ? valid[++at] : valid[at];
+    const bool is_control = is_c1 || static_cast<unsigned char>(c) < ' ' || c == '\x7f';
+    if (!is_control || kept.find(c) != std::string_view::npos) {
+      shown += c;
+    } else if (c == '\n') {
+      shown += "\\n";
+    } else {
+      char code[5];
+      std::snprintf(code, sizeof code, "\\x%02x", static_cast<unsigned char>(c));
+      shown += code;
+    }
+  }
+  return shown;
+}
+
+std::string short_path(const store::RunData& data, const std::string& file) {
+  const std::string& cwd = data.start.cwd;
+  if (!cwd.empty() && file.starts_with(cwd + "/")) return file.substr(cwd.size() + 1);
+  const std::size_t packages = file.rfind("-packages/");
+  if (packages != std::string::npos) return file.substr(packages + 10);
+  return file;
+}
+
+std::string place(const store::RunData& data, const std::optional<store::CodeLocation>& at) {
+  return at ? on_one_line(short_path(data, at->file)) + ":" + std::to_string(at->line) : "no Python line";
+}
+
+std::string argument_of(const store::RunData& data, const store::Site& site) {
+  if (site.call_site == 0) return "";
+  const store::CallSite& at = data.call_sites[site.call_site - 1];
+  if (!at.argument_name.empty()) return at.argument_name;
+  return at.argument == lanes::kUnknownArgument ? "" : "argument " + std::to_string(at.argument);
+}
+
+std::string operator_of(const store::Site& site) {
+  if (site.op.empty()) return std::string(store::name(site.cause));
+  return site.op.starts_with("aten::") ? site.op.substr(6) : site.op;
+}
+
+std::string utc(std::int64_t ns) {
+  const std::time_t seconds = ns / 1'000'000'000;
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  char text[40];
+  const std::size_t length = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+  std::snprintf(text + length, sizeof text - length, ".%03dZ", static_cast<int>(ns / 1'000'000 % 1000));
+  return text;
+}
+
+std::string command_line(const store::RunData& data) {
+  std::string line;
+  for (const std::string& word : data.start.command) {
+    const bool plain = !word.empty() && word.find_first_of(" \t\n'\"\\$`") == std::string::npos;
+    line += (line.empty() ? "" : " ") + (plain ? word : "'" + word + "'");
+  }
+  return on_one_line(line);
+}
+
+std::string savings_text(const std::optional<store::Savings>& savings, std::uint64_t steps) {
+  if (!savings) return "";
+  std::string text;
+  if (savings->ns_per_step > 0) {
+    text = duration(static_cast<std::uint64_t>(savings->ns_per_step)) + (steps > 1 ? " per step" : " in all");
+    if (savings->share_of_step > 0)
+      text += ", " + percent(savings->share_of_step) + (steps > 1 ? " of it" : " of the time that autocast was in use");
+  }
+  if (savings->held_bytes > 0) {
+    text += (text.empty() ? "" : "; ") + std::string("a kept copy would hold ") +
+            rules::readable_bytes(savings->held_bytes);
+  }
+  return text;
+}
+
+}  // namespace castscope::report

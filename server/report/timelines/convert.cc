@@ -1,0 +1,272 @@
+#include "server/report/timelines/convert.h"
+
+#include <bit>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "server/report/model/model.h"
+#include "server/report/timelines/chrome_trace.h"
+#include "server/report/timelines/timeline.h"
+#include "server/store/read/event_blocks.h"
+#include "server/store/read/run_reader.h"
+#include "server/store/run/names.h"
+
+namespace castscope::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using lanes::EventKind;
+
+std::string_view kind_name(EventKind kind) {
+  switch (kind) {
+    case EventKind::kCast:
+      return "cast";
+    case EventKind::kHit:
+      return "hit";
+    case EventKind::kRegionEnter:
+      return "region_enter";
+    case EventKind::kRegionExit:
+      return "region_exit";
+    case EventKind::kCacheClear:
+      return "cache_clear";
+    case EventKind::kStep:
+      return "step";
+    case EventKind::kOptimizer:
+      return "optimizer";
+    case EventKind::kScaler:
+      return "scaler";
+    case EventKind::kThread:
+      return "thread";
+    case EventKind::kDeep:
+      return "deep";
+    case EventKind::kValues:
+      return "values";
+    case EventKind::kBackward:
+      return "backward";
+    case EventKind::kOperator:
+      return "operator";
+    case EventKind::kPass:
+      return "pass";
+    case EventKind::kKernel:
+      return "kernel";
+    case EventKind::kNone:
+      break;
+  }
+  return "unknown";
+}
+
+bool has_site(EventKind kind) {
+  return kind == EventKind::kCast || kind == EventKind::kHit || kind == EventKind::kPass;
+}
+bool has_duration(EventKind kind) {
+  return kind == EventKind::kCast || kind == EventKind::kOperator || kind == EventKind::kKernel;
+}
+bool has_region(EventKind kind) { return kind == EventKind::kRegionEnter || kind == EventKind::kRegionExit; }
+
+bool has_fact(EventKind kind) {
+  return kind == EventKind::kOptimizer || kind == EventKind::kScaler || kind == EventKind::kBackward;
+}
+
+void add_place(const store::RunData& data, std::uint32_t stack, Json& words) {
+  const auto at = data.user_location(stack);
+  if (!at) return;
+  words["file"] = at->file;
+  words["line"] = at->line;
+}
+
+Json use_words(const store::RunData& data, std::uint32_t id) {
+  const store::OperatorUse& use = data.operator_use(id);
+  Json words = {{"operator_use", id}};
+  add_place(data, use.stack, words);
+  if (use.module != 0) words["module"] = data.modules[use.module - 1].path;
+  words["operator"] = use.op;
+  if (!use.node.empty()) words["node"] = use.node;
+  words["phase"] = store::name(use.phase);
+  if (use.result != 0xff) words["result"] = store::dtype_name(use.result);
+  return words;
+}
+
+Json kernel_words(const store::RunData& data, std::uint32_t id) {
+  const store::Kernel& kernel = data.kernel(id);
+  Json words = {{"kernel", id}, {"work", store::name(kernel.work)}};
+  if (kernel.name != 0) words["name"] = data.kernel_names[kernel.name - 1];
+  if (kernel.site != 0) {
+    words["site"] = kernel.site;
+    add_place(data, data.site(kernel.site).stack, words);
+  } else if (kernel.use != 0) {
+    words["operator_use"] = kernel.use;
+    add_place(data, data.operator_use(kernel.use).stack, words);
+  }
+  if (!kernel.op.empty()) words["operator"] = kernel.op;
+  if (!kernel.origin.empty()) words["origin"] = kernel.origin;
+  return words;
+}
+
+Json fact_words(const store::RunData& data, std::uint32_t id) {
+  const store::Fact& fact = data.fact(id);
+  Json words = {{"fact", store::name(fact.kind)}};
+  add_place(data, fact.stack, words);
+  if (fact.kind == lanes::FactKind::kUnscale && fact.detail < 2) words["finite"] = fact.detail == 0;
+  if (fact.kind == lanes::FactKind::kUnscale && fact.detail == 3) words["stepped"] = false;
+  if (fact.kind == lanes::FactKind::kOptimizerStep) words["within_scaler"] = fact.detail == 1;
+  if (!fact.text.empty()) words["text"] = fact.text;
+  return words;
+}
+
+Json site_words(const store::RunData& data, std::uint32_t id) {
+  const store::Site& site = data.site(id);
+  Json words = {{"site", id}};
+  add_place(data, site.stack, words);
+  if (site.module != 0) words["module"] = data.modules[site.module - 1].path;
+  if (!site.op.empty()) words["operator"] = site.op;
+  if (site.call_site != 0 && !data.call_sites[site.call_site - 1].argument_name.empty()) {
+    words["argument"] = data.call_sites[site.call_site - 1].argument_name;
+  }
+  if ((site.flags & lanes::kSiteNoCast) == 0) {
+    words["from"] = store::dtype_name(site.from);
+    words["to"] = store::dtype_name(site.to);
+  }
+  words["cause"] = store::name(site.cause);
+  return words;
+}
+
+// What all formats need: the run, its numbers of sites by process, and each site's words worked out once.
+class Context {
+ public:
+  explicit Context(const store::RunData& data, store::LocalNumbers numbers)
+      : data_(data), numbers_(std::move(numbers)) {}
+  const store::RunData& data() const { return data_; }
+  // Of what the event names; empty when it names nothing that is known.
+  Json named(std::uint32_t process, const lanes::Event& event) {
+    if (has_region(event.kind)) return region(process, event.site);
+    if (has_fact(event.kind)) return fact(process, event.site);
+    if (has_site(event.kind)) return site(process, event.site);
+    if (event.kind == EventKind::kKernel) return kernel(process, event.site);
+    if (event.kind != EventKind::kValues && event.kind != EventKind::kOperator) return Json::object();
+    const std::uint32_t use = numbers_.operator_use(process, event.site);
+    if (use != 0 && use <= data_.operator_uses.size()) return use_words(data_, use);
+    return event.kind == EventKind::kValues ? site(process, event.site) : Json::object();
+  }
+
+ private:
+  Json fact(std::uint32_t process, std::uint32_t local) const {
+    const std::uint32_t id = numbers_.fact(process, local);
+    return id == 0 || id > data_.facts.size() ? Json::object() : fact_words(data_, id);
+  }
+  Json kernel(std::uint32_t process, std::uint32_t local) const {
+    const std::uint32_t id = numbers_.kernel(process, local);
+    return id == 0 || id > data_.kernels.size() ? Json::object() : kernel_words(data_, id);
+  }
+  Json region(std::uint32_t process, std::uint32_t local) const {
+    const std::uint32_t id = numbers_.region(process, local);
+    if (id == 0 || id > data_.regions.size()) return Json::object();
+    const store::Region& region = data_.region(id);
+    Json words = {{"region_id", id},
+                  {"device", store::device_name(region.device)},
+                  {"dtype", store::dtype_name(region.dtype)},
+                  {"enabled", region.enabled}};
+    add_place(data_, region.stack, words);
+    return words;
+  }
+  const Json& site(std::uint32_t process, std::uint32_t local) {
+    const std::uint32_t id = numbers_.site(process, local);
+    Json& words = words_[id];
+    if (words.is_null()) words = id == 0 || id > data_.sites.size() ? Json::object() : site_words(data_, id);
+    return words;
+  }
+
+  const store::RunData& data_;
+  store::LocalNumbers numbers_;
+  absl::flat_hash_map<std::uint32_t, Json> words_;
+};
+
+std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+Json event_words(const lanes::Event& event) {
+  Json words = Json::object();
+  words["step"] = event.step;
+  if (event.region != 0) words["open_region"] = event.region;  // serial number within the process
+  if (has_duration(event.kind) || event.kind == EventKind::kCacheClear) words["bytes"] = event.bytes;
+  if (event.kind == EventKind::kCast) words["kept"] = (event.flags & lanes::kFlagKept) != 0;
+  if (event.kind == EventKind::kOperator) words["depth"] = event.flags;
+  if (event.kind == EventKind::kCacheClear) words["entries"] = event.entries;
+  if (event.kind == EventKind::kKernel) {
+    words["device"] = event.dims[0];
+    words["stream"] = event.dims[1];
+    words["blocks"] = event.dims[2];
+    words["threads"] = event.dims[3];
+    words["waited_ns"] = event.entries;
+    words["correlation"] = event.tensor;
+  }
+  if (event.kind == EventKind::kDeep) words["on"] = (event.flags & 1) != 0;
+  if (event.kind == EventKind::kValues) {
+    words["largest"] = std::bit_cast<double>(event.tensor);
+    words["elements"] = event.bytes;
+    words["sampled"] = event.dims[0];
+    words["not_finite"] = event.dims[1];
+    words["zeros"] = event.dims[2];
+    words["integers"] = event.dims[3];
+    words["beyond"] = event.entries;
+  }
+  if (event.kind == EventKind::kScaler && event.tensor != 0) {
+    words["scale_before"] = std::bit_cast<double>(event.tensor);
+    words["scale_after"] = std::bit_cast<double>(event.bytes);
+  }
+  if (has_site(event.kind)) {
+    Json shape = Json::array();
+    for (int i = 0; i < std::min<int>(event.ndim, 4); ++i) shape.push_back(event.dims[i]);
+    words["shape"] = shape;
+    words["tensor"] = absl::StrCat("0x", absl::Hex(event.tensor));
+  }
+  return words;
+}
+
+void write_line(Context& context, const store::KeptBlock& block, const lanes::Event& event, std::ostream& out) {
+  const store::Process& process = context.data().process(block.process);
+  Json json = {{"event", kind_name(event.kind)},
+               {"pid", process.info.pid},
+               {"lane", block.lane},
+               {"time_ns", process.info.begin_realtime_ns + static_cast<std::int64_t>(event.time)}};
+  if (has_duration(event.kind)) json["duration_ns"] = event.duration;
+  json.update(event_words(event));
+  json.update(context.named(block.process, event));
+  out << text_of(json) << '\n';
+}
+
+}  // namespace
+
+std::optional<EventFormat> event_format(std::string_view name) {
+  if (name == "jsonl") return EventFormat::kJsonLines;
+  if (name == "chrome") return EventFormat::kChromeTrace;
+  return std::nullopt;
+}
+
+absl::Status convert(const std::string& run_file, EventFormat format, std::ostream& out) {
+  if (format == EventFormat::kChromeTrace) return chrome_trace(run_file, out);
+  const auto data = store::read_as_it_is(run_file);
+  if (!data.ok()) return data.status();
+  auto numbers = store::LocalNumbers::read(run_file);
+  if (!numbers.ok()) return numbers.status();
+  Context context(*data, *std::move(numbers));
+  std::vector<lanes::Event> events;
+  const auto unwritten = [] {
+    return absl::UnavailableError("the output cannot be written: check the disk for space");
+  };
+  const absl::Status status = store::read_event_blocks(run_file, [&](const store::KeptBlock& block) -> absl::Status {
+    const absl::Status bad = unpacked(run_file, *data, block, &events);
+    if (!bad.ok()) return bad;
+    if (block.after_gap) {
+      out << text_of({{"event", "gap"}, {"pid", data->process(block.process).info.pid}}) << '\n';
+    }
+    for (const lanes::Event& event : events) write_line(context, block, event, out);
+    return out ? absl::OkStatus() : unwritten();
+  });
+  if (!status.ok() && !absl::IsDataLoss(status)) return status;
+  out.flush();
+  if (!out) return unwritten();
+  return data->damage ? damage_status(run_file, *data) : status;
+}
+
+}  // namespace castscope::report

@@ -1,0 +1,177 @@
+#include "server/report/timelines/timeline.h"
+
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "proto/event_block.h"
+#include "server/report/model/model.h"
+#include "server/report/text/words.h"
+#include "server/store/read/run_reader.h"
+#include "server/store/run/names.h"
+
+namespace castscope::report {
+namespace {
+
+using lanes::EventKind;
+
+// Later than any clock: what a damaged file says beyond it must not overflow.
+constexpr std::int64_t kLatest = std::int64_t{1} << 62;
+
+// What one lane has told so far.
+struct Lane {
+  std::vector<std::uint32_t> open;  // regions, by their numbers in the process
+  std::int64_t last = 0;            // no later time may lie before it
+};
+
+class Teller {
+ public:
+  Teller(const store::RunData& run, const store::LocalNumbers& numbers, TimelineSink& sink)
+      : run_(run), numbers_(numbers), sink_(sink) {}
+
+  void gap(std::uint32_t process) {
+    for (auto& [key, lane] : lanes_) {
+      if (key.first == process) close(LaneKey{key.first, key.second}, lane, 0);
+    }
+  }
+  void take(const LaneKey& key, std::span<const lanes::Event> events) {
+    Lane& lane = lanes_[{key.process, key.lane}];
+    const auto begin = static_cast<std::uint64_t>(run_.process(key.process).info.begin_realtime_ns) -
+                       static_cast<std::uint64_t>(run_.start.start_ns);
+    for (const lanes::Event& event : events) {
+      if (event.kind == EventKind::kKernel) continue;    // of a GPU, at a time of its own: run()
+      if (event.kind == EventKind::kOperator) continue;  // told at its end, when what it holds was told as a span
+      const std::int64_t time =
+          std::clamp(static_cast<std::int64_t>(begin + event.time), lane.last, std::max(lane.last, kLatest));
+      lane.last = time;
+      tell(key, lane, time, event);
+    }
+    run(key.process, static_cast<std::int64_t>(begin), events);
+  }
+  void end() {
+    for (auto& [key, lane] : lanes_) close(LaneKey{key.first, key.second}, lane, 0);
+  }
+
+ private:
+  std::uint32_t site(const LaneKey& key, const lanes::Event& event) const {
+    const std::uint32_t id = numbers_.site(key.process, event.site);
+    return id > run_.sites.size() ? 0 : id;
+  }
+  std::uint32_t region(const LaneKey& key, const lanes::Event& event) const {
+    const std::uint32_t id = numbers_.region(key.process, event.site);
+    return id > run_.regions.size() ? 0 : id;
+  }
+  void close(const LaneKey& key, Lane& lane, std::size_t depth) {
+    for (; lane.open.size() > depth; lane.open.pop_back()) sink_.region_end(key, lane.last);
+  }
+
+  // Of a block, what GPUs did. It comes in the order in which it is known whose it is.
+  void run(std::uint32_t process, std::int64_t begin, std::span<const lanes::Event> events) {
+    std::vector<const lanes::Event*> kernels;
+    for (const lanes::Event& event : events)
+      if (event.kind == EventKind::kKernel) kernels.push_back(&event);
+    std::stable_sort(kernels.begin(), kernels.end(),
+                     [](const lanes::Event* a, const lanes::Event* b) { return a->time < b->time; });
+    for (const lanes::Event* event : kernels) {
+      const auto since = static_cast<std::int64_t>(static_cast<std::uint64_t>(begin) + event->time);
+      std::int64_t time = std::clamp<std::int64_t>(since, 0, kLatest);
+      const std::int64_t end = time + event->duration;
+      StreamLine at{process, event->dims[0], event->dims[1], 0};
+      while (at.line + 1 < kMostStreamLines && free_from_[at] > time) ++at.line;
+      std::int64_t& free_from = free_from_[at];
+      time = std::max(time, free_from);
+      free_from = std::max(time, end);
+      const std::uint32_t id = numbers_.kernel(process, event->site);
+      sink_.kernel(at, time, free_from - time, id > run_.kernels.size() ? 0 : id, *event);
+    }
+  }
+
+  void tell(const LaneKey& key, Lane& lane, std::int64_t time, const lanes::Event& event) {
+    switch (event.kind) {
+      case EventKind::kCast:
+        sink_.cast(key, time, event.duration, site(key, event), event);
+        lane.last = time + event.duration;
+        return;
+      case EventKind::kRegionEnter:
+        lane.open.push_back(event.site);
+        return sink_.region_begin(key, time, region(key, event), event);
+      case EventKind::kRegionExit: {
+        // Its begin may have been dropped, or ends of those inside it.
+        const auto found = std::find(lane.open.rbegin(), lane.open.rend(), event.site);
+        if (found != lane.open.rend()) close(key, lane, static_cast<std::size_t>(lane.open.rend() - found) - 1);
+        return;
+      }
+      case EventKind::kThread:
+        close(key, lane, 0);
+        break;
+      case EventKind::kHit:
+        return sink_.instant(key, time, site(key, event), event);
+      default:
+        break;
+    }
+    sink_.instant(key, time, 0, event);
+  }
+
+  const store::RunData& run_;
+  const store::LocalNumbers& numbers_;
+  TimelineSink& sink_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Lane> lanes_;
+  std::map<StreamLine, std::int64_t> free_from_;
+};
+
+}  // namespace
+
+absl::StatusOr<Timeline> Timeline::open(const std::string& run_file) {
+  auto run = store::read_as_it_is(run_file);
+  if (!run.ok()) return run.status();
+  auto numbers = store::LocalNumbers::read(run_file);
+  if (!numbers.ok()) return numbers.status();
+  return Timeline(run_file, *std::move(run), *std::move(numbers));
+}
+
+std::vector<LaneKey> Timeline::lanes() const {
+  std::vector<LaneKey> all;
+  for (const store::Process& process : run_.processes) {
+    for (const store::LaneRow& lane : process.lanes) {
+      if (lane.received > 0) all.push_back({process.id, lane.lane});
+    }
+  }
+  return all;
+}
+
+absl::Status Timeline::tell(TimelineSink& sink, const std::function<absl::Status()>& check,
+                            std::optional<LaneKey> only) const {
+  Teller teller(run_, numbers_, sink);
+  std::vector<lanes::Event> events;
+  const auto take = [&](const store::KeptBlock& block) -> absl::Status {
+    if (block.after_gap) teller.gap(block.process);
+    const LaneKey key{block.process, block.lane};
+    if (only && key != *only) return absl::OkStatus();
+    const absl::Status bad = unpacked(run_file_, run_, block, &events);
+    if (!bad.ok()) return bad;
+    teller.take(key, events);
+    return check();
+  };
+  const absl::Status status = store::read_event_blocks(run_file_, take);
+  if (!status.ok() && !absl::IsDataLoss(status)) return status;
+  teller.end();
+  if (absl::Status checked = check(); !checked.ok()) return checked;
+  return run_.damage ? damage_status(run_file_, run_) : status;
+}
+
+absl::Status unpacked(const std::string& run_file, const store::RunData& run, const store::KeptBlock& block,
+                      std::vector<lanes::Event>* events) {
+  events->clear();
+  if (block.process == 0 || block.process > run.processes.size()) {
+    return absl::DataLossError(absl::StrCat(run_file, ": the run file is damaged: events of an unknown process"));
+  }
+  const absl::Status bad = wire::unpack(block.packed, wire::kMostEventsInBlock, events);
+  if (absl::IsUnimplemented(bad)) {
+    return absl::UnimplementedError(
+        absl::StrCat(run_file, ": the run file has ", bad.message(), "; convert it with the castscope that wrote it"));
+  }
+  if (!bad.ok()) return absl::DataLossError(absl::StrCat(run_file, ": the run file is damaged: ", bad.message()));
+  return absl::OkStatus();
+}
+
+}  // namespace castscope::report

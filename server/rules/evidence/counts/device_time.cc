@@ -1,0 +1,71 @@
+#include "server/rules/evidence/counts/device_time.h"
+
+#include <sstream>
+
+namespace castscope::rules {
+namespace {
+
+// torch.jit.trace ran it, to record code or to check what it made: no part of what steps do.
+bool is_rehearsed(const store::RunData& data, const store::Kernel& kernel) {
+  return (kernel.site != 0 && (data.site(kernel.site).flags & lanes::kSiteTracing) != 0) ||
+         (kernel.use != 0 && data.operator_use(kernel.use).is(lanes::kUseTracing));
+}
+
+}  // namespace
+
+DeviceWork& DeviceWork::operator+=(const DeviceWork& other) {
+  launches += other.launches;
+  bytes += other.bytes;
+  ns += other.ns;
+  return *this;
+}
+
+DeviceTime device_time(const store::RunData& data) {
+  DeviceTime time;
+  for (const store::Process& process : data.processes) {
+    time.steps += process.gauges.gpu_steps;
+    time.records += process.gauges.gpu_records;
+    time.lost += process.gauges.gpu_lost;
+    time.unplaced += process.gauges.gpu_unplaced;
+    time.by_events.steps += process.gauges.gpu_event_steps;
+    time.by_events.untimed += process.gauges.gpu_casts_untimed;
+  }
+  time.kernels.resize(data.kernels.size());
+  time.sites.resize(data.sites.size());
+  time.by_events.sites.resize(data.sites.size());
+  time.uses.resize(data.operator_uses.size());
+  time.use_casts.resize(data.operator_uses.size());
+  for (const store::KernelCount& count : data.kernel_counts) {
+    const store::Kernel& kernel = data.kernel(count.kernel);
+    if (is_rehearsed(data, kernel)) continue;
+    const DeviceWork work{.launches = count.launches, .bytes = count.bytes, .ns = count.ns};
+    if (kernel.work == lanes::GpuWork::kCastByEvents) {
+      time.by_events.casts += work;
+      if (kernel.site != 0) time.by_events.sites[kernel.site - 1] += work;
+      continue;
+    }
+    time.all += work;
+    time.kernels[kernel.id - 1] += work;
+    if (kernel.use != 0) time.uses[kernel.use - 1] += work;
+    if (kernel.site == 0) continue;
+    time.casts += work;
+    time.sites[kernel.site - 1] += work;
+    if (kernel.use != 0) time.use_casts[kernel.use - 1] += work;
+  }
+  return time;
+}
+
+std::vector<std::uint64_t> times_of_matmuls(const store::RunData& data) {
+  std::vector<std::uint64_t> times(data.matmuls.size());
+  for (const store::MatmulCount& count : data.matmul_counts) times[count.matmul - 1] += count.times;
+  return times;
+}
+
+std::string math_setting(const std::string& settings, const std::string& name) {
+  std::istringstream words(settings);
+  for (std::string word; words >> word;)
+    if (word.starts_with(name + "=")) return word.substr(name.size() + 1);
+  return "";
+}
+
+}  // namespace castscope::rules

@@ -1,0 +1,59 @@
+// What GPUs did in the steps whose kernels were timed, of all processes together.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "server/store/run/run_data.h"
+
+namespace castscope::rules {
+
+struct DeviceWork {
+  std::uint64_t launches = 0, bytes = 0, ns = 0;  // ns: on the device
+  DeviceWork& operator+=(const DeviceWork&);
+};
+
+// Casts of steps in which CUPTI was not to be had: CUDA events timed their launches, and nothing else was. A time is at
+// most that, and a part of nothing.
+struct EventTime {
+  std::uint64_t steps = 0;
+  std::uint64_t untimed = 0;  // launches of casts, in those steps
+  DeviceWork casts;
+  std::vector<DeviceWork> sites;  // index = id - 1
+};
+
+struct DeviceTime {
+  std::uint64_t steps = 0;    // timed
+  std::uint64_t records = 0;  // of kernels, copies and sets that came
+  std::uint64_t lost = 0;     // that never did
+  std::uint64_t unplaced = 0;
+  DeviceWork all, casts;              // casts: what has a site
+  std::vector<DeviceWork> kernels;    // index = id - 1, as in those below
+  std::vector<DeviceWork> sites;      // of casts
+  std::vector<DeviceWork> uses;       // of operators, casts within them included
+  std::vector<DeviceWork> use_casts;  // those casts
+  EventTime by_events;                // in none of the others
+
+  bool timed() const { return all.launches > 0; }
+  double cast_share() const { return share_of_all(casts.ns); }
+  double share_of_all(std::uint64_t ns) const {
+    return all.ns == 0 ? 0 : static_cast<double>(ns) / static_cast<double>(all.ns);
+  }
+  // Of an operator without the casts within it.
+  std::uint64_t own_ns(std::uint32_t use) const { return use == 0 ? 0 : uses[use - 1].ns - use_casts[use - 1].ns; }
+};
+DeviceTime device_time(const store::RunData&);
+
+// How often each matrix product was asked for, in all processes; index = id - 1.
+std::vector<std::uint64_t> times_of_matmuls(const store::RunData&);
+
+// The value of `name` in settings as the attribute "gpu_math" tells them ("allow_tf32=0 cudnn_allow_tf32=1"); "" = not
+// told.
+std::string math_setting(const std::string& settings, const std::string& name);
+
+// As reports round it.
+inline std::int64_t whole_percent(double share) { return std::llround(100 * share); }
+
+}  // namespace castscope::rules

@@ -1,0 +1,56 @@
+#include "server/rules/evidence/counts/step_time.h"
+
+#include <algorithm>
+
+namespace castscope::rules {
+
+StepTime& StepTime::operator+=(const StepTime& other) {
+  steps += other.steps;
+  ns += other.ns;
+  return *this;
+}
+
+std::map<std::uint32_t, StepTime> step_times(const store::RunData& data) {
+  struct Span {
+    std::uint64_t steps = 0;
+    std::int64_t begin = INT64_MAX, end = 0;
+  };
+  std::map<std::uint32_t, Span> spans;
+  for (const store::StepRun& run : data.step_runs) {
+    Span& span = spans[run.process];
+    span.steps += std::uint64_t{run.last} - run.first + 1;
+    span.begin = std::min(span.begin, run.begin_ns);
+    span.end = std::max(span.end, run.end_ns);
+  }
+  std::map<std::uint32_t, StepTime> times;
+  for (const auto& [process, span] : spans)
+    if (span.steps > 1 && span.end > span.begin)
+      times[process] = {span.steps, static_cast<double>(span.end - span.begin)};
+  return times;
+}
+
+store::Savings savings_over(double ns, const StepTime& time) {
+  store::Savings savings;
+  if (time.steps > 0) savings.ns_per_step = ns / static_cast<double>(time.steps);
+  if (time.ns > 0) savings.share_of_step = std::min(1.0, ns / time.ns);
+  return savings;
+}
+
+std::optional<store::Savings> saved_per_step(const store::RunData& data, double ns) {
+  StepTime all;  // the steps alone, without what lies between them
+  for (const store::StepRun& run : data.step_runs)
+    all += {std::uint64_t{run.last} - run.first + 1, static_cast<double>(run.end_ns - run.begin_ns)};
+  if (all.steps == 0 || ns <= 0) return std::nullopt;
+  return savings_over(ns, all);
+}
+
+std::uint64_t deep_steps(const store::RunData& data, const std::set<std::uint32_t>& uses) {
+  std::set<std::uint32_t> processes;
+  for (const store::UseCount& count : data.use_counts)
+    if (uses.contains(count.use)) processes.insert(count.process);
+  std::uint64_t steps = 0;
+  for (const std::uint32_t process : processes) steps += data.process(process).gauges.deep_steps;
+  return steps;
+}
+
+}  // namespace castscope::rules

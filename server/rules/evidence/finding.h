@@ -1,0 +1,21 @@
+// What rules share when they say something.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "server/store/run/run_data.h"
+
+namespace castscope::rules {
+
+using Finding = store::Finding;
+
+std::string readable_bytes(std::uint64_t bytes);                  // "1.5 MB"
+std::string readable_number(double number);                       // "65536", "0.0625"
+std::string counted(std::uint64_t n, std::string_view singular);  // "1 cast", "12 casts"
+
+// The user's line on this stack is another place that belongs to the finding; without one (stack 0), nothing.
+void add_related(Finding&, const store::RunData&, std::uint32_t stack);
+
+}  // namespace castscope::rules

@@ -1,0 +1,14 @@
+// What several rules ask about casts that FSDP makes by its mixed-precision policy.
+#pragma once
+
+#include <cstdint>
+
+#include "server/store/run/run_data.h"
+
+namespace castscope::rules {
+
+// In this process FSDP cast to one low dtype within an autocast region of another: whatever halves meet there, or are
+// cast into each other, are their two. fsdp-autocast-conflict tells of it.
+bool fsdp_and_autocast_differ(const store::RunData&, std::uint32_t process);
+
+}  // namespace castscope::rules

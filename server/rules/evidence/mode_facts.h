@@ -1,0 +1,42 @@
+// What the agent saw of other modes than eager (lanes::FactKind::kScript…, kTrace…, kCompile…, kExport…), by the lines
+// of the user's that they stand at.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "server/rules/evidence/places/places.h"
+#include "server/store/run/run_data.h"
+
+namespace castscope::rules {
+
+// Facts of one kind at one line.
+struct ModeFacts {
+  std::vector<const store::Fact*> facts;  // at least one
+  std::set<std::uint32_t> processes;
+  std::uint64_t times = 0;
+  const store::Fact& first() const { return *facts.front(); }
+};
+std::map<Line, ModeFacts> mode_facts(const store::RunData&, lanes::FactKind);
+
+// Of a fact whose text is the place of a region, "file:line": relative to the run's folder; "" when it is not known.
+std::string region_place(const store::RunData&, const store::Fact&);
+
+// Lines of scripts and traces that switch autocast off, and are cast all the same: whatever dtype differs there, or
+// after them, differs because of that.
+std::set<Line> lines_cast_though_off(const store::RunData&);
+// What puts a script right for which eager autocast is to be off: "Call the script in `with torch.autocast("cpu",
+// enabled=False):`, …".
+std::string call_with_autocast_off(std::uint8_t device);
+
+// c10::DeviceType of the first of those sites.
+std::uint8_t device_of(const store::RunData&, const ModeFacts&);
+// Casts of the sites that these facts are about, in the run.
+std::uint64_t casts_of(const store::RunData&, const ModeFacts&);
+// "mm, linear": the operators of those sites.
+std::string operators_of(const store::RunData&, const ModeFacts&);
+
+}  // namespace castscope::rules

@@ -1,0 +1,38 @@
+// Operator uses and flows as a graph, with what was counted of them in all processes together (deep steps).
+//
+// A value is followed from the use that made it to those that take it; views, copies and conversions that change
+// nothing are no uses, so what lies between two of them is the same value.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "server/store/run/run_data.h"
+
+namespace castscope::rules {
+
+class UseGraph {
+ public:
+  explicit UseGraph(const store::RunData&);
+  struct Edge {
+    const store::Flow* flow = nullptr;
+    std::uint64_t times = 0;
+  };
+  struct Total {
+    std::uint64_t times = 0, bytes = 0, ns = 0;
+    double ns_each() const { return times == 0 ? 0 : static_cast<double>(ns) / static_cast<double>(times); }
+  };
+  const store::OperatorUse& use(std::uint32_t id) const { return data_.operator_use(id); }
+  const Total& total(std::uint32_t use) const { return totals_[use]; }
+  std::span<const Edge> out_of(std::uint32_t use) const { return out_[use]; }
+  std::span<const Edge> into(std::uint32_t use) const { return into_[use]; }
+
+ private:
+  const store::RunData& data_;
+  std::vector<Total> totals_;            // by use
+  std::vector<std::vector<Edge>> out_;   // by use
+  std::vector<std::vector<Edge>> into_;  // by use
+};
+
+}  // namespace castscope::rules

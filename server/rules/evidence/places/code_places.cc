@@ -1,0 +1,61 @@
+#include "server/rules/evidence/places/code_places.h"
+
+#include "server/rules/evidence/places/places.h"
+
+namespace castscope::rules {
+namespace {
+
+using store::CodeLocation;
+using store::RunData;
+
+// What stands between the engine, or Function.apply, and a method that is decorated.
+bool is_decorator(std::string_view file) {
+  return file == "amp/autocast_mode.py" || file == "cuda/amp/autocast_mode.py" || file == "autograd/function.py";
+}
+
+}  // namespace
+
+FunctionMethod function_method(const RunData& data, std::uint32_t stack) {
+  using Kind = FunctionMethod::Kind;
+  FunctionMethod method;
+  const CodeLocation *forward = nullptr, *backward = nullptr, *inside = nullptr;
+  for (const CodeLocation& frame : frames_of(data, stack)) {
+    const std::string_view file = within_torch(data, frame);
+    if (file == "autograd/function.py") {
+      if (last_name(frame.function).starts_with("apply"))
+        method.kind = frame.function.starts_with("BackwardCFunction.") ? Kind::kBackward : Kind::kForward;
+    } else if (file.empty()) {
+      const std::string_view name = last_name(frame.function);
+      if (name == "forward") forward = &frame;
+      if (name == "backward" || name == "vjp") backward = &frame;
+    }
+    if (method.kind != Kind::kNone) break;
+    if (!is_decorator(file)) inside = &frame;
+  }
+  const CodeLocation* own = method.kind == Kind::kBackward ? backward : forward;
+  const bool torchs_own = inside != nullptr && !within_torch(data, *inside).empty();
+  if (method.kind == Kind::kNone || own == nullptr || torchs_own) return method;
+  const std::size_t dot = own->function.rfind('.');
+  method.file = own->file;
+  method.owner = dot == std::string::npos ? "" : own->function.substr(0, dot);
+  return method;
+}
+
+Spot spot_of(const RunData& data, const store::OperatorUse& use) {
+  std::string lines;
+  for (const CodeLocation& frame : frames_of(data, use.stack)) {
+    const std::string_view file = within_torch(data, frame);
+    if (use.module != 0 && is_module_call(data, frame)) break;
+    lines += Line{frame.file, frame.line}.text() + "\n";
+    if (use.module == 0 && file.empty()) break;
+  }
+  return {use.module, use.op, lines};
+}
+
+bool called_by_engine(const RunData& data, const store::OperatorUse& use) {
+  const std::vector<CodeLocation>& frames = frames_of(data, use.stack);
+  if (use.phase != lanes::Phase::kBackward) return false;
+  return frames.empty() || within_torch(data, frames.front()) == "autograd/graph.py";
+}
+
+}  // namespace castscope::rules

@@ -1,0 +1,51 @@
+// Places in the code: lines of the user's own, which findings stand at, and frames of PyTorch's.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/store/run/run_data.h"
+
+namespace castscope::rules {
+
+// Where something stands. What a rule finds at one line is one finding, whatever calls lead there.
+struct Line {
+  std::string file;
+  std::int64_t number = 0;
+  auto operator<=>(const Line&) const = default;
+  std::string text() const { return file + ":" + std::to_string(number); }
+  // "train.py:12", for titles.
+  std::string short_text() const { return file.substr(file.rfind('/') + 1) + ":" + std::to_string(number); }
+};
+// Of the innermost frame that is the user's own; without a stack, no file and 0.
+Line line_of(const store::RunData&, std::uint32_t stack);
+
+// "train.py:12", "models/net.py:40": relative to the run's folder.
+std::string place_text(const store::RunData&, const store::CodeLocation&);
+
+// Without "." and ".." in it, whose meaning is the folder that a job was started in ("job/../lib/a.py" is "lib/a.py").
+// What is no path ("<string>") stays.
+std::string plain_path(std::string_view file);
+
+// A file as it is called everywhere: relative to the project (RunStart::project()); from "site-packages/" on where
+// it lies in such a folder; else as it is.
+std::string portable_path(std::string_view file, std::string_view project);
+
+// Innermost first; none for stack 0.
+const std::vector<store::CodeLocation>& frames_of(const store::RunData&, std::uint32_t stack);
+// "Product" of "make.<locals>.Product".
+std::string_view last_name(std::string_view qualified);
+
+// "autograd/function.py" of a frame in the torch package, "" of others.
+std::string_view within_torch(const store::RunData&, const store::CodeLocation& frame);
+// Where PyTorch calls a module: its frame.
+bool is_module_call(const store::RunData&, const store::CodeLocation& frame);
+// Whether the innermost frame is one of a library: PyTorch's, or Python's own.
+bool is_inside_torch(const store::RunData&, std::uint32_t stack);
+// Some frame of PyTorch's own on this stack lies in this part of the package ("jit/").
+bool is_within_torch(const store::RunData&, std::uint32_t stack, std::string_view part);
+
+}  // namespace castscope::rules

@@ -1,0 +1,33 @@
+#include "server/rules/evidence/places/places.h"
+
+#include <gtest/gtest.h>
+
+namespace castscope::rules {
+namespace {
+
+store::RunData two_lines() {
+  store::RunData data;
+  data.start.cwd = "/home/user/project";
+  data.stacks = {{.frames = {{.file = "/home/user/project/models/net.py", .function = "Net.forward", .line = 40}}},
+                 {.frames = {{.file = "/opt/other/train.py", .function = "main", .line = 12}}}};
+  return data;
+}
+
+TEST(PlacesTest, TextsOfOneLine) {
+  const store::RunData data = two_lines();
+  const Line line = line_of(data, 1);
+  EXPECT_EQ(line.text(), "/home/user/project/models/net.py:40");
+  EXPECT_EQ(line.short_text(), "net.py:40");
+  EXPECT_EQ(place_text(data, *data.user_location(1)), "models/net.py:40");
+  EXPECT_EQ(place_text(data, *data.user_location(2)), "/opt/other/train.py:12");  // not in the run's folder
+}
+
+TEST(PlacesTest, NoStackIsNoLine) {
+  const store::RunData data = two_lines();
+  EXPECT_EQ(line_of(data, 0), Line());
+  EXPECT_TRUE(frames_of(data, 0).empty());
+  EXPECT_FALSE(is_inside_torch(data, 0));
+}
+
+}  // namespace
+}  // namespace castscope::rules

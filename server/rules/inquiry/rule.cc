@@ -1,0 +1,48 @@
+#include "server/rules/inquiry/rule.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/inquiry/policy_in_force.h"
+
+namespace castscope::rules {
+
+namespace {
+
+// Of an installed package, which the user may have chosen but did not write.
+bool is_in_package(const store::CodeLocation& frame) { return frame.file.find("-packages/") != std::string::npos; }
+
+// The innermost line that is the user's own and in no package; nothing when there is none.
+std::optional<store::CodeLocation> line_outside_packages(const store::RunData& data, std::uint32_t stack) {
+  const auto& frames = frames_of(data, stack);
+  const auto found = std::find_if(frames.begin(), frames.end(), [&](const store::CodeLocation& frame) {
+    return store::is_users_own(frame, data.torch_folders) && !is_in_package(frame);
+  });
+  return found == frames.end() ? std::nullopt : std::optional(*found);
+}
+
+}  // namespace
+
+double Inquiry::threshold(std::string_view name) const {
+  if (const auto of_rule = settings_.thresholds.find(rule_.name); of_rule != settings_.thresholds.end())
+    if (const auto set = of_rule->second.find(name); set != of_rule->second.end()) return set->second;
+  for (const Threshold& threshold : rule_.thresholds)
+    if (threshold.name == name) return threshold.value;
+  return 0;
+}
+
+std::shared_ptr<const policy::Policy> Inquiry::policy() const { return policy_in_force(data, settings_); }
+
+Finding& Inquiry::add(std::uint32_t stack, std::string_view severity) {
+  Finding& finding = findings_.emplace_back();
+  finding.rule = rule_.name;
+  const auto set = settings_.severity.find(rule_.name);
+  finding.severity = set != settings_.severity.end() ? std::string_view(set->second) : severity;
+  finding.location = data.user_location(stack);
+  if (finding.location && is_in_package(*finding.location))
+    if (const auto caller = line_outside_packages(data, stack)) finding.related.push_back(*caller);
+  return finding;
+}
+
+}  // namespace castscope::rules

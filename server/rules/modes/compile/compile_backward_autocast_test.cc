@@ -1,0 +1,19 @@
+#include "server/rules/testing/rules_test.h"
+
+namespace castscope::rules {
+namespace {
+
+using CompileBackwardAutocastTest = RulesTest;
+
+TEST_F(CompileBackwardAutocastTest, C17_BackwardRunsOutside) {
+  expect_golden("C-17", judged([](TestRun& run) {
+                  run.seen(run.fact(FactKind::kCompileCastsBackward, 8, {.detail = kBFloat16, .text = "aten::mm"}), 2);
+                }));
+}
+
+TEST_F(CompileBackwardAutocastTest, C17_NothingWasSeen) {
+  expect_none(judged([](TestRun& run) { run.seen(run.fact(FactKind::kBackward, 14, {.text = ""})); }));
+}
+
+}  // namespace
+}  // namespace castscope::rules

@@ -1,0 +1,23 @@
+#include "server/rules/testing/rules_test.h"
+
+namespace castscope::rules {
+namespace {
+
+using CompileCacheBypassedTest = RulesTest;
+
+TEST_F(CompileCacheBypassedTest, C26_ARegionInside) {
+  expect_golden(
+      "C-26", judged([](TestRun& run) {
+        run.seen(run.fact(FactKind::kCompileBypassesCache, 9,
+                          {.text = "Unsupported call_function target torch.amp.autocast_mode._enter_autocast"}));
+      }));
+}
+
+TEST_F(CompileCacheBypassedTest, C26_AnotherReason) {
+  expect_none(judged([](TestRun& run) {
+    run.seen(run.fact(FactKind::kCompileBypassesCache, 9, {.text = "custom op is not cacheable"}));
+  }));
+}
+
+}  // namespace
+}  // namespace castscope::rules

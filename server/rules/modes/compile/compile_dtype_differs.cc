@@ -1,0 +1,109 @@
+// compile-dtype-differs: the same line computed a matrix product, a convolution or attention in one dtype in Python and
+// in another in a compiled graph. Other operators are taken apart before there is a graph, and have no like in it.
+#include <map>
+#include <set>
+
+#include "absl/strings/str_join.h"
+#include "server/rules/evidence/counts/counts.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/operators/mode_of.h"
+#include "server/rules/evidence/operators/operators.h"
+#include "server/rules/evidence/operators/uses.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/evidence/places/regions.h"
+#include "server/rules/inquiry/rule.h"
+#include "server/store/run/names.h"
+
+namespace castscope::rules {
+namespace {
+
+using store::OperatorUse;
+
+// linear is addmm or mm in a graph, einsum is bmm: at one line all of them are one.
+struct Products {
+  std::set<std::uint8_t> eager, compiled;
+  std::uint32_t stack = 0;  // of a compiled one
+  std::set<std::string> operators;
+};
+
+// By line, and by the dtype of the region: what one line computes in regions of two dtypes differs in every mode.
+using Spot = std::pair<Line, std::uint8_t>;
+
+std::map<Spot, Products> products_of(const store::RunData& data) {
+  std::map<Spot, Products> spots;
+  const std::vector<std::uint64_t> times = times_of_uses(data);
+  for (const OperatorUse& use : data.operator_uses) {
+    if (times[use.id] == 0 || use.phase == lanes::Phase::kBackward || !is_floating(use.computed) ||
+        !is_matrix_work(use.op))
+      continue;
+    const std::optional<Mode> mode = mode_of(data, use);
+    if ((mode != Mode::kEager && mode != Mode::kCompile) || !in_autocast(data, use)) continue;
+    Products& here = spots[{line_of(data, use.stack), data.region(use.region).dtype}];
+    if (mode == Mode::kCompile) {
+      here.compiled.insert(use.computed);
+      here.stack = use.stack;
+      here.operators.insert(short_name(use.op));
+    } else {
+      here.eager.insert(use.computed);
+    }
+  }
+  return spots;
+}
+
+std::string names(const std::set<std::uint8_t>& dtypes) {
+  std::vector<std::string> all;
+  for (const std::uint8_t dtype : dtypes) all.emplace_back(store::dtype_name(dtype));
+  return absl::StrJoin(all, ", ");
+}
+
+void judge_it(Inquiry& inquiry) {
+  for (const auto& [spot, products] : products_of(inquiry.data)) {
+    if (products.eager.empty() || products.compiled.empty()) continue;
+    std::set<std::uint8_t> only_compiled;
+    for (const std::uint8_t dtype : products.compiled)
+      if (!products.eager.contains(dtype)) only_compiled.insert(dtype);
+    if (only_compiled.empty()) continue;
+    Finding& finding = inquiry.add(products.stack);
+    finding.title = absl::StrJoin(products.operators, ", ") + " computes in " + names(only_compiled) +
+                    " where torch.compile runs it, in " + names(products.eager) + " in Python";
+    finding.evidence_text = {{"compiled", names(only_compiled)}, {"python", names(products.eager)}};
+    finding.deep_only = true;
+    finding.fix =
+        "Look at what the compiler does with autocast: one that brings its own should leave the region's dtype "
+        "alone. With PyTorch's own backends this is a defect: please report it there.";
+  }
+}
+
+}  // namespace
+
+extern const Rule compile_dtype_differs;
+const Rule compile_dtype_differs = {
+    .name = "compile-dtype-differs",
+    .severity = "error",
+    .summary = "compiled code computes in another dtype than eager code",
+    .thresholds = {},
+    .explanation = {.what = "The same line ran in Python, within a region, and in a graph of torch.compile, and its "
+                            "matrix product, convolution or attention computed in different dtypes.",
+                    .why = "Compiled code is meant to compute what eager code does. Seen with compilers that bring an "
+                           "autocast of their own.",
+                    .example = R"(import torch
+from torch._dynamo.backends.debugging import aot_eager
+
+def backend(graph, inputs):
+    with torch.autocast("cpu", dtype=torch.float16):  # the compiler's own
+        return aot_eager(graph, inputs)
+
+def product(a):
+    return a @ a
+
+compiled = torch.compile(product, backend=backend)
+for _ in range(3):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        product(torch.randn(8, 8)), compiled(torch.randn(8, 8)))",
+                    .fix = "Compile without the compiler's own autocast.",
+                    .links = "https://docs.pytorch.org/docs/stable/torch.compiler.html"},
+    .judge = judge_it,
+};
+
+}  // namespace castscope::rules

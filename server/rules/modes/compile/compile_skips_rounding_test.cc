@@ -1,0 +1,20 @@
+#include "server/rules/testing/rules_test.h"
+
+namespace castscope::rules {
+namespace {
+
+using CompileSkipsRoundingTest = RulesTest;
+
+TEST_F(CompileSkipsRoundingTest, C22_AChainIsFused) {
+  expect_golden("C-22", judged([](TestRun& run) {
+                  run.seen(run.fact(FactKind::kCompileSkipsRounding, 5, {.text = ""}), 1);
+                  run.seen(run.fact(FactKind::kCompileSkipsRounding, 6, {.text = ""}), 3);
+                }));
+}
+
+TEST_F(CompileSkipsRoundingTest, C22_NothingWasSeen) {
+  expect_none(judged([](TestRun& run) { run.seen(run.fact(FactKind::kCompiled, 9, {.text = "0/0 f (t.py:5)"})); }));
+}
+
+}  // namespace
+}  // namespace castscope::rules

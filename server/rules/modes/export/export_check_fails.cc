@@ -1,0 +1,51 @@
+// export-check-fails: a program of torch.export checks for a dtype that it does not compute. Found in the program's
+// file (server/exported/findings.cc), by `castscope check model.pt2`.
+#include "server/rules/inquiry/rule.h"
+#include "server/rules/modes/export/export_words.h"
+
+namespace castscope::rules {
+namespace {
+
+// Nothing that is seen of a run tells of it yet.
+void judge_it(Inquiry&) {}
+
+}  // namespace
+
+extern const Rule export_check_fails;
+const Rule export_check_fails = {
+    .name = kExportCheckFails,
+    .severity = kExportSeverity,
+    .summary = "an exported program checks for a dtype that its autocast region does not give",
+    .thresholds = {},
+    .explanation =
+        {.what = "A model with an autocast region in its forward is exported with `strict=True`. The program keeps the "
+                 "region, but what was recorded in it are the dtypes of float32 code. Where the model converts what "
+                 "comes out of the region (`.float()`, `.to(…)`), the program checks for the recorded dtype first. "
+                 "`castscope check model.pt2` tells it from the file.",
+         .why = "The export succeeds, and the program raises \"Tensor dtype mismatch!\" whenever it is run.",
+         .example = R"(# Found in the file, not in this run: castscope check model.pt2
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = self.layer(x)
+        return y.float()
+
+x = torch.randn(4, 8)
+program = torch.export.export(Net().eval(), (x,), strict=True)
+torch.export.save(program, "model.pt2")
+try:
+    program.module()(x)
+except RuntimeError as error:
+    print(error)  # Tensor dtype mismatch!)",
+         .fix = kExportCheckFailsFix,
+         .links = "https://docs.pytorch.org/docs/stable/export.html"},
+    .judge = judge_it,
+};
+
+}  // namespace castscope::rules

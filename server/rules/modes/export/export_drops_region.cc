@@ -1,0 +1,77 @@
+// export-drops-region: a model was exported inside an autocast region, which the program does not have. Seen where it
+// is exported, and found in the program's file (server/exported/findings.cc) by `castscope check model.pt2`.
+#include <algorithm>
+#include <set>
+
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/mode_facts.h"
+#include "server/rules/inquiry/rule.h"
+#include "server/rules/modes/export/export_words.h"
+
+namespace castscope::rules {
+namespace {
+
+// A program that is taken apart within the region (run_decompositions) gets what the region casts, and which program
+// that was is not known: where one was, nothing is said of the others of its process.
+std::set<std::uint32_t> decomposing(const store::RunData& data) {
+  std::set<std::uint32_t> processes;
+  for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kExportDropsRegion))
+    if (std::ranges::any_of(facts.facts, [](const store::Fact* fact) { return fact->detail == 1; }))
+      processes.insert(facts.processes.begin(), facts.processes.end());
+  return processes;
+}
+
+void judge_it(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  const std::set<std::uint32_t> spared = decomposing(data);
+  for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kExportDropsRegion)) {
+    if (std::ranges::all_of(facts.processes, [&](std::uint32_t process) { return spared.contains(process); })) continue;
+    Finding& finding = inquiry.add(facts.first().stack);
+    finding.title =
+        "a program is exported here within an autocast region that it does not have: it computes in the dtypes of its "
+        "inputs and weights";
+    if (facts.first().subject != 0)
+      if (const auto region = data.user_location(data.region(facts.first().subject).stack))
+        finding.related.push_back(*region);
+    finding.fix = kExportDropsRegionFix;
+  }
+}
+
+}  // namespace
+
+extern const Rule export_drops_region;
+const Rule export_drops_region = {
+    .name = kExportDropsRegion,
+    .severity = kExportSeverity,
+    .summary = "torch.export dropped the autocast region around it",
+    .thresholds = {},
+    .explanation =
+        {.what = "A model is exported within `with torch.autocast(…)`. The program has the dtypes that the region gave "
+                 "recorded beside its operators, and no region: it computes in those of its inputs and weights. "
+                 "`castscope check model.pt2` tells it from the file.",
+         .why = "What is deployed computes in float32, slower than what was measured and with other results, though "
+                "its own records say bfloat16. AOTInductor compiles what the program computes, and its code heeds no "
+                "region around its call. Where the model converts dtypes, the program checks for the recorded ones and "
+                "stops. Once it was taken apart (run_decompositions) nothing tells any more.",
+         .example = R"(import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.layer(x)
+
+x = torch.randn(4, 8)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    program = torch.export.export(Net().eval(), (x,))
+    print(program.module()(x).dtype)  # bfloat16
+torch.export.save(program, "model.pt2")
+print(torch.export.load("model.pt2").module()(x).dtype)  # float32)",
+         .fix = kExportDropsRegionFix,
+         .links = "https://docs.pytorch.org/docs/stable/export.html"},
+    .judge = judge_it,
+};
+
+}  // namespace castscope::rules

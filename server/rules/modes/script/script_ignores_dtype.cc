@@ -1,0 +1,61 @@
+// script-ignores-dtype: a region of scripted code takes its dtype from a value that is known at run time only. The pass
+// that applies autocast to the graph takes the device's default instead, and says nothing.
+//
+// The fact's text tells of others: "frozen", a constant that is not yet known when torch.jit.freeze applies autocast;
+// "called", casts of what is called there that were made for another region.
+#include "server/rules/evidence/mode_facts.h"
+#include "server/rules/inquiry/rule.h"
+#include "server/store/run/names.h"
+
+namespace castscope::rules {
+namespace {
+
+void judge_it(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kScriptIgnoresDtype)) {
+    Finding& finding = inquiry.add(facts.first().stack);
+    const std::string taken(store::dtype_name(static_cast<std::uint8_t>(facts.first().detail)));
+    finding.evidence_text = {{"taken", taken}};
+    if (facts.first().text == "called") {
+      finding.title = "what is called in this scripted region casts to " + taken + ", the dtype of the region around";
+      finding.fix =
+          "Call the script outside of other regions, or leave this one out: what it calls was prepared for the "
+          "region that it was first called in.";
+    } else {
+      const bool frozen = facts.first().text == "frozen";
+      finding.title = "the dtype of this scripted region is ignored: it casts to " + taken +
+                      (frozen ? " once the script is frozen" : " whatever is passed");
+      finding.fix = frozen ? "Open the region around the call of the frozen script, or convert the model before it is "
+                             "frozen: torch.jit.freeze applies autocast before it has worked out the dtype."
+                           : "Write the dtype as a constant (dtype=torch.float16), one region for each.";
+    }
+  }
+}
+
+}  // namespace
+
+extern const Rule script_ignores_dtype;
+const Rule script_ignores_dtype = {
+    .name = "script-ignores-dtype",
+    .severity = "error",
+    .summary = "the dtype of a region in a script is not the one that it casts to",
+    .thresholds = {},
+    .explanation = {.what = "Scripted code has `with torch.autocast(…, dtype=dtype)` where `dtype` is an argument or "
+                            "an attribute that may change.",
+                    .why = "TorchScript applies autocast to the graph before it runs: it needs a constant, and takes "
+                           "the default of the device where it finds none. There is no error.",
+                    .example = R"(import torch
+
+@torch.jit.script
+def product(a, b, dtype: torch.dtype):
+    with torch.autocast("cpu", dtype=dtype):
+        return torch.mm(a, b)
+
+a = torch.randn(8, 8)
+print(product(a, a, torch.float16).dtype)  # torch.bfloat16)",
+                    .fix = "A constant dtype.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html"},
+    .judge = judge_it,
+};
+
+}  // namespace castscope::rules

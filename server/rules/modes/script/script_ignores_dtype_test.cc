@@ -1,0 +1,20 @@
+#include "server/rules/testing/rules_test.h"
+
+namespace castscope::rules {
+namespace {
+
+using ScriptIgnoresDtypeTest = RulesTest;
+
+TEST_F(ScriptIgnoresDtypeTest, X09_TheDefaultIsTaken) {
+  expect_golden("X-09", judged([](TestRun& run) {
+                  run.seen(run.fact(FactKind::kScriptIgnoresDtype, 7, {.detail = kBFloat16, .text = ""}, "net.py"));
+                }));
+}
+
+TEST_F(ScriptIgnoresDtypeTest, X09_ADefinitionThatNeverCameToPass) {
+  expect_none(judged(
+      [](TestRun& run) { run.fact(FactKind::kScriptIgnoresDtype, 7, {.detail = kBFloat16, .text = ""}, "net.py"); }));
+}
+
+}  // namespace
+}  // namespace castscope::rules

@@ -1,0 +1,85 @@
+// script-keeps-first-dtype: a scripted function was first run in a region of one dtype, and then in one of another. The
+// casts that were put into its graph the first time stay.
+#include <map>
+
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/operators/operators.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/evidence/places/regions.h"
+#include "server/rules/inquiry/rule.h"
+#include "server/store/run/names.h"
+
+namespace castscope::rules {
+namespace {
+
+struct Kept {
+  const store::Site* site = nullptr;
+  const store::Region* region = nullptr;
+  std::uint64_t casts = 0;
+};
+
+// The eager region in which a cast of a graph was made: not the graph's own.
+const store::Region* region_of_cast(const store::RunData& data, const store::Site& site) {
+  const store::Region* region = enabled_region(data, site.region, site.device);
+  return region != nullptr && region->kind == lanes::RegionKind::kScript ? nullptr : region;
+}
+
+void judge_it(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  std::map<Line, Kept> at;
+  for (const store::SiteUse& use : data.site_uses) {
+    const store::Site& site = data.site(use.site);
+    if (site.cause != lanes::Cause::kScript || site.baked() || !is_low(site.to) || use.counts.casts == 0) continue;
+    const store::Region* region = region_of_cast(data, site);
+    if (region == nullptr || !is_low(region->dtype) || region->dtype == site.to) continue;
+    Kept& kept = at[line_of(data, site.stack)];
+    if (kept.site == nullptr) kept.site = &site, kept.region = region;
+    kept.casts += use.counts.casts;
+  }
+  for (const auto& [line, kept] : at) {
+    Finding& finding = inquiry.add(kept.site->stack);
+    const std::string to(store::dtype_name(kept.site->to)), asked(store::dtype_name(kept.region->dtype));
+    finding.title = short_name(kept.site->op) + " of this script is cast to " + to + " in a region of " + asked +
+                    ": the dtype of its first run stays";
+    finding.evidence_number = {{"casts", kept.casts}};
+    finding.evidence_text = {
+        {"cast_to", to}, {"region", asked}, {"region_at", line_of(data, kept.region->stack).short_text()}};
+    finding.fix =
+        "Save the script, and load it once for each dtype (torch.jit.save, torch.jit.load): a script keeps the casts "
+        "of "
+        "the region that it first ran in. Scripted again or copied, it is still the same compiled code, and so are the "
+        "layers that scripts of two classes share.";
+  }
+}
+
+}  // namespace
+
+extern const Rule script_keeps_first_dtype;
+const Rule script_keeps_first_dtype = {
+    .name = "script-keeps-first-dtype",
+    .severity = "error",
+    .summary = "a script casts to the dtype of the region that it first ran in",
+    .thresholds = {},
+    .explanation =
+        {.what = "A scripted function was called in regions of different dtypes.",
+         .why = "TorchScript puts the casts into the graph at the first call, with the dtype of the region "
+                "around it. A later call in another region rounds to the first dtype: in a float16 region "
+                "values then have the precision of bfloat16.",
+         .example = R"(import torch
+
+@torch.jit.script
+def product(a, b):
+    return torch.mm(a, b)
+
+a = torch.randn(8, 8)
+for dtype in (torch.bfloat16, torch.float16):
+    with torch.autocast("cpu", dtype=dtype):
+        product(a, a))",
+         .fix =
+             "One script for each dtype: of functions or classes of their own, or loaded once for each. To script the "
+             "same function twice gives the same script.",
+         .links = "https://docs.pytorch.org/docs/stable/amp.html"},
+    .judge = judge_it,
+};
+
+}  // namespace castscope::rules

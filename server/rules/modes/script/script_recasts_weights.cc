@@ -1,0 +1,82 @@
+// script-recasts-weights: within one stay in a region TorchScript cast the same weight more than once. Its graphs hold
+// a cast at each use, and know nothing of the cache that eager autocast has.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "server/rules/evidence/operators/operators.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/evidence/places/sites.h"
+#include "server/rules/inquiry/rule.h"
+
+namespace castscope::rules {
+namespace {
+
+using Cost = std::pair<std::uint64_t, std::uint64_t>;  // bytes, and then time
+
+struct Recast {
+  std::uint32_t stack = 0;
+  std::uint64_t casts = 0, repeats = 0, cpu_ns = 0;
+  std::map<std::string, Cost> what;  // "weight of linear"
+};
+
+// "weight of linear is", "weight of linear and 1 other are": the one that costs most, by name.
+std::string subject_of(const Recast& recast) {
+  const auto most = std::ranges::max_element(recast.what, {}, [](const auto& one) { return one.second; });
+  const std::size_t others = recast.what.size() - 1;
+  if (others == 0) return most->first + " is";
+  return most->first + " and " + std::to_string(others) + (others == 1 ? " other are" : " others are");
+}
+
+void judge_it(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  std::map<Line, Recast> at;
+  for (const store::SiteUse& use : data.site_uses) {
+    const store::Site& site = data.site(use.site);
+    if (site.cause != lanes::Cause::kScript || !is_of_model(site)) continue;
+    Recast& recast = at[line_of(data, site.stack)];
+    recast.casts += use.counts.casts;
+    if (use.evidence.same_source == 0) continue;
+    if (recast.stack == 0) recast.stack = site.stack;
+    recast.repeats += use.evidence.same_source;
+    recast.cpu_ns += use.counts.cpu_ns;
+    Cost& cost = recast.what[argument_text(data, site) + " of " + short_name(site.op)];
+    cost.first += use.counts.bytes;
+    cost.second += use.counts.cpu_ns;
+  }
+  for (const auto& [line, recast] : at) {
+    if (recast.repeats == 0) continue;
+    Finding& finding = inquiry.add(recast.stack);
+    finding.title = subject_of(recast) + " cast again at each use by TorchScript, which has no cache";
+    finding.evidence_number = {
+        {"casts", recast.casts}, {"casts_beyond_the_first_in_a_region", recast.repeats}, {"cpu_ns", recast.cpu_ns}};
+    finding.fix =
+        "Freeze the model for inference (torch.jit.freeze casts constants once), convert the weights once, or use "
+        "torch.compile.";
+  }
+}
+
+}  // namespace
+
+extern const Rule script_recasts_weights;
+const Rule script_recasts_weights = {
+    .name = "script-recasts-weights",
+    .severity = "performance",
+    .summary = "TorchScript casts the same weight again at each use",
+    .thresholds = {},
+    .explanation = {.what = "A scripted or traced model used a weight several times within one autocast region.",
+                    .why = "Eager autocast keeps the copy of a weight until the outermost region ends; a graph of "
+                           "TorchScript casts it each time.",
+                    .example = R"(import torch
+
+layer = torch.jit.script(torch.nn.Linear(8, 8))
+x = torch.randn(2, 8)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    layer(layer(x)))",
+                    .fix = "`torch.jit.freeze` for inference.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html"},
+    .judge = judge_it,
+};
+
+}  // namespace castscope::rules

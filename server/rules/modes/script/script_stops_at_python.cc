@@ -1,0 +1,84 @@
+// script-stops-at-python: a region of scripted code is around a call of Python code (torch.jit.ignore, a function that
+// was not compiled), and what autocast would cast there runs in float32. The casts of such a region are in the graph:
+// Python code runs as if the region were not there.
+#include <map>
+
+#include "server/rules/evidence/counts/counts.h"
+#include "server/rules/evidence/finding.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/evidence/region_work.h"
+#include "server/rules/inquiry/rule.h"
+
+namespace castscope::rules {
+namespace {
+
+struct Stopped {
+  std::uint32_t stack = 0;
+  std::uint64_t times = 0;
+  std::vector<const store::OperatorUse*> uses;
+};
+
+std::map<Line, Stopped> stopped_regions(const store::RunData& data) {
+  std::map<Line, Stopped> lines;
+  const std::vector<std::uint64_t> times = times_of_facts(data);
+  for (const store::Fact& fact : data.facts) {
+    if (fact.kind != lanes::FactKind::kScriptStopsAtPython || fact.subject == 0 || times[fact.id] == 0) continue;
+    const store::OperatorUse& use = data.operator_use(fact.subject);
+    if (!is_uncast_work(use)) continue;
+    Stopped& stopped = lines[line_of(data, fact.stack)];
+    if (stopped.stack == 0) stopped.stack = fact.stack;
+    stopped.times += times[fact.id];
+    stopped.uses.push_back(&use);
+  }
+  return lines;
+}
+
+void judge_it(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  for (const auto& [line, stopped] : stopped_regions(data)) {
+    const store::OperatorUse& first = *stopped.uses.front();
+    const std::string at = line_of(data, first.stack).short_text();
+    Finding& finding = inquiry.add(stopped.stack);
+    finding.title = "this region of a script does not reach the Python code that it calls: " + first.op + " at " + at +
+                    " runs in float32";
+    finding.evidence_number = {{"operators_in_float32", stopped.times}};
+    finding.evidence_text = {{"operators", operators_text(stopped.uses)}, {"first_operator_at", at}};
+    add_related(finding, data, first.stack);
+    finding.deep_only = true;
+    finding.fix =
+        "Open the region in the Python function itself (`with torch.autocast(…)` in it works as in eager code), or let "
+        "TorchScript compile the function.";
+  }
+}
+
+}  // namespace
+
+extern const Rule script_stops_at_python;
+const Rule script_stops_at_python = {
+    .name = "script-stops-at-python",
+    .severity = "warning",
+    .summary = "a region of a script does not reach the Python code that it calls",
+    .thresholds = {},
+    .explanation = {.what = "Scripted code has an autocast region around a call of Python code: a function marked with "
+                            "`torch.jit.ignore`, or one that TorchScript calls without compiling it.",
+                    .why = "TorchScript writes the casts of a region into its graph and leaves the state of eager "
+                           "autocast alone. A function that is called as Python runs as if there were no region, in "
+                           "float32, and nothing says so.",
+                    .example = R"(import torch
+
+@torch.jit.ignore
+def in_python(a):
+    return torch.mm(a, a)
+
+@torch.jit.script
+def product(a):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return in_python(a)
+
+print(product(torch.randn(8, 8)).dtype)  # torch.float32)",
+                    .fix = "Open the region in the Python function, or compile that function too.",
+                    .links = "https://docs.pytorch.org/docs/stable/jit.html"},
+    .judge = judge_it,
+};
+
+}  // namespace castscope::rules

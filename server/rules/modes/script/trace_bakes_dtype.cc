@@ -1,0 +1,77 @@
+// trace-bakes-dtype: code was traced in a region, so that the casts of eager autocast were recorded as if the user had
+// written them; and the trace ran outside of such a region, or in one of another dtype.
+#include <map>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_join.h"
+#include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/operators/operators.h"
+#include "server/rules/evidence/places/places.h"
+#include "server/rules/evidence/places/regions.h"
+#include "server/rules/inquiry/rule.h"
+#include "server/store/run/names.h"
+
+namespace castscope::rules {
+namespace {
+
+struct Baked {
+  const store::Site* site = nullptr;
+  std::uint64_t casts = 0;
+  std::set<std::string> where;
+};
+
+void judge_it(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  std::map<Line, Baked> at;
+  for (const store::SiteUse& use : data.site_uses) {
+    const store::Site& site = data.site(use.site);
+    if (!site.baked() || !is_low(site.to) || use.counts.casts == 0) continue;
+    const store::Region* region = enabled_region(data, site.region, site.device);
+    if (region != nullptr && region->dtype == site.to) continue;
+    if (site.flags & lanes::kSiteTracing) continue;  // torch.jit.trace checks what it has made
+    Baked& baked = at[line_of(data, site.stack)];
+    if (baked.site == nullptr) baked.site = &site;
+    baked.casts += use.counts.casts;
+    baked.where.insert(region == nullptr ? "outside of any region"
+                                         : "in a region of " + std::string(store::dtype_name(region->dtype)));
+  }
+  for (const auto& [line, baked] : at) {
+    Finding& finding = inquiry.add(baked.site->stack);
+    const std::string to(store::dtype_name(baked.site->to));
+    const std::string runs = absl::StrJoin(baked.where, " and ");
+    finding.title =
+        short_name(baked.site->op) + " was traced in a region: the trace casts it to " + to + " " + runs + " too";
+    finding.evidence_number = {{"casts", baked.casts}};
+    finding.evidence_text = {{"cast_to", to}, {"runs", runs}};
+    finding.fix = "Trace outside of autocast, and open the region where the trace is called.";
+  }
+}
+
+}  // namespace
+
+extern const Rule trace_bakes_dtype;
+const Rule trace_bakes_dtype = {
+    .name = "trace-bakes-dtype",
+    .severity = "warning",
+    .summary = "a trace that was made in a region casts wherever it runs",
+    .thresholds = {},
+    .explanation = {.what = "A function was traced within an autocast region (with cache_enabled=False), and the "
+                            "trace was called outside of one, or in one of another dtype.",
+                    .why = "Each cast that autocast made while tracing is an ordinary conversion in the trace, with "
+                           "that dtype as a constant.",
+                    .example = R"(import torch
+
+def product(a, b):
+    return torch.mm(a, b)
+
+a = torch.randn(8, 8)
+with torch.autocast("cpu", dtype=torch.bfloat16, cache_enabled=False):
+    traced = torch.jit.trace(product, (a, a))
+print(traced(a, a).dtype)  # torch.bfloat16)",
+                    .fix = "Trace outside of the region.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html"},
+    .judge = judge_it,
+};
+
+}  // namespace castscope::rules

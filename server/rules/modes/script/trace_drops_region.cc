@@ -1,0 +1,51 @@
+// trace-drops-region: a function was traced that calls scripted code within a region of its own. Eager operators in
+// such a region are cast while they are traced, and the casts stay in the trace; scripted code is put into it as it is.
+#include "server/rules/evidence/mode_facts.h"
+#include "server/rules/inquiry/rule.h"
+
+namespace castscope::rules {
+namespace {
+
+void judge_it(Inquiry& inquiry) {
+  const store::RunData& data = inquiry.data;
+  for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kTraceDropsRegion)) {
+    Finding& finding = inquiry.add(facts.first().stack);
+    const std::string place = region_place(data, facts.first());
+    finding.title = "the function traced here calls scripted code in an autocast region" +
+                    (place.empty() ? "" : " (" + place + ")") + ", which the trace drops";
+    finding.evidence_number = {{"regions", facts.times}};
+    if (!place.empty()) finding.evidence_text = {{"region", place}};
+    finding.fix = "Open the region around the traced function's calls instead of inside it, or script both functions.";
+  }
+}
+
+}  // namespace
+
+extern const Rule trace_drops_region;
+const Rule trace_drops_region = {
+    .name = "trace-drops-region",
+    .severity = "error",
+    .summary = "a trace dropped the region around a call of scripted code",
+    .thresholds = {},
+    .explanation = {.what = "Within `with torch.autocast(…)` a traced function calls a scripted one.",
+                    .why = "`torch.jit.trace` records the call, not the region, and says nothing but a general "
+                           "warning: the scripted code runs in float32 in the trace, in low precision in Python.",
+                    .example = R"(import torch
+
+@torch.jit.script
+def product(a, b):
+    return torch.mm(a, b)
+
+def helper(a, b):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return product(a, b)
+
+a = torch.randn(8, 8)
+traced = torch.jit.trace(helper, (a, a), check_trace=False)
+print(helper(a, a).dtype, traced(a, a).dtype)  # bfloat16, float32)",
+                    .fix = "Open the region outside of the traced function.",
+                    .links = "https://docs.pytorch.org/docs/stable/amp.html"},
+    .judge = judge_it,
+};
+
+}  // namespace castscope::rules

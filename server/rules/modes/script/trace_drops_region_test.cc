@@ -1,0 +1,19 @@
+#include "server/rules/testing/rules_test.h"
+
+namespace castscope::rules {
+namespace {
+
+using TraceDropsRegionTest = RulesTest;
+
+TEST_F(TraceDropsRegionTest, S33_AScriptIsCalledInARegion) {
+  expect_golden("S-33", judged([](TestRun& run) {
+                  run.seen(run.fact(FactKind::kTraceDropsRegion, 12, {.text = "/home/user/project/net.py:7"}), 2);
+                }));
+}
+
+TEST_F(TraceDropsRegionTest, S33_NothingWasSeen) {
+  expect_none(judged([](TestRun& run) { run.seen(run.fact(FactKind::kBackward, 12, {.text = ""})); }));
+}
+
+}  // namespace
+}  // namespace castscope::rules

@@ -1,0 +1,117 @@
+#include "server/store/file/checksum.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/store/file/schema.h"
+
+namespace castscope::store {
+namespace {
+
+constexpr std::string_view kShown[] = {"findings", "source_files", "source_lines"};
+
+std::string_view name_of(Part part) { return part == Part::kEvidence ? "checksum" : "checksum_shown"; }
+
+// Of those that castscope makes: whoever adds one of his own has damaged nothing.
+void add_tables(std::string_view schema, Part part, std::vector<std::string>& names) {
+  constexpr std::string_view kBegin = "CREATE TABLE ";
+  for (std::size_t at = schema.find(kBegin); at != schema.npos; at = schema.find(kBegin, at)) {
+    at += kBegin.size();
+    const std::string_view name = schema.substr(at, schema.find_first_of(" (", at) - at);
+    const bool shown = std::find(std::begin(kShown), std::end(kShown), name) != std::end(kShown);
+    if (name != "event_blocks" && shown == (part == Part::kShown)) names.emplace_back(name);
+  }
+}
+
+class Crc {
+ public:
+  // What lies beside one another must not run together: "ab", "c" is not "a", "bc".
+  void add(const void* data, std::size_t size) {
+    const std::uint64_t length = size;
+    raw(&length, sizeof length);
+    raw(data, size);
+  }
+  std::string text() const { return absl::StrCat(absl::Hex(crc_, absl::kZeroPad8)); }
+
+ private:
+  void raw(const void* data, std::size_t size) { crc_ = crc32_z(crc_, static_cast<const Bytef*>(data), size); }
+  uLong crc_ = crc32_z(0, nullptr, 0);
+};
+
+void add_row(sqlite3_stmt* row, Crc& crc) {
+  for (int column = 0; column < sqlite3_column_count(row); ++column) {
+    const int type = sqlite3_column_type(row, column);
+    crc.add(&type, sizeof type);
+    if (type == SQLITE_INTEGER) {
+      const std::int64_t number = sqlite3_column_int64(row, column);
+      crc.add(&number, sizeof number);
+    } else if (type == SQLITE_FLOAT) {
+      const double number = sqlite3_column_double(row, column);
+      crc.add(&number, sizeof number);
+    } else if (type != SQLITE_NULL) {
+      const void* bytes = sqlite3_column_blob(row, column);
+      crc.add(bytes, static_cast<std::size_t>(sqlite3_column_bytes(row, column)));
+    }
+  }
+}
+
+absl::StatusOr<std::string> checksum_of(const Database& database, Part part) {
+  std::vector<std::string> tables;
+  add_tables(kTables, part, tables);
+  add_tables(kDeepTables, part, tables);
+  add_tables(kGpuTables, part, tables);
+  Crc crc;
+  for (const std::string& table : tables) {
+    crc.add(table.data(), table.size());
+    const char* const less_itself = table == "run" ? " WHERE name NOT LIKE 'checksum%'" : "";
+    auto rows = Statement::prepare(database, absl::StrCat("SELECT * FROM ", table, less_itself));
+    if (!rows.ok()) return rows.status();
+    for (;;) {
+      const auto more = rows->next();
+      if (!more.ok()) return more.status();
+      if (!*more) break;
+      add_row(rows->handle(), crc);
+    }
+  }
+  return crc.text();
+}
+
+}  // namespace
+
+absl::Status write_checksums(Database& database) {
+  auto put = Statement::prepare(database, "INSERT OR REPLACE INTO run VALUES (?,?)");
+  if (!put.ok()) return put.status();
+  for (const Part part : {Part::kEvidence, Part::kShown}) {
+    const auto checksum = checksum_of(database, part);
+    if (!checksum.ok()) return checksum.status();
+    CASTSCOPE_RETURN_IF_ERROR(put->run(name_of(part), *checksum));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status remove_checksums(Database& database) {
+  return database.exec("DELETE FROM run WHERE name LIKE 'checksum%'");
+}
+
+absl::Status check_checksum(const Database& database, Part part) {
+  auto row = Statement::prepare(database, "SELECT value FROM run WHERE name = ?");
+  if (!row.ok()) return row.status();
+  row->bind_all(name_of(part));
+  const auto has_one = row->next();
+  if (!has_one.ok() || !*has_one) return has_one.status();
+  const std::string told = row->text(0);
+  const auto checksum = checksum_of(database, part);
+  if (!checksum.ok()) return checksum.status();
+  if (*checksum == told) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(database.path(),
+                                          ": the run file was changed or damaged after it was written (its checksum "
+                                          "is not that of its contents); take an intact copy"));
+}
+
+}  // namespace castscope::store

@@ -1,0 +1,17 @@
+// Opens run files. Nothing in a file is trusted: it may come from anywhere.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/store/file/sqlite.h"
+
+namespace castscope::store {
+
+// A connection to a castscope run file of a format we know, or a sentence that says what is wrong with it.
+absl::StatusOr<Database> open_run_file(const std::string& path, bool to_write = false);
+
+// For reports, of a file that may be damaged or cut short: a connection whose each() gives the rows that can be read.
+absl::StatusOr<Database> open_as_it_is(const std::string& path);
+
+}  // namespace castscope::store

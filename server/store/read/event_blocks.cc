@@ -1,0 +1,153 @@
+#include "server/store/read/event_blocks.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "server/store/file/run_file.h"
+
+namespace castscope::store {
+
+namespace {
+
+// Blocks of a process are numbered one by one: where a number is left out, others were given up.
+class Gaps {
+ public:
+  bool before(std::uint32_t process, std::int64_t number) {
+    std::int64_t& last = last_[process];
+    const bool gap = number != last + 1;
+    last = number;
+    return gap;
+  }
+
+ private:
+  absl::flat_hash_map<std::uint32_t, std::int64_t> last_;
+};
+
+}  // namespace
+
+absl::Status read_event_blocks(const std::string& path, const std::function<absl::Status(const KeptBlock&)>& take) {
+  auto database = open_as_it_is(path);
+  if (!database.ok()) return database.status();
+  auto rows = Statement::prepare(*database, "SELECT process, lane, number, data FROM event_blocks ORDER BY id");
+  if (!rows.ok()) return rows.status();
+  Gaps gaps;
+  for (;;) {
+    const auto more = rows->next();
+    if (!more.ok() || !*more) return more.status();
+    KeptBlock block;
+    rows->get(0, block.process);
+    rows->get(1, block.lane);
+    block.after_gap = gaps.before(block.process, rows->number(2));
+    block.packed = rows->blob(3);
+    CASTSCOPE_RETURN_IF_ERROR(take(block));
+  }
+}
+
+namespace {
+
+struct ListedBlock {
+  std::int64_t id = 0;
+  KeptBlock block;
+  std::uint32_t gaps = 0;  // of its process, before it
+  std::int64_t first_ns = 0, settled_ns = 0;
+};
+
+// Without what they hold, in the order received. An error leaves those before it.
+absl::Status list_blocks(const Database& database, std::vector<ListedBlock>* blocks) {
+  auto rows = Statement::prepare(database, "SELECT id, process, lane, number, first_ns FROM event_blocks ORDER BY id");
+  if (!rows.ok()) return rows.status();
+  Gaps gaps;
+  absl::flat_hash_map<std::uint32_t, std::uint32_t> count;  // of each process
+  for (;;) {
+    const auto more = rows->next();
+    if (!more.ok() || !*more) return more.status();
+    ListedBlock& listed = blocks->emplace_back();
+    listed.id = rows->number(0);
+    rows->get(1, listed.block.process);
+    rows->get(2, listed.block.lane);
+    if (gaps.before(listed.block.process, rows->number(3))) ++count[listed.block.process];
+    listed.gaps = count[listed.block.process];
+    listed.first_ns = rows->number(4);
+  }
+}
+
+// What lies on both sides of a gap stays apart.
+void put_in_time(std::vector<ListedBlock>& blocks) {
+  std::stable_sort(blocks.begin(), blocks.end(), [](const ListedBlock& a, const ListedBlock& b) {
+    return std::tuple(a.gaps, a.first_ns) < std::tuple(b.gaps, b.first_ns);
+  });
+  absl::flat_hash_map<std::uint32_t, const ListedBlock*> next;  // of each process
+  for (std::size_t i = blocks.size(); i-- > 0;) {
+    const ListedBlock*& after = next[blocks[i].block.process];
+    const bool last = after == nullptr || after->gaps != blocks[i].gaps;
+    blocks[i].settled_ns = last ? INT64_MAX : after->first_ns - 1;
+    after = &blocks[i];
+  }
+  absl::flat_hash_map<std::uint32_t, std::uint32_t> gaps;
+  for (ListedBlock& listed : blocks) {
+    std::uint32_t& before = gaps[listed.block.process];
+    listed.block.after_gap = listed.gaps != before;
+    before = listed.gaps;
+  }
+}
+
+}  // namespace
+
+absl::Status read_event_blocks_by_time(
+    const std::string& path, const std::function<absl::Status(const KeptBlock&, std::int64_t settled_ns)>& take) {
+  auto database = open_as_it_is(path);
+  if (!database.ok()) return database.status();
+  std::vector<ListedBlock> blocks;
+  const absl::Status listed_all = list_blocks(*database, &blocks);
+  put_in_time(blocks);
+  auto data = Statement::prepare(*database, "SELECT data FROM event_blocks WHERE id = ?");
+  if (!data.ok()) return data.status();
+  for (ListedBlock& listed : blocks) {
+    data->bind_all(listed.id);
+    const auto found = data->next();
+    if (!found.ok() || !*found) return found.status();
+    listed.block.packed = data->blob(0);
+    CASTSCOPE_RETURN_IF_ERROR(take(listed.block, listed.settled_ns));
+    if (const auto end = data->next(); !end.ok()) return end.status();  // ready for the next one
+  }
+  return listed_all;
+}
+
+absl::Status read_event_blocks_in(const std::string& path, const BlockRange& range,
+                                  const std::function<absl::Status(const KeptBlock&)>& take) {
+  auto database = open_as_it_is(path);
+  if (!database.ok()) return database.status();
+  auto rows = Statement::prepare(*database,
+                                 "SELECT data FROM event_blocks WHERE process = ? AND lane = ? AND first_ns <= ? AND "
+                                 "last_ns >= ? ORDER BY id");
+  if (!rows.ok()) return rows.status();
+  rows->bind_all(range.process, range.lane, range.last_ns, range.first_ns);
+  for (;;) {
+    const auto more = rows->next();
+    if (!more.ok() || !*more) return more.status();
+    CASTSCOPE_RETURN_IF_ERROR(take({.process = range.process, .lane = range.lane, .packed = rows->blob(0)}));
+  }
+}
+
+absl::StatusOr<LocalNumbers> LocalNumbers::read(const std::string& path) {
+  auto database = open_as_it_is(path);
+  if (!database.ok()) return database.status();
+  LocalNumbers numbers;
+  const std::pair<Numbers*, const char*> lists[] = {
+      {&numbers.sites_, "SELECT process, local, site FROM local_sites"},
+      {&numbers.regions_, "SELECT process, local, region FROM local_regions"},
+      {&numbers.uses_, "SELECT process, local, operator_use FROM local_uses"},
+      {&numbers.facts_, "SELECT process, local, fact FROM local_facts"},
+      {&numbers.kernels_, "SELECT process, local, kernel FROM local_kernels"}};
+  for (const auto& [list, sql] : lists) {
+    CASTSCOPE_RETURN_IF_ERROR(each(*database, sql, [to = list](const Statement& row) {
+      (*to)[static_cast<std::uint64_t>(row.number(0)) << 32 | static_cast<std::uint32_t>(row.number(1))] =
+          static_cast<std::uint32_t>(row.number(2));
+    }));
+  }
+  return numbers;
+}
+
+}  // namespace castscope::store

@@ -1,0 +1,25 @@
+// What rows of a run file say of one another. Nothing in a file is trusted: after mend_references() every number in the
+// data may be used as an index, and chains of regions end.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "server/store/run/run_data.h"
+
+namespace castscope::store {
+
+// Numbers count from 1, in order. From the first one that does not, rows are left out; how many.
+template <typename Row>
+std::size_t keep_numbered(std::vector<Row>& rows) {
+  std::size_t good = 0;
+  while (good < rows.size() && rows[good].id == good + 1) ++good;
+  const std::size_t rest = rows.size() - good;
+  rows.resize(good);
+  return rest;
+}
+
+// Forgets what refers to rows that are not there, and how often it did: 0 for a file as we write them.
+std::size_t mend_references(RunData&);
+
+}  // namespace castscope::store

@@ -1,0 +1,20 @@
+// What a list of runs tells of one, without reading all of its file.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/store/run/run_data.h"
+
+namespace castscope::store {
+
+struct RunHeading {
+  RunStart start;
+  std::optional<RunEnd> end;
+  std::uint64_t events = 0;  // handed over so far
+};
+absl::StatusOr<RunHeading> read_heading(const std::string& path);
+
+}  // namespace castscope::store

@@ -1,0 +1,265 @@
+#include "server/store/read/run_reader.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "server/store/file/checksum.h"
+#include "server/store/file/run_file.h"
+#include "server/store/file/source_tables.h"
+#include "server/store/read/deep_reader.h"
+#include "server/store/read/gpu_reader.h"
+#include "server/store/read/references.h"
+
+namespace castscope::store {
+namespace {
+
+void put(RunData& data, const std::string& name, const Statement& row) {
+  RunStart& start = data.start;
+  const auto end = [&]() -> RunEnd& { return data.end ? *data.end : data.end.emplace(); };
+  if (name == "run_id") start.run_id = row.text(1);
+  if (name == "cwd") start.cwd = row.text(1);
+  if (name == "checkout") start.checkout = row.text(1);
+  if (name == "policy") start.policy = row.text(1);
+  if (name == "deep") start.deep = row.text(1);
+  if (name == "host") start.host = row.text(1);
+  if (name == "castscope_version") start.castscope_version = row.text(1);
+  if (name == "start_ns") start.start_ns = row.number(1);
+  if (name == "command") {
+    const auto list = nlohmann::json::parse(row.text(1), nullptr, false);
+    if (!list.is_array()) return;
+    for (const auto& word : list) start.command.push_back(word.is_string() ? word.get<std::string>() : word.dump());
+  }
+  if (name == "end_ns") end().end_ns = row.number(1);
+  if (name == "exit_status" && !row.is_null(1)) end().exit_status = static_cast<int>(row.number(1));
+  if (name == "signal" && !row.is_null(1)) end().signal = static_cast<int>(row.number(1));
+  if (name == "complete") end().complete = row.number(1) != 0;
+}
+
+absl::Status read_definitions(const Database& database, RunData& data) {
+  // Ids are dense and in order; a file where they are not fails check_references.
+  CASTSCOPE_RETURN_IF_ERROR(each(database, "SELECT truncated FROM stacks ORDER BY id", [&](const Statement& row) {
+    data.stacks.push_back({.frames = {}, .truncated = row.number(0) != 0});
+  }));
+  std::size_t lost = 0;
+  CASTSCOPE_RETURN_IF_ERROR(
+      each(database,
+           "SELECT f.stack, c.file, c.function, f.line FROM frames f JOIN code c ON c.id = f.code "
+           "ORDER BY f.stack, f.depth",
+           [&](const Statement& row) {
+             const auto stack = static_cast<std::uint64_t>(row.number(0));
+             if (stack == 0 || stack > data.stacks.size()) {
+               ++lost;
+             } else {
+               data.stacks[stack - 1].frames.push_back({row.text(1), row.text(2), row.number(3)});
+             }
+           }));
+  CASTSCOPE_RETURN_IF_ERROR(none_lost(database, lost, "a frame has no stack"));
+  CASTSCOPE_RETURN_IF_ERROR(
+      each(database, "SELECT path, type, root_type, root_number FROM modules ORDER BY id", [&](const Statement& row) {
+        Module& module = data.modules.emplace_back();
+        module.path = row.text(0), module.type = row.text(1), module.root_type = row.text(2);
+        row.get(3, module.root_number);
+      }));
+  CASTSCOPE_RETURN_IF_ERROR(each(
+      database, "SELECT operator, argument, argument_name, code_address FROM call_sites ORDER BY id",
+      [&](const Statement& row) {
+        data.call_sites.push_back({row.text(0), static_cast<std::uint32_t>(row.number(1)), row.text(2), row.text(3)});
+      }));
+  CASTSCOPE_RETURN_IF_ERROR(
+      each(database,
+           "SELECT id, stack, parent, nesting, device, dtype, enabled, cache_enabled, kind, flags "
+           "FROM regions ORDER BY id",
+           [&](const Statement& row) {
+             Region& r = data.regions.emplace_back();
+             row.get(0, r.id), row.get(1, r.stack), row.get(2, r.parent), row.get(3, r.nesting);
+             row.get(4, r.device), row.get(5, r.dtype), row.get(6, r.enabled);
+             row.get(7, r.cache_enabled), row.get(8, r.kind), row.get(9, r.flags);
+           }));
+  return each(database,
+              "SELECT id, stack, module, call_site, region, operator, role, cause, why, phase, from_dtype, to_dtype, "
+              "device, flags FROM sites ORDER BY id",
+              [&](const Statement& row) {
+                Site& s = data.sites.emplace_back();
+                row.get(0, s.id), row.get(1, s.stack), row.get(2, s.module), row.get(3, s.call_site);
+                row.get(4, s.region), s.op = row.text(5), row.get(6, s.role), row.get(7, s.cause), row.get(8, s.why);
+                row.get(9, s.phase), row.get(10, s.from), row.get(11, s.to), row.get(12, s.device);
+                row.get(13, s.flags);
+              });
+}
+
+absl::Status read_processes(const Database& database, RunData& data) {
+  CASTSCOPE_RETURN_IF_ERROR(
+      each(database,
+           "SELECT id, key, host, pid, parent_pid, start_ticks, begin_ns, ended, end, exit_status, cache_bytes, "
+           "cache_entries, cache_peak_bytes, cache_peak_entries, cache_clears, steps, lost_definitions, deep_steps, "
+           "deep_operators, deep_ns, gpu_steps, gpu_records, gpu_lost, gpu_unplaced, "
+           "gpu_event_steps, gpu_casts_untimed FROM processes ORDER BY id",
+           [&](const Statement& row) {
+             Process& p = data.processes.emplace_back();
+             row.get(0, p.id), p.info.key = row.text(1), p.info.host = row.text(2), row.get(3, p.info.pid);
+             row.get(4, p.info.parent_pid), row.get(5, p.info.start_ticks), row.get(6, p.info.begin_realtime_ns);
+             row.get(7, p.ended), row.get(8, p.end), row.get(9, p.exit_status), row.get(10, p.gauges.cache_bytes);
+             row.get(11, p.gauges.cache_entries), row.get(12, p.gauges.cache_peak_bytes);
+             row.get(13, p.gauges.cache_peak_entries), row.get(14, p.gauges.cache_clears), row.get(15, p.gauges.steps);
+             row.get(16, p.gauges.lost_definitions), row.get(17, p.gauges.deep_steps);
+             row.get(18, p.gauges.deep_operators), row.get(19, p.gauges.deep_ns);
+             row.get(20, p.gauges.gpu_steps), row.get(21, p.gauges.gpu_records), row.get(22, p.gauges.gpu_lost);
+             row.get(23, p.gauges.gpu_unplaced), row.get(24, p.gauges.gpu_event_steps);
+             row.get(25, p.gauges.gpu_casts_untimed);
+           }));
+  std::size_t lost = keep_numbered(data.processes);
+  const auto of = [&](const Statement& row) -> Process* {
+    const auto id = static_cast<std::uint64_t>(row.number(0));
+    if (id > 0 && id <= data.processes.size()) return &data.processes[id - 1];
+    ++lost;
+    return nullptr;
+  };
+  CASTSCOPE_RETURN_IF_ERROR(
+      each(database, "SELECT process, name, value FROM attributes ORDER BY rowid", [&](const Statement& row) {
+        if (Process* p = of(row)) p->attributes.emplace_back(row.text(1), row.text(2));
+      }));
+  CASTSCOPE_RETURN_IF_ERROR(each(database, "SELECT DISTINCT value FROM attributes WHERE name = 'torch_folder'",
+                                 [&](const Statement& row) { data.torch_folders.push_back(row.text(0)); }));
+  CASTSCOPE_RETURN_IF_ERROR(
+      each(database, "SELECT process, lane, tid, written, dropped, received, next FROM lanes ORDER BY process, lane",
+           [&](const Statement& row) {
+             Process* p = of(row);
+             if (!p) return;
+             LaneRow& lane = p->lanes.emplace_back();
+             row.get(1, lane.lane), row.get(2, lane.tid), row.get(3, lane.written), row.get(4, lane.dropped);
+             row.get(5, lane.received), row.get(6, lane.next);
+           }));
+  CASTSCOPE_RETURN_IF_ERROR(
+      each(database, "SELECT process, local, lane, tid, name FROM threads ORDER BY process, local",
+           [&](const Statement& row) {
+             Process* p = of(row);
+             if (!p) return;
+             ThreadInfo& thread = p->threads.emplace_back();
+             row.get(1, thread.id), row.get(2, thread.lane), row.get(3, thread.tid), thread.name = row.text(4);
+           }));
+  return none_lost(database, lost, "its processes");
+}
+
+absl::Status read_counts(const Database& database, RunData& data) {
+  CASTSCOPE_RETURN_IF_ERROR(
+      each(database,
+           "SELECT process, site, sum(casts), sum(hits), sum(passes), sum(traced), sum(bytes), sum(cpu_ns), sum(kept) "
+           "FROM counters GROUP BY process, site ORDER BY process, site",
+           [&](const Statement& row) {
+             SiteUse use;
+             row.get(0, use.process), row.get(1, use.site), row.get(2, use.counts.casts), row.get(3, use.counts.hits);
+             row.get(4, use.counts.passes), row.get(5, use.counts.traced), row.get(6, use.counts.bytes);
+             row.get(7, use.counts.cpu_ns), row.get(8, use.counts.kept);
+             data.site_uses.push_back(use);
+           }));
+  absl::flat_hash_map<std::uint64_t, SiteEvidence> evidence;
+  CASTSCOPE_RETURN_IF_ERROR(each(database,
+                                 "SELECT id, repeats, same_source, most_in_region, most_kept, most_kept_bytes, "
+                                 "hits_after_growth, returned, first_ns FROM site_evidence",
+                                 [&](const Statement& row) {
+                                   SiteEvidence& e = evidence[static_cast<std::uint64_t>(row.number(0))];
+                                   row.get(1, e.repeats), row.get(2, e.same_source), row.get(3, e.most_in_region);
+                                   row.get(4, e.most_kept), row.get(5, e.most_kept_bytes);
+                                   row.get(6, e.hits_after_growth), row.get(7, e.returning), row.get(8, e.first_ns);
+                                 }));
+  for (SiteUse& use : data.site_uses) {
+    const auto it = evidence.find(std::uint64_t{use.process} << 32 | use.site);
+    if (it != evidence.end()) use.evidence = it->second;
+  }
+  return each(database,
+              "SELECT process, region, entered, exited, most_entries, most_bytes, kept, kept_bytes, own_clears, "
+              "first_kept_step, most_optimizer_steps, cleared_midway, clears_within, old_hits FROM region_use ORDER BY "
+              "process, region",
+              [&](const Statement& row) {
+                RegionUse& use = data.region_uses.emplace_back();
+                row.get(0, use.process), row.get(1, use.region), row.get(2, use.entered), row.get(3, use.exited);
+                row.get(4, use.most_entries), row.get(5, use.most_bytes), row.get(6, use.kept);
+                row.get(7, use.kept_bytes), row.get(8, use.own_clears), row.get(9, use.first_kept_step);
+                row.get(10, use.most_optimizer_steps), row.get(11, use.cleared_midway);
+                row.get(12, use.clears_within), row.get(13, use.old_hits);
+              });
+}
+
+absl::Status read_steps(const Database& database, RunData& data) {
+  CASTSCOPE_RETURN_IF_ERROR(
+      each(database,
+           "SELECT process, first, last, behaviour, incomplete, begin_ns, end_ns, casts, hits, regions, clears, bytes, "
+           "cpu_ns, cache_bytes FROM step_runs ORDER BY process, first, id",
+           [&](const Statement& row) {
+             StepRun& run = data.step_runs.emplace_back();
+             row.get(0, run.process), row.get(1, run.first), row.get(2, run.last), row.get(3, run.behaviour);
+             row.get(4, run.incomplete), row.get(5, run.begin_ns), row.get(6, run.end_ns), row.get(7, run.casts);
+             row.get(8, run.hits), row.get(9, run.regions), row.get(10, run.clears), row.get(11, run.bytes);
+             row.get(12, run.cpu_ns), row.get(13, run.cache_bytes);
+           }));
+  return each(database, "SELECT behaviour, site, casts, hits FROM behaviour_sites ORDER BY behaviour, site",
+              [&](const Statement& row) {
+                BehaviourSite& at = data.behaviour_sites.emplace_back();
+                row.get(0, at.behaviour), row.get(1, at.site), row.get(2, at.casts), row.get(3, at.hits);
+              });
+}
+
+// All that rules judge.
+absl::Status read_evidence(const Database& database, RunData& data) {
+  CASTSCOPE_RETURN_IF_ERROR(each(database, "SELECT name, value FROM run ORDER BY name",
+                                 [&](const Statement& row) { put(data, row.text(0), row); }));
+  CASTSCOPE_RETURN_IF_ERROR(each(database, "SELECT sentence FROM notices ORDER BY id",
+                                 [&](const Statement& row) { data.notices.push_back(row.text(0)); }));
+  CASTSCOPE_RETURN_IF_ERROR(read_processes(database, data));
+  CASTSCOPE_RETURN_IF_ERROR(read_definitions(database, data));
+  CASTSCOPE_RETURN_IF_ERROR(read_counts(database, data));
+  CASTSCOPE_RETURN_IF_ERROR(read_steps(database, data));
+  CASTSCOPE_RETURN_IF_ERROR(read_deep(database, data));
+  CASTSCOPE_RETURN_IF_ERROR(read_gpu(database, data));
+  CASTSCOPE_RETURN_IF_ERROR(none_lost(database, mend_references(data), "its rows do not fit together"));
+  for (const SiteUse& use : data.site_uses) {
+    if (use.site == 0) data.processes[use.process - 1].beyond_sites = use.counts;
+  }
+  std::erase_if(data.site_uses, [](const SiteUse& use) { return use.site == 0; });
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<RunData> read_run_data(const Database& database) {
+  RunData data;
+  CASTSCOPE_RETURN_IF_ERROR(read_evidence(database, data));
+  CASTSCOPE_RETURN_IF_ERROR(read_source(database, data.source));
+  return data;
+}
+
+absl::StatusOr<RunData> read_run(const std::string& path) {
+  auto database = open_run_file(path);
+  if (!database.ok()) return database.status();
+  CASTSCOPE_RETURN_IF_ERROR(database->exec("BEGIN"));  // all of it from one moment, also while the run goes on
+  for (const Part part : {Part::kEvidence, Part::kShown}) CASTSCOPE_RETURN_IF_ERROR(check_checksum(*database, part));
+  return read_run_data(*database);
+}
+
+namespace {
+
+absl::Status nothing_left(const absl::Status& why) {
+  return absl::DataLossError(absl::StrCat(why.message(), " (nothing of the run can be read from what is there)"));
+}
+
+}  // namespace
+
+absl::StatusOr<RunData> read_as_it_is(const std::string& path) {
+  absl::StatusOr<RunData> whole = read_run(path);
+  if (!absl::IsDataLoss(whole.status())) return whole;
+  auto database = open_as_it_is(path);
+  if (!database.ok()) return nothing_left(whole.status());
+  RunData data;
+  if (!read_evidence(*database, data).ok() || data.processes.empty()) return nothing_left(whole.status());
+  const bool all_there = database->left_out() == 0 && check_checksum(*database, Part::kEvidence).ok();
+  if (!read_source(*database, data.source).ok()) return nothing_left(whole.status());
+  std::string why(whole.status().message());
+  if (why.starts_with(path + ": ")) why.erase(0, path.size() + 2);
+  why += all_there ? "; what was counted is all there"
+                   : "; what was counted is not all there, and findings cannot be told";
+  data.damage = Damage{.sentence = std::move(why), .evidence = !all_there};
+  return data;
+}
+
+}  // namespace castscope::store

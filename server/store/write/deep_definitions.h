@@ -1,0 +1,29 @@
+// The run-wide numbers of what deep steps see: like definitions.h, each content once.
+#pragma once
+
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "server/store/file/sqlite.h"
+#include "server/store/run/run_data.h"
+
+namespace castscope::store {
+
+class DeepDefinitions {
+ public:
+  static absl::StatusOr<DeepDefinitions> on(const Database&);
+  void adopt(const RunData&);  // what an earlier life of the file defined
+
+  // Everything that they refer to by its run-wide number; their own `id` is not looked at.
+  absl::StatusOr<std::uint32_t> operator_use(const OperatorUse&);
+  absl::StatusOr<std::uint32_t> flow(const Flow&);  // both ends are known
+  absl::StatusOr<std::uint32_t> fact(const Fact&);
+
+ private:
+  using Numbers = absl::flat_hash_map<std::string, std::uint32_t>;  // content → number
+  Numbers uses_, flows_, facts_;
+  Statement add_use_, add_operand_, add_flow_, add_fact_;
+};
+
+}  // namespace castscope::store

@@ -1,0 +1,241 @@
+#include "server/store/write/deep_writer.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace castscope::store {
+namespace {
+
+std::uint64_t key_of(const ValueRange& range) {
+  return range.use != 0 ? std::uint64_t{1} << 32 | range.use : std::uint64_t{range.site};
+}
+
+// The sample of one more tensor. Nothing in it is believed beyond what can be.
+void add(ValueRange& range, const lanes::Event& event) {
+  const std::uint32_t sampled = event.dims[0];
+  if (sampled == 0) return;
+  const auto of_sampled = [&](std::uint32_t count) { return std::min(count, sampled); };
+  const double most = std::bit_cast<double>(event.tensor);
+  const bool is_number = std::isfinite(most) && most >= 0;
+  const bool integer = event.dims[3] >= sampled;
+  ++range.tensors;
+  range.elements += sampled;
+  range.not_finite += of_sampled(event.dims[1]);
+  range.zeros += of_sampled(event.dims[2]);
+  range.integers += of_sampled(event.dims[3]);
+  range.beyond += of_sampled(event.entries);
+  range.integer_tensors += integer;
+  range.not_finite_tensors += event.dims[1] > 0;
+  if (is_number) range.most = std::max(range.most, most);
+  if (!is_number || !integer) return;
+  const bool differs_from_others = range.most_integer > 0 && most > 0 && most != range.most_integer;
+  range.integers_differ |= (event.flags & lanes::kFlagDiffer) != 0 || differs_from_others;
+  range.most_integer = std::max(range.most_integer, most);
+}
+
+}  // namespace
+
+void DeepWriter::adopt(const RunData& data) {
+  for (const ValueRange& range : data.value_ranges) {
+    if (range.process == process_) ranges_[key_of(range)] = {.range = range};
+  }
+  for (const ScalerUse& use : data.scaler_uses) {
+    if (use.process == process_) scaler_.adopt(use);
+  }
+}
+
+absl::Status DeepWriter::set(std::uint32_t local, const Local& what, Statement* put_local) {
+  if (local >= by_local_.size()) by_local_.resize(local + 1);
+  by_local_[local] = what;
+  return put_local == nullptr ? absl::OkStatus() : put_local->run(process_, local, what.number);
+}
+
+absl::Status DeepWriter::operator_use(const OperatorUseInfo& info) {
+  CASTSCOPE_RETURN_IF_ERROR(numbers_->check("operator use", info.id));
+  OperatorUse use{.op = info.op,
+                  .node = info.node,
+                  .phase = info.phase,
+                  .device = info.device,
+                  .computed = info.computed,
+                  .result = info.result,
+                  .flags = info.flags,
+                  .operands = info.operands,
+                  .argument_names = info.argument_names};
+  use.argument_names.resize(use.operands.size());
+  CASTSCOPE_RETURN_IF_ERROR(numbers_->find_stack(info.stack, &use.stack));
+  CASTSCOPE_RETURN_IF_ERROR(numbers_->find_module(info.module, &use.module));
+  CASTSCOPE_RETURN_IF_ERROR(numbers_->find_region(info.region, &use.region));
+  const auto number = tables_->deep.operator_use(use);
+  if (!number.ok()) return number.status();
+  return set(info.id, {.kind = Kind::kOperatorUse, .number = *number}, &tables_->put_local_use);
+}
+
+absl::Status DeepWriter::flow(const FlowInfo& info) {
+  CASTSCOPE_RETURN_IF_ERROR(numbers_->check("flow", info.id));
+  const Local from = at(info.from), to = at(info.to);
+  if (from.kind != Kind::kOperatorUse || to.kind != Kind::kOperatorUse)
+    return set(info.id, {.kind = Kind::kFlow, .number = 0}, nullptr);
+  const auto number =
+      tables_->deep.flow({.from = from.number, .to = to.number, .argument = info.argument, .cast_to = info.cast_to});
+  if (!number.ok()) return number.status();
+  return set(info.id, {.kind = Kind::kFlow, .number = *number}, nullptr);
+}
+
+absl::Status DeepWriter::find_subject(const FactInfo& info, std::uint32_t* number) const {
+  *number = 0;
+  switch (info.kind) {
+    case lanes::FactKind::kStaleHit:
+    case lanes::FactKind::kLostGrad:
+    case lanes::FactKind::kScriptIgnoresDisable:
+    case lanes::FactKind::kTraceDropsDisable:
+      return numbers_->find_site(info.subject, number);
+    case lanes::FactKind::kError:
+    case lanes::FactKind::kScriptStopsAtPython:
+      if (at(info.subject).kind == Kind::kOperatorUse) *number = at(info.subject).number;
+      return absl::OkStatus();
+    case lanes::FactKind::kBackward:
+    case lanes::FactKind::kRegionLeaked:
+    case lanes::FactKind::kRegionNeverLeft:
+    case lanes::FactKind::kExportDropsRegion:
+      return numbers_->find_region(info.subject, number);
+    default:
+      return absl::OkStatus();
+  }
+}
+
+absl::Status DeepWriter::fact(const FactInfo& info) {
+  CASTSCOPE_RETURN_IF_ERROR(numbers_->check("fact", info.id));
+  Fact fact{.kind = info.kind, .detail = info.detail, .text = info.text};
+  CASTSCOPE_RETURN_IF_ERROR(numbers_->find_stack(info.stack, &fact.stack));
+  CASTSCOPE_RETURN_IF_ERROR(find_subject(info, &fact.subject));
+  const auto number = tables_->deep.fact(fact);
+  if (!number.ok()) return number.status();
+  const Local what{
+      .kind = Kind::kFact, .number = *number, .fact = fact.kind, .detail = fact.detail, .stack = fact.stack};
+  return set(info.id, what, &tables_->put_local_fact);
+}
+
+absl::Status DeepWriter::kernel(const KernelInfo& info) {
+  CASTSCOPE_RETURN_IF_ERROR(numbers_->check("kernel", info.id));
+  Kernel kernel{.use = use_or_0(info.use),
+                .op = info.op,
+                .origin = info.origin,
+                .device = info.device,
+                .work = info.work,
+                .flags = info.flags};
+  CASTSCOPE_RETURN_IF_ERROR(numbers_->find_site(info.site, &kernel.site));
+  const auto name = tables_->gpu.kernel_name(info.name);
+  if (!name.ok()) return name.status();
+  kernel.name = *name;
+  const auto number = tables_->gpu.kernel(kernel);
+  if (!number.ok()) return number.status();
+  return set(info.id, {.kind = Kind::kKernel, .number = *number}, &tables_->put_local_kernel);
+}
+
+absl::Status DeepWriter::matmul(const MatmulInfo& info) {
+  CASTSCOPE_RETURN_IF_ERROR(numbers_->check("matrix product", info.id));
+  const auto number =
+      tables_->gpu.matmul({.use = use_or_0(info.use), .op = info.op, .function = info.function, .call = info.call});
+  if (!number.ok()) return number.status();
+  return set(info.id, {.kind = Kind::kMatmul, .number = *number}, nullptr);
+}
+
+void DeepWriter::event(std::uint32_t lane, const lanes::Event& event) {
+  if (event.kind == lanes::EventKind::kValues) {
+    values(event);
+  } else if (event.kind == lanes::EventKind::kBackward) {
+    scaler_.backward(lane);
+  } else {
+    scaling(lane, event);
+  }
+}
+
+void DeepWriter::values(const lanes::Event& event) {
+  ValueRange range{.process = process_};
+  const Local of = at(event.site);
+  if (of.kind == Kind::kOperatorUse) {
+    range.use = of.number;
+  } else {
+    range.site = numbers_->site_or_0(event.site);
+  }
+  if (range.use == 0 && range.site == 0) return;  // its definition had no room in the process
+  Range& known = ranges_.try_emplace(key_of(range), Range{.range = range}).first->second;
+  add(known.range, event);
+  std::uint64_t& first = known.range.first_not_finite;
+  if (!gap_ && event.dims[0] > 0 && event.dims[1] > 0 && (first == 0 || event.time < first)) first = event.time;
+  known.changed = true;
+}
+
+void DeepWriter::scaling(std::uint32_t lane, const lanes::Event& event) {
+  const Local fact = at(event.site);
+  if (event.kind == lanes::EventKind::kOptimizer) {
+    scaler_.optimizer_step(lane, fact.number, /*within_scaler=*/fact.detail == 1 || fact.kind != Kind::kFact);
+  } else if (fact.fact == lanes::FactKind::kScale) {
+    scaler_.scale(lane);
+  } else if (fact.fact == lanes::FactKind::kClip) {
+    scaler_.clip(lane, fact.number);
+  } else if (fact.fact == lanes::FactKind::kUnscale) {
+    if (fact.detail == 3)
+      scaler_.not_stepped(lane);
+    else
+      scaler_.unscale(lane, fact.stack, fact.detail == 1);
+  } else if (fact.fact == lanes::FactKind::kUpdate) {
+    scaler_.update(lane, fact.number, std::bit_cast<double>(event.tensor), std::bit_cast<double>(event.bytes));
+  }
+}
+
+absl::Status DeepWriter::write() {
+  CASTSCOPE_RETURN_IF_ERROR(write_counters());
+  CASTSCOPE_RETURN_IF_ERROR(write_ranges());
+  ScalerUse u;
+  if (!scaler_.take(&u)) return absl::OkStatus();
+  return tables_->put_scaler_use.run(process_, u.updates, u.unscales, u.not_finite, u.scales, u.longest_skips,
+                                     u.first_scale, u.last_scale, u.least_scale, u.last_update,
+                                     u.update_between_backwards, u.step_past_scaler, u.clip_before_unscale);
+}
+
+absl::Status DeepWriter::write_counters() {
+  for (const auto& [key, row] : counters_) {
+    const Local what = at(row.site);
+    if (what.number == 0) continue;
+    const std::uint64_t id = std::uint64_t{process_} << 48 | key;
+    absl::Status status;
+    switch (what.kind) {
+      case Kind::kOperatorUse:
+        status = tables_->put_use_count.run(id, process_, row.lane, what.number, row.casts, row.bytes, row.cpu_ns);
+        break;
+      case Kind::kFlow:
+        status = tables_->put_flow_count.run(id, process_, row.lane, what.number, row.casts);
+        break;
+      case Kind::kFact:
+        status = tables_->put_fact_count.run(id, process_, row.lane, what.number, row.casts);
+        break;
+      case Kind::kKernel:
+        status = tables_->put_kernel_count.run(id, process_, row.lane, what.number, row.casts, row.bytes, row.hits);
+        break;
+      case Kind::kMatmul:
+        status = tables_->put_matmul_count.run(id, process_, row.lane, what.number, row.casts);
+        break;
+      case Kind::kNone:
+        break;
+    }
+    CASTSCOPE_RETURN_IF_ERROR(status);
+  }
+  counters_.clear();
+  return absl::OkStatus();
+}
+
+absl::Status DeepWriter::write_ranges() {
+  for (auto& [key, known] : ranges_) {
+    if (!known.changed) continue;
+    known.changed = false;
+    const ValueRange& r = known.range;
+    CASTSCOPE_RETURN_IF_ERROR(tables_->put_value_range.run(
+        process_, r.site, r.use, r.tensors, r.elements, r.not_finite, r.zeros, r.integers, r.beyond, r.integer_tensors,
+        r.not_finite_tensors, r.most, r.most_integer, r.integers_differ, r.first_not_finite));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace castscope::store

@@ -1,0 +1,81 @@
+// Takes what deep steps of one process saw, and writes it: the part of a ProcessWriter that is not about casts.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "server/store/run/run_sink.h"
+#include "server/store/trackers/scaler_tracker.h"
+#include "server/store/write/process_numbers.h"
+#include "server/store/write/run_tables.h"
+
+namespace castscope::store {
+
+class DeepWriter {
+ public:
+  DeepWriter(RunTables* tables, const ProcessNumbers* numbers, std::uint32_t process)
+      : tables_(tables), numbers_(numbers), process_(process) {}
+  void adopt(const RunData&);  // of an earlier life of the file
+
+  absl::Status operator_use(const OperatorUseInfo&);
+  absl::Status flow(const FlowInfo&);
+  absl::Status fact(const FactInfo&);
+  absl::Status kernel(const KernelInfo&);
+  absl::Status matmul(const MatmulInfo&);
+  // Run-wide, 0 = none of that kind.
+  std::uint32_t number(Numbered what, std::uint32_t local) const {
+    const Local known = at(local);
+    const Kind wanted = what == Numbered::kFact     ? Kind::kFact
+                        : what == Numbered::kKernel ? Kind::kKernel
+                                                    : Kind::kOperatorUse;
+    return known.kind == wanted ? known.number : 0;
+  }
+  bool counts(std::uint32_t local) const { return at(local).kind != Kind::kNone; }
+  void counter(const CounterRow& row) { counters_[std::uint64_t{row.lane} << 32 | row.site] = row; }
+  // Of the kinds kValues, kBackward, kOptimizer and kScaler.
+  void event(std::uint32_t lane, const lanes::Event&);
+  void thread_begins(std::uint32_t lane) { scaler_.thread_begins(lane); }
+  // Some of the lane's events are missing.
+  void break_off(std::uint32_t lane) {
+    scaler_.break_off(lane);
+    gap_ = true;
+  }
+  absl::Status write();
+
+ private:
+  enum class Kind : std::uint8_t { kNone, kOperatorUse, kFlow, kFact, kKernel, kMatmul };
+  struct Local {
+    Kind kind = Kind::kNone;
+    std::uint32_t number = 0;  // run-wide; 0: a flow one of whose ends is not known
+    // of a fact:
+    lanes::FactKind fact = lanes::FactKind::kUnknown;
+    std::uint16_t detail = 0;
+    std::uint32_t stack = 0;
+  };
+  Local at(std::uint32_t local) const { return local < by_local_.size() ? by_local_[local] : Local(); }
+  std::uint32_t use_or_0(std::uint32_t local) const { return number(Numbered::kOperatorUse, local); }
+  absl::Status set(std::uint32_t local, const Local&, Statement* put_local);
+  absl::Status find_subject(const FactInfo&, std::uint32_t* number) const;
+  void values(const lanes::Event&);
+  void scaling(std::uint32_t lane, const lanes::Event&);
+  absl::Status write_counters();
+  absl::Status write_ranges();
+
+  RunTables* tables_;
+  const ProcessNumbers* numbers_;
+  std::uint32_t process_;
+  std::vector<Local> by_local_;
+  absl::flat_hash_map<std::uint64_t, CounterRow> counters_;  // that changed since the last write(); lane << 32 | local
+  struct Range {
+    ValueRange range;
+    bool changed = false;
+  };
+  absl::flat_hash_map<std::uint64_t, Range> ranges_;  // site, or 1 << 32 | use
+  ScalerTracker scaler_;
+  bool gap_ = false;  // events are missing: from here on nothing is known to be the first
+};
+
+}  // namespace castscope::store

@@ -1,0 +1,30 @@
+// The run-wide numbers of what GPUs did: like definitions.h, each content once.
+#pragma once
+
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "server/store/file/sqlite.h"
+#include "server/store/run/run_data.h"
+
+namespace castscope::store {
+
+class GpuDefinitions {
+ public:
+  static absl::StatusOr<GpuDefinitions> on(const Database&);
+  void adopt(const RunData&);  // what an earlier life of the file defined
+
+  // A mangled name may be thousands of characters long, and hundreds of kernels share it.
+  absl::StatusOr<std::uint32_t> kernel_name(const std::string&);
+  // Everything that they refer to by its run-wide number; their own `id` is not looked at.
+  absl::StatusOr<std::uint32_t> kernel(const Kernel&);
+  absl::StatusOr<std::uint32_t> matmul(const Matmul&);
+
+ private:
+  using Numbers = absl::flat_hash_map<std::string, std::uint32_t>;  // content → number
+  Numbers names_, kernels_, matmuls_;
+  Statement add_name_, add_kernel_, add_matmul_;
+};
+
+}  // namespace castscope::store

@@ -1,0 +1,93 @@
+#include "server/store/write/process_numbers.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace castscope::store {
+namespace {
+
+constexpr std::uint32_t kMostNumbers = 1u << 24;
+
+}  // namespace
+
+void ProcessNumbers::set(Numbers& numbers, std::uint32_t local, std::uint32_t number) {
+  if (local >= numbers.size()) numbers.resize(local + 1);
+  numbers[local] = number;
+}
+
+absl::Status ProcessNumbers::check(const char* what, std::uint32_t local) const {
+  if (local > 0 && local < kMostNumbers) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("process ", key_, ": ", what, " ", local, " is out of range"));
+}
+
+absl::Status ProcessNumbers::find(const char* what, std::uint32_t local, const Numbers& numbers,
+                                  std::uint32_t* number) const {
+  *number = local < numbers.size() ? numbers[local] : 0;
+  if (local == 0 || *number != 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("process ", key_, ": ", what, " ", local, " was never defined"));
+}
+
+// What was learnt of call sites is not told again in one piece: first the little known at their first use.
+absl::Status ProcessNumbers::adopt(const Database& database, const RunData& data) {
+  auto call_sites = Statement::prepare(
+      database, absl::StrCat("SELECT local, call_site FROM local_call_sites WHERE process = ", process_));
+  if (!call_sites.ok()) return call_sites.status();
+  for (;;) {
+    const auto more = call_sites->next();
+    if (!more.ok() || !*more) return more.status();
+    const auto local = static_cast<std::uint32_t>(call_sites->number(0));
+    const auto number = static_cast<std::uint32_t>(call_sites->number(1));
+    if (number == 0 || number > data.call_sites.size())
+      return absl::DataLossError(
+          absl::StrCat(database.path(), ": the run file is damaged: a process names a call site that is not there"));
+    CASTSCOPE_RETURN_IF_ERROR(check("call site", local));
+    set(call_sites_, local, number);
+  }
+}
+
+absl::Status ProcessNumbers::stack(const StackInfo& stack) {
+  CASTSCOPE_RETURN_IF_ERROR(check("stack", stack.id));
+  const auto number = tables_->definitions.stack(stack);
+  if (number.ok()) set(stacks_, stack.id, *number);
+  return number.status();
+}
+
+absl::Status ProcessNumbers::module(const ModuleInfo& module) {
+  CASTSCOPE_RETURN_IF_ERROR(check("module", module.id));
+  const auto number = tables_->definitions.module({module.path, module.type, module.root_type, module.root_number});
+  if (number.ok()) set(modules_, module.id, *number);
+  return number.status();
+}
+
+absl::Status ProcessNumbers::call_site(const CallSiteInfo& info, bool* moved) {
+  *moved = false;
+  CASTSCOPE_RETURN_IF_ERROR(check("call site", info.id));
+  const CallSite content{info.op, info.argument, info.argument_name, info.code_address};
+  const std::uint32_t before = info.id < call_sites_.size() ? call_sites_[info.id] : 0;
+  const auto number = before ? tables_->definitions.refine(before, content) : tables_->definitions.call_site(content);
+  if (!number.ok()) return number.status();
+  set(call_sites_, info.id, *number);
+  if (before == *number) return absl::OkStatus();
+  *moved = before != 0;
+  return tables_->put_local_call_site.run(process_, info.id, *number);
+}
+
+absl::Status ProcessNumbers::region(const RegionInfo& info) {
+  CASTSCOPE_RETURN_IF_ERROR(check("region", info.id));
+  Region region{.nesting = info.nesting,
+                .device = info.device,
+                .dtype = info.dtype,
+                .enabled = info.enabled,
+                .cache_enabled = info.cache_enabled,
+                .kind = info.kind,
+                .flags = info.flags};
+  CASTSCOPE_RETURN_IF_ERROR(find_stack(info.stack, &region.stack));
+  CASTSCOPE_RETURN_IF_ERROR(find_region(info.parent, &region.parent));
+  const auto number = tables_->definitions.region(region);
+  if (!number.ok()) return number.status();
+  set(regions_, info.id, *number);
+  if (info.id >= outermost_.size()) outermost_.resize(info.id + 1);
+  outermost_[info.id] = info.parent == 0;
+  return tables_->put_local_region.run(process_, info.id, *number);
+}
+
+}  // namespace castscope::store

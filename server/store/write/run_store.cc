@@ -1,0 +1,397 @@
+#include "server/store/write/run_store.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "server/store/file/checksum.h"
+#include "server/store/file/one_file.h"
+#include "server/store/file/run_file.h"
+#include "server/store/file/schema.h"
+#include "server/store/file/source_tables.h"
+#include "server/store/file/sqlite.h"
+#include "server/store/read/run_reader.h"
+#include "server/store/run/names.h"
+#include "server/store/write/findings_table.h"
+#include "server/store/write/process_writer.h"
+#include "server/store/write/run_tables.h"
+
+namespace castscope::store {
+class RunStore::Impl {
+ public:
+  explicit Impl(std::string path) : path(std::move(path)) {}
+
+  absl::Status create(const RunStart&, const StoreOptions&);
+  absl::Status resume(const StoreOptions&);
+  absl::Status begin();
+  absl::Status commit(bool last);
+  absl::Status close();
+  absl::Status close_elsewhere(const std::string& place);
+  absl::Status set(const char* name, const auto& value) { return put_run.run(std::string_view(name), value); }
+  absl::Status add_process(const ProcessInfo&);
+
+  // Runs `write` on the process's writer, inside a transaction. The first error is kept: after it nothing fits
+  // together any more, what was committed before stays readable.
+  template <typename Write>
+  absl::Status on(const std::string& key, Write write) {
+    const std::lock_guard lock(mutex);
+    CASTSCOPE_RETURN_IF_ERROR(begin());
+    const auto it = by_key.find(key);
+    if (it == by_key.end()) return absl::FailedPreconditionError(absl::StrCat("process ", key, " was never announced"));
+    return keep(write(processes[it->second]));
+  }
+  template <typename Write>
+  absl::Status on_run(Write write) {
+    const std::lock_guard lock(mutex);
+    CASTSCOPE_RETURN_IF_ERROR(begin());
+    return keep(write());
+  }
+  // Bad input is its sender's fault and harms nothing else; a failing disk ends the file.
+  absl::Status keep(const absl::Status& status) {
+    const bool is_input = absl::IsFailedPrecondition(status) || absl::IsInvalidArgument(status);
+    if (!status.ok() && !is_input && failed.ok()) {
+      failed = status;
+      (void)database.exec("ROLLBACK");
+      in_transaction = false;
+    }
+    return status;
+  }
+
+  std::string path;
+  std::mutex mutex;
+  Database database;
+  std::unique_ptr<RunTables> tables;
+  std::deque<ProcessWriter> processes;
+  absl::flat_hash_map<std::string, std::size_t> by_key;
+  Statement put_run, add_notice, put_process;
+  absl::Status failed;
+  bool in_transaction = false, closed = false;
+  bool finished = false;  // the run's end was told: no events will come
+  std::atomic<std::uint64_t>* commits = nullptr;
+
+ private:
+  absl::Status open_for_writing(const StoreOptions&);
+  absl::Status fill(const RunStart&, const StoreOptions&);
+  void unlink_all() const;
+  absl::Status write_names();
+  void let_go();
+};
+
+absl::Status RunStore::Impl::open_for_writing(const StoreOptions& options) {
+  // A killed collector loses nothing it had committed; a power cut may lose the last commits, not the file.
+  CASTSCOPE_RETURN_IF_ERROR(
+      database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 256; "
+                    "PRAGMA journal_size_limit = 1048576; PRAGMA temp_store = MEMORY"));
+  auto prepared = RunTables::on(database, options);
+  if (!prepared.ok()) return prepared.status();
+  tables = *std::move(prepared);
+  const struct {
+    Statement* statement;
+    const char* sql;
+  } all[] = {
+      {&put_run, "INSERT OR REPLACE INTO run VALUES (?,?)"},
+      {&add_notice, "INSERT INTO notices (sentence) SELECT ?1 WHERE ?1 NOT IN (SELECT sentence FROM notices)"},
+      {&put_process,
+       "INSERT INTO processes (id, key, host, pid, parent_pid, start_ticks, begin_ns) VALUES (?,?,?,?,?,?,?)"},
+  };
+  for (const auto& [statement, sql] : all) {
+    auto one = Statement::prepare(database, sql);
+    if (!one.ok()) return one.status();
+    *statement = *std::move(one);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunStore::Impl::write_names() {
+  auto add = Statement::prepare(database, "INSERT INTO names VALUES (?,?,?)");
+  if (!add.ok()) return add.status();
+  const std::pair<const char*, std::span<const std::string_view>> lists[] = {{"dtype", dtype_names()},
+                                                                             {"device", device_names()},
+                                                                             {"cause", cause_names()},
+                                                                             {"role", role_names()},
+                                                                             {"phase", phase_names()},
+                                                                             {"why_not_cached", why_not_cached_names()},
+                                                                             {"region_kind", region_kind_names()},
+                                                                             {"fact_kind", fact_kind_names()},
+                                                                             {"staleness", staleness_names()},
+                                                                             {"gpu_work", gpu_work_names()},
+                                                                             {"matmul_compute", matmul_compute_names()},
+                                                                             {"process_end", process_end_names()}};
+  for (const auto& [list, names] : lists) {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      CASTSCOPE_RETURN_IF_ERROR(add->run(std::string_view(list), i, names[i]));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void RunStore::Impl::unlink_all() const {
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) unlink((path + suffix).c_str());
+}
+
+absl::Status RunStore::Impl::create(const RunStart& start, const StoreOptions& options) {
+  if (options.overwrite) unlink_all();
+  // Made exclusively, so that two runs that chose one name cannot both get it.
+  const int file = open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0644);
+  if (file < 0 && errno == EEXIST) {
+    return absl::AlreadyExistsError(absl::StrCat(path, ": the file exists; choose another name or use --force"));
+  }
+  if (file < 0) {
+    return absl::PermissionDeniedError(absl::StrCat(path, ": the run file cannot be created (", std::strerror(errno),
+                                                    "); check the folder and its rights"));
+  }
+  ::close(file);
+  absl::Status status = fill(start, options);
+  if (!status.ok()) {  // a stub would only be in the way of the next run
+    closed = true;
+    for (Statement* statement : {&put_run, &add_notice, &put_process}) *statement = Statement();
+    tables.reset();
+    (void)database.close();
+    unlink_all();
+  }
+  return status;
+}
+
+absl::Status RunStore::Impl::fill(const RunStart& start, const StoreOptions& options) {
+  auto opened = Database::open(path, SQLITE_OPEN_READWRITE);
+  if (!opened.ok()) return opened.status();
+  database = *std::move(opened);
+  // An empty file is worth no waiting for the disk.
+  CASTSCOPE_RETURN_IF_ERROR(database.exec(
+      absl::StrCat("PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA application_id = ",
+                   kApplicationId, "; PRAGMA user_version = ", kFormat, "; PRAGMA synchronous = OFF; BEGIN")
+          .c_str()));
+  CASTSCOPE_RETURN_IF_ERROR(database.exec(kTables));
+  CASTSCOPE_RETURN_IF_ERROR(database.exec(kDeepTables));
+  CASTSCOPE_RETURN_IF_ERROR(database.exec(kGpuTables));
+  CASTSCOPE_RETURN_IF_ERROR(database.exec(kViews));
+  CASTSCOPE_RETURN_IF_ERROR(database.exec(kDeepViews));
+  CASTSCOPE_RETURN_IF_ERROR(database.exec(kGpuViews));
+  CASTSCOPE_RETURN_IF_ERROR(write_names());
+  CASTSCOPE_RETURN_IF_ERROR(database.exec("COMMIT"));
+  CASTSCOPE_RETURN_IF_ERROR(open_for_writing(options));
+  CASTSCOPE_RETURN_IF_ERROR(begin());
+  CASTSCOPE_RETURN_IF_ERROR(set("run_id", start.run_id));
+  constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
+  CASTSCOPE_RETURN_IF_ERROR(set("command", nlohmann::json(start.command).dump(-1, ' ', false, kReplace)));
+  CASTSCOPE_RETURN_IF_ERROR(set("cwd", start.cwd));
+  if (!start.checkout.empty()) CASTSCOPE_RETURN_IF_ERROR(set("checkout", start.checkout));
+  if (!start.policy.empty()) CASTSCOPE_RETURN_IF_ERROR(set("policy", start.policy));
+  if (!start.deep.empty()) CASTSCOPE_RETURN_IF_ERROR(set("deep", start.deep));
+  CASTSCOPE_RETURN_IF_ERROR(set("host", start.host));
+  CASTSCOPE_RETURN_IF_ERROR(set("castscope_version", start.castscope_version));
+  CASTSCOPE_RETURN_IF_ERROR(set("start_ns", start.start_ns));
+  return commit(false);
+}
+
+absl::Status RunStore::Impl::resume(const StoreOptions& options) {
+  auto opened = open_run_file(path, true);
+  if (!opened.ok()) return opened.status();
+  database = *std::move(opened);
+  const auto data = read_run_data(database);
+  if (!data.ok()) return data.status();
+  CASTSCOPE_RETURN_IF_ERROR(open_for_writing(options));
+  CASTSCOPE_RETURN_IF_ERROR(remove_checksums(database));
+  CASTSCOPE_RETURN_IF_ERROR(tables->adopt(database, *data));
+  for (const Process& process : data->processes) {
+    by_key.emplace(process.info.key, processes.size());
+    processes.emplace_back(tables.get(), process.id, process.info.key);
+    CASTSCOPE_RETURN_IF_ERROR(processes.back().adopt(database, *data));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunStore::Impl::begin() {
+  if (closed) return absl::FailedPreconditionError(absl::StrCat(path, ": the run file is closed"));
+  if (!failed.ok()) return failed;
+  if (in_transaction) return absl::OkStatus();
+  CASTSCOPE_RETURN_IF_ERROR(keep(database.exec("BEGIN IMMEDIATE")));
+  in_transaction = true;
+  return absl::OkStatus();
+}
+
+absl::Status RunStore::Impl::commit(bool last) {
+  const bool anything = in_transaction;
+  CASTSCOPE_RETURN_IF_ERROR(begin());
+  for (ProcessWriter& process : processes) CASTSCOPE_RETURN_IF_ERROR(keep(process.write(last || finished)));
+  CASTSCOPE_RETURN_IF_ERROR(keep(database.exec("COMMIT")));
+  in_transaction = false;
+  if (commits != nullptr) *commits += anything;  // now: who sees the number finds in the file what it stands for
+  return absl::OkStatus();
+}
+
+absl::Status RunStore::Impl::close() {
+  if (closed) return absl::OkStatus();
+  absl::Status status = failed.ok() ? commit(true) : failed;
+  let_go();
+  return leave_one_file(database, status);
+}
+
+void RunStore::Impl::let_go() {
+  closed = true;
+  for (Statement* statement : {&put_run, &add_notice, &put_process}) *statement = Statement();
+  processes.clear();
+  tables.reset();
+}
+
+absl::Status RunStore::Impl::close_elsewhere(const std::string& place) {
+  if (closed) return absl::FailedPreconditionError(absl::StrCat(path, ": the run file is closed"));
+  absl::Status status = failed.ok() ? commit(true) : failed;
+  let_go();
+  status.Update(move_to(database, place));
+  path = place;
+  return status.ok() ? leave_one_file(database, status) : status;
+}
+
+absl::Status RunStore::Impl::add_process(const ProcessInfo& info) {
+  const auto [it, is_new] = by_key.try_emplace(info.key, processes.size());
+  if (!is_new) return absl::OkStatus();
+  const std::uint32_t id = processes.size() + 1;
+  processes.emplace_back(tables.get(), id, info.key);
+  return put_process.run(id, info.key, info.host, info.pid, info.parent_pid, info.start_ticks, info.begin_realtime_ns);
+}
+
+RunStore::RunStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) { impl_->commits = &commits_; }
+RunStore::~RunStore() { (void)close(); }
+
+absl::StatusOr<std::unique_ptr<RunStore>> RunStore::create(const std::string& path, const RunStart& start,
+                                                           const StoreOptions& options) {
+  auto impl = std::make_unique<Impl>(path);
+  CASTSCOPE_RETURN_IF_ERROR(impl->create(start, options));
+  return std::unique_ptr<RunStore>(new RunStore(std::move(impl)));
+}
+
+absl::StatusOr<std::unique_ptr<RunStore>> RunStore::resume(const std::string& path, const StoreOptions& options) {
+  auto impl = std::make_unique<Impl>(path);
+  CASTSCOPE_RETURN_IF_ERROR(impl->resume(options));
+  return std::unique_ptr<RunStore>(new RunStore(std::move(impl)));
+}
+
+absl::Status RunStore::process(const ProcessInfo& info) {
+  return impl_->on_run([&] { return impl_->add_process(info); });
+}
+absl::Status RunStore::attribute(const std::string& key, const std::string& name, const std::string& value) {
+  return impl_->on(key, [&](ProcessWriter& p) { return p.attribute(name, value); });
+}
+absl::Status RunStore::stack(const std::string& key, const StackInfo& stack) {
+  return impl_->on(key, [&](ProcessWriter& p) { return p.numbers().stack(stack); });
+}
+absl::Status RunStore::module(const std::string& key, const ModuleInfo& module) {
+  return impl_->on(key, [&](ProcessWriter& p) { return p.numbers().module(module); });
+}
+absl::Status RunStore::call_site(const std::string& key, const CallSiteInfo& call_site) {
+  return impl_->on(key, [&](ProcessWriter& p) { return p.call_site(call_site); });
+}
+absl::Status RunStore::region(const std::string& key, const RegionInfo& region) {
+  return impl_->on(key, [&](ProcessWriter& p) { return p.numbers().region(region); });
+}
+absl::Status RunStore::site(const std::string& key, const SiteInfo& site) {
+  return impl_->on(key, [&](ProcessWriter& p) { return p.site(site); });
+}
+absl::Status RunStore::operator_use(const std::string& key, const OperatorUseInfo& use) {
+  return impl_->on(key, [&](ProcessWriter& p) { return p.deep().operator_use(use); });
+}
+absl::Status RunStore::flow(const std::string& key, const FlowInfo& flow) {
+  return impl_->on(key, [&](ProcessWriter& p) { return p.deep().flow(flow); });
+}
+absl::Status RunStore::fact(const std::string& key, const FactInfo& fact) {
+  return impl_->on(key, [&](ProcessWriter& p) { return p.deep().fact(fact); });
+}
+absl::Status RunStore::kernel(const std::string& key, const KernelInfo& kernel) {
+  return impl_->on(key, [&](ProcessWriter& p) { return p.deep().kernel(kernel); });
+}
+absl::Status RunStore::matmul(const std::string& key, const MatmulInfo& matmul) {
+  return impl_->on(key, [&](ProcessWriter& p) { return p.deep().matmul(matmul); });
+}
+absl::Status RunStore::thread(const std::string& key, const ThreadInfo& thread) {
+  return impl_->on(key, [&](ProcessWriter& p) { return p.thread(thread); });
+}
+absl::Status RunStore::events(const std::string& key, const EventBlock& block) {
+  return impl_->on(key, [&](ProcessWriter& p) { return p.events(block); });
+}
+absl::Status RunStore::counters(const std::string& key, std::span<const CounterRow> rows) {
+  return impl_->on(key, [&](ProcessWriter& p) { return p.counters(rows); });
+}
+absl::Status RunStore::lanes(const std::string& key, std::span<const LaneRow> rows) {
+  return impl_->on(key, [&](ProcessWriter& p) { return p.lanes(rows); });
+}
+absl::Status RunStore::gauges(const std::string& key, const Gauges& gauges) {
+  return impl_->on(key, [&](ProcessWriter& p) { return p.gauges(gauges); });
+}
+absl::Status RunStore::process_end(const std::string& key, ProcessEnd end, int exit_status) {
+  return impl_->on(key, [&](ProcessWriter& p) { return p.end(end, exit_status); });
+}
+
+LanePosition RunStore::position(const std::string& key, std::uint32_t lane) {
+  const std::lock_guard lock(impl_->mutex);
+  const auto it = impl_->by_key.find(key);
+  return it == impl_->by_key.end() ? LanePosition() : impl_->processes[it->second].position(lane);
+}
+
+std::uint32_t RunStore::number(const std::string& key, Numbered what, std::uint32_t local) {
+  const std::lock_guard lock(impl_->mutex);
+  const auto it = impl_->by_key.find(key);
+  const bool known = it != impl_->by_key.end() && it->second < impl_->processes.size();  // none is left after close()
+  return known ? impl_->processes[it->second].number(what, local) : 0;
+}
+
+absl::Status RunStore::commit() {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->commit(false);
+}
+
+absl::Status RunStore::notice(const std::string& sentence) {
+  return impl_->on_run([&] { return impl_->add_notice.run(sentence); });
+}
+
+absl::Status RunStore::finish(const RunEnd& end) {
+  return impl_->on_run([&]() -> absl::Status {
+    CASTSCOPE_RETURN_IF_ERROR(impl_->set("end_ns", end.end_ns));
+    if (end.exit_status) CASTSCOPE_RETURN_IF_ERROR(impl_->set("exit_status", *end.exit_status));
+    impl_->finished = true;
+    if (end.signal) CASTSCOPE_RETURN_IF_ERROR(impl_->set("signal", *end.signal));
+    return impl_->set("complete", end.complete);
+  });
+}
+
+absl::Status RunStore::set_findings(std::span<const Finding> findings) {
+  return impl_->on_run([&] { return write_findings(impl_->database, findings); });
+}
+
+absl::Status RunStore::set_source(const SourceLines& source) {
+  return impl_->on_run([&] { return write_source(impl_->database, source); });
+}
+
+absl::StatusOr<RunData> RunStore::read() {
+  const std::lock_guard lock(impl_->mutex);
+  if (impl_->closed) return read_run(impl_->path);
+  // After a failure of the disk: what was committed before it.
+  if (impl_->failed.ok()) CASTSCOPE_RETURN_IF_ERROR(impl_->commit(false));
+  return read_run_data(impl_->database);
+}
+
+bool RunStore::has_moved() {
+  const std::lock_guard lock(impl_->mutex);
+  return !impl_->closed && impl_->database.has_moved();
+}
+
+absl::Status RunStore::close_elsewhere(const std::string& path) {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->close_elsewhere(path);
+}
+
+absl::Status RunStore::close() {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->close();
+}
+
+const std::string& RunStore::path() const { return impl_->path; }
+
+}  // namespace castscope::store

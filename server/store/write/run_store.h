@@ -1,0 +1,79 @@
+// The file of one run, NAME.castscope: an SQLite database (docs/run-file.md), written here.
+//
+// Counts are exact and stay for ever; steps that do the same are one row; packed event blocks stay for a bounded
+// window, or all of them. While the run goes on, other connections may read (WAL); close() leaves one clean file.
+// All functions may be called from any thread, one at a time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/store/run/numbered.h"
+#include "server/store/run/run_data.h"
+#include "server/store/run/run_sink.h"
+#include "server/store/write/store_options.h"
+
+namespace castscope::store {
+
+class RunStore final : public RunSink {
+ public:
+  static absl::StatusOr<std::unique_ptr<RunStore>> create(const std::string& path, const RunStart&,
+                                                          const StoreOptions& = {});
+  // Goes on with a file whose writer died, or was closed before the run had ended: processes and definitions may be
+  // handed over again, counters and gauges are absolute, position() says where events go on.
+  static absl::StatusOr<std::unique_ptr<RunStore>> resume(const std::string& path, const StoreOptions& = {});
+  ~RunStore() override;  // closes; an error is lost: call close()
+
+  absl::Status process(const ProcessInfo&) override;
+  absl::Status attribute(const std::string& key, const std::string& name, const std::string& value) override;
+  absl::Status stack(const std::string& key, const StackInfo&) override;
+  absl::Status module(const std::string& key, const ModuleInfo&) override;
+  absl::Status call_site(const std::string& key, const CallSiteInfo&) override;
+  absl::Status region(const std::string& key, const RegionInfo&) override;
+  absl::Status site(const std::string& key, const SiteInfo&) override;
+  absl::Status operator_use(const std::string& key, const OperatorUseInfo&) override;
+  absl::Status flow(const std::string& key, const FlowInfo&) override;
+  absl::Status fact(const std::string& key, const FactInfo&) override;
+  absl::Status kernel(const std::string& key, const KernelInfo&) override;
+  absl::Status matmul(const std::string& key, const MatmulInfo&) override;
+  absl::Status thread(const std::string& key, const ThreadInfo&) override;
+  absl::Status events(const std::string& key, const EventBlock&) override;
+  absl::Status counters(const std::string& key, std::span<const CounterRow>) override;
+  absl::Status lanes(const std::string& key, std::span<const LaneRow>) override;
+  absl::Status gauges(const std::string& key, const Gauges&) override;
+  absl::Status process_end(const std::string& key, ProcessEnd, int exit_status) override;
+  LanePosition position(const std::string& key, std::uint32_t lane) override;
+  absl::Status commit() override;
+
+  // What a process, or what it defined, is called in the run; 0 = it was not handed over.
+  std::uint32_t number(const std::string& key, Numbered what, std::uint32_t local = 0);
+  // A sentence that was said during the run, for the report.
+  absl::Status notice(const std::string& sentence);
+  absl::Status finish(const RunEnd&);
+  absl::Status set_findings(std::span<const Finding>);  // instead of those before
+  absl::Status set_source(const SourceLines&);          // instead of those before
+  // Grows when something that was handed over was committed. From any thread, at any time.
+  std::uint64_t commits() const { return commits_.load(); }
+  // The run as handed over so far (commits first).
+  absl::StatusOr<RunData> read();
+  // The file was moved or deleted while it was being written: nobody finds in its place what is written.
+  bool has_moved();
+  // All of it into a new file, and then as close().
+  absl::Status close_elsewhere(const std::string& path);
+  // Commits and leaves one file. The store takes nothing afterwards.
+  absl::Status close();
+  const std::string& path() const;
+
+ private:
+  class Impl;
+  explicit RunStore(std::unique_ptr<Impl>);
+  std::unique_ptr<Impl> impl_;
+  std::atomic<std::uint64_t> commits_ = 0;
+};
+
+}  // namespace castscope::store

@@ -1,0 +1,99 @@
+#include "server/store/write/run_tables.h"
+
+namespace castscope::store {
+
+absl::StatusOr<std::unique_ptr<RunTables>> RunTables::on(const Database& database, const StoreOptions& options) {
+  auto tables = std::make_unique<RunTables>();
+  auto definitions = Definitions::on(database);
+  if (!definitions.ok()) return definitions.status();
+  tables->definitions = *std::move(definitions);
+  auto deep = DeepDefinitions::on(database);
+  if (!deep.ok()) return deep.status();
+  tables->deep = *std::move(deep);
+  auto gpu = GpuDefinitions::on(database);
+  if (!gpu.ok()) return gpu.status();
+  tables->gpu = *std::move(gpu);
+  auto window = EventWindow::on(database, options);
+  if (!window.ok()) return window.status();
+  tables->window = *std::move(window);
+  const std::pair<Statement*, const char*> all[] = {
+      {&tables->put_counter, "INSERT OR REPLACE INTO counters VALUES (?,?,?,?,?,?,?,?,?,?,?)"},
+      // The larger value wins: an earlier life of the file, and sites of one process that turned out to be one.
+      {&tables->put_site_evidence,
+       "INSERT INTO site_evidence VALUES (?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (id) DO UPDATE SET "
+       "hits_after_growth = iif(excluded.most_kept >= most_kept, excluded.hits_after_growth, hits_after_growth), "
+       "repeats = max(repeats, excluded.repeats), same_source = max(same_source, excluded.same_source), "
+       "most_in_region = max(most_in_region, excluded.most_in_region), "
+       "most_kept = max(most_kept, excluded.most_kept), "
+       "most_kept_bytes = max(most_kept_bytes, excluded.most_kept_bytes), "
+       "returned = max(returned, excluded.returned), first_ns = iif(first_ns > 0, first_ns, excluded.first_ns)"},
+      {&tables->put_region_use, "INSERT OR REPLACE INTO region_use VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
+      {&tables->put_step_run, "INSERT OR REPLACE INTO step_runs VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
+      {&tables->mark_step_run, "UPDATE step_runs SET incomplete = 1 WHERE process = ?1 AND first <= ?2 AND last >= ?2"},
+      {&tables->add_behaviour, "INSERT INTO behaviours VALUES (?,?)"},
+      {&tables->add_behaviour_site, "INSERT INTO behaviour_sites VALUES (?,?,?,?)"},
+      {&tables->put_lane, "INSERT OR REPLACE INTO lanes VALUES (?,?,?,?,?,?,?)"},
+      {&tables->put_gauges,
+       "UPDATE processes SET cache_bytes = ?2, cache_entries = ?3, cache_peak_bytes = ?4, cache_peak_entries = ?5, "
+       "cache_clears = ?6, steps = ?7, lost_definitions = ?8, deep_steps = ?9, deep_operators = ?10, deep_ns = ?11, "
+       "gpu_steps = ?12, gpu_records = ?13, gpu_lost = ?14, gpu_unplaced = ?15, "
+       "gpu_event_steps = ?16, gpu_casts_untimed = ?17 "
+       "WHERE id = ?1"},
+      {&tables->put_end, "UPDATE processes SET ended = 1, end = ?2, exit_status = ?3 WHERE id = ?1"},
+      {&tables->put_thread, "INSERT OR REPLACE INTO threads VALUES (?,?,?,?,?)"},
+      {&tables->put_local_site, "INSERT OR REPLACE INTO local_sites VALUES (?,?,?)"},
+      {&tables->put_local_call_site, "INSERT OR REPLACE INTO local_call_sites VALUES (?,?,?)"},
+      {&tables->put_local_region, "INSERT OR REPLACE INTO local_regions VALUES (?,?,?)"},
+      {&tables->put_local_use, "INSERT OR REPLACE INTO local_uses VALUES (?,?,?)"},
+      {&tables->put_local_fact, "INSERT OR REPLACE INTO local_facts VALUES (?,?,?)"},
+      {&tables->put_use_count, "INSERT OR REPLACE INTO use_counts VALUES (?,?,?,?,?,?,?)"},
+      {&tables->put_flow_count, "INSERT OR REPLACE INTO flow_counts VALUES (?,?,?,?,?)"},
+      {&tables->put_fact_count, "INSERT OR REPLACE INTO fact_counts VALUES (?,?,?,?,?)"},
+      {&tables->put_value_range, "INSERT OR REPLACE INTO value_ranges VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
+      {&tables->put_scaler_use, "INSERT OR REPLACE INTO scaler_use VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"},
+      {&tables->put_local_kernel, "INSERT OR REPLACE INTO local_kernels VALUES (?,?,?)"},
+      {&tables->put_kernel_count, "INSERT OR REPLACE INTO kernel_counts VALUES (?,?,?,?,?,?,?)"},
+      {&tables->put_matmul_count, "INSERT OR REPLACE INTO matmul_counts VALUES (?,?,?,?,?)"},
+      {&tables->add_attribute,
+       "INSERT INTO attributes SELECT ?1, ?2, ?3 WHERE NOT EXISTS "
+       "(SELECT 1 FROM attributes WHERE process = ?1 AND name = ?2 AND value = ?3)"},
+  };
+  CASTSCOPE_RETURN_IF_ERROR(prepare_all(database, all));
+  return tables;
+}
+
+absl::Status RunTables::adopt(const Database& database, const RunData& data) {
+  CASTSCOPE_RETURN_IF_ERROR(definitions.adopt(database, data));
+  deep.adopt(data);
+  gpu.adopt(data);
+  CASTSCOPE_RETURN_IF_ERROR(window.adopt(database));
+  behaviour_rows = data.behaviour_sites.size();
+  auto rows = Statement::prepare(database, "SELECT id, fingerprint FROM behaviours");
+  if (!rows.ok()) return rows.status();
+  for (;;) {
+    const auto more = rows->next();
+    if (!more.ok()) return more.status();
+    if (!*more) break;
+    behaviours.emplace(static_cast<std::uint64_t>(rows->number(1)), rows->number(0));
+  }
+  auto last = Statement::prepare(database, "SELECT coalesce(max(id), 0) FROM step_runs");
+  if (!last.ok()) return last.status();
+  if (const auto row = last->next(); !row.ok()) return row.status();
+  next_step_run = last->number(0) + 1;
+  return absl::OkStatus();
+}
+
+absl::Status RunTables::behaviour(const StepWork& work, std::uint64_t fingerprint, std::uint32_t* number) {
+  const auto [it, is_new] = behaviours.try_emplace(fingerprint, behaviours.size() + 1);
+  *number = it->second;
+  if (!is_new) return absl::OkStatus();
+  CASTSCOPE_RETURN_IF_ERROR(add_behaviour.run(*number, fingerprint));
+  if (behaviour_rows + work.sites.size() > kMostBehaviourRows) return absl::OkStatus();
+  behaviour_rows += work.sites.size();
+  for (const StepWork::AtSite& at : work.sites) {
+    CASTSCOPE_RETURN_IF_ERROR(add_behaviour_site.run(*number, at.site, at.casts, at.hits));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace castscope::store

@@ -1,0 +1,232 @@
+#include <algorithm>
+#include <bitset>
+#include <cmath>
+#include <functional>
+#include <span>
+
+#include "server/timeline/questions/picture_encoding.h"
+#include "server/timeline/questions/questions.h"
+
+namespace castscope::timeline {
+namespace {
+
+class Drawing {
+ public:
+  Drawing(const Teller& told, const PictureQuery& query, const Grid& grid, const PictureHeader& header)
+      : told_(told),
+        choice_(query.filter, told.shades()),
+        hidden_(choice_.hidden()),
+        grid_(grid),
+        first_tile_(grid.first >> (grid.k + Tiles::kBits)),
+        painter_(grid.k),
+        writer_(header, told.rows().size()) {
+    const double pixel = static_cast<double>(query.to - query.from) / query.pixels;
+    // Not shorter than a pixel: so a track has no more boxes than columns.
+    shortest_ = static_cast<std::int64_t>(std::ceil(std::max(query.box, 1.0) * std::max(pixel, 1.0)));
+    const std::int64_t last_tile = (grid.end() - 1) >> (grid.k + Tiles::kBits);
+    values_.resize(static_cast<std::size_t>(last_tile - first_tile_ + 1) * Tiles::kColumns);
+  }
+
+  void add(const Row& row) {
+    if (!choice_.has(row)) return;
+    const std::size_t skipped = grid_of_tiles().column(grid_.first);
+    const auto seen = std::span(values_).subspan(skipped, grid_.columns);
+    if (hidden_ && is_much(row))
+      add_tiles(row);
+    else
+      paint(row, grid_, seen.data());
+    const bool whole = add_boxes(row);
+    coarse_ = coarse_ || !whole;
+    if (any(seen)) writer_.track(row.track.id, whole ? 0 : kTrackCoarse, seen);
+  }
+
+  void add_counters() {
+    told_.each_counter([&](std::uint32_t process, const CacheCounter& counter) {
+      writer_.counter(process, counter.most(grid_, told_.newest()));
+    });
+  }
+  std::string finish() {
+    if (coarse_) writer_.flag(kCoarse);
+    return writer_.finish(boxes_);
+  }
+
+ private:
+  Grid tiles(std::size_t first, std::size_t n) const {
+    const std::int64_t begin = (first_tile_ + static_cast<std::int64_t>(first)) << (grid_.k + Tiles::kBits);
+    return {grid_.k, begin, n * Tiles::kColumns};
+  }
+  Grid grid_of_tiles() const { return tiles(0, values_.size() / Tiles::kColumns); }
+  TileKey key(std::size_t tile) const { return {first_tile_ + static_cast<std::int64_t>(tile), grid_.k, *hidden_}; }
+
+  // Whether there is more to paint than looking for tiles costs. A guess: as if the row were as full everywhere.
+  bool is_much(const Row& row) const {
+    constexpr double kMuch = 200;
+    std::size_t items = 0;
+    for (const auto& series : row.series) items += series->size();
+    const auto of_row = static_cast<double>(std::max<std::int64_t>(row.last - told_.begin(), 1));
+    return static_cast<double>(items) * static_cast<double>(grid_.end() - grid_.first) > kMuch * of_row;
+  }
+
+  // What is not known yet is painted; what will not change any more is kept.
+  void add_tiles(const Row& row) {
+    const std::size_t n = values_.size() / Tiles::kColumns;
+    const auto values = [&](std::size_t tile) { return &values_[tile * Tiles::kColumns]; };
+    const auto known = [&](std::size_t tile) { return row.tiles.get(key(tile), values(tile)); };
+    for (std::size_t tile = 0; tile < n;) {
+      if (known(tile)) {
+        ++tile;
+        continue;
+      }
+      const std::size_t first = tile++;
+      bool next = false;
+      while (tile < n && !(next = known(tile))) ++tile;
+      paint(row, tiles(first, tile - first), values(first));
+      for (std::size_t i = first; i < tile && tiles(i, 1).end() <= row.last; ++i) {
+        row.tiles.put(key(i), values(i), told_.tile_places());
+      }
+      tile += next ? 1 : 0;
+    }
+  }
+
+  void paint(const Row& row, const Grid& grid, std::uint16_t* values) {
+    painter_.begin_stretch(grid);
+    const std::uint8_t open = row.open ? row.open->shade : std::uint8_t{0};
+    bool open_painted = open == 0;
+    for (const auto& series : row.series) {
+      const auto wanted = choice_.of(row, series->shade());
+      if (!wanted || !(series->touches(grid.first, grid.end()) || series->shade() == open)) continue;
+      painter_.begin_series(series->shade());
+      series->paint(painter_, *wanted);
+      if (series->shade() == open) {
+        open_painted = true;
+        paint_open(row, *wanted);
+      }
+      painter_.end_series();
+    }
+    if (!open_painted) {
+      painter_.begin_series(open);
+      if (const auto wanted = choice_.of(row, open)) paint_open(row, *wanted);
+      painter_.end_series();
+    }
+    painter_.end_stretch(values);
+  }
+  void paint_open(const Row& row, const Wanted& wanted) {
+    const Item item = row.open_item(told_.newest());
+    if (wanted(item.subject)) painter_.cover(item.begin, item.covered_to());
+  }
+
+  // False: some single events are no longer held.
+  bool add_boxes(const Row& row) {
+    const std::size_t first_box = boxes_.size();
+    bool whole = true;
+    for (const auto& series : row.series) {
+      const auto wanted = choice_.of(row, series->shade());
+      if (!wanted || !series->touches(grid_.first, grid_.end())) continue;
+      whole = whole && series->whole(grid_.first, grid_.end());
+      series->each_as_long(grid_.first, grid_.end(), shortest_, *wanted,
+                           [&](const Item& item) { add_box(row, item, series->shade(), 0); });
+    }
+    if (row.open) add_open_box(row);
+    std::sort(boxes_.begin() + static_cast<std::ptrdiff_t>(first_box), boxes_.end(),
+              [](const PictureBox& a, const PictureBox& b) { return a.begin < b.begin; });
+    return whole;
+  }
+  void add_open_box(const Row& row) {
+    const auto wanted = choice_.of(row, row.open->shade);
+    const Item item = row.open_item(told_.newest());
+    const bool seen = item.begin < grid_.end() && item.covered_to() > grid_.first;
+    if (wanted && seen && (*wanted)(item.subject) && item.end - item.begin >= shortest_)
+      add_box(row, item, row.open->shade, kBoxOpen);
+  }
+  void add_box(const Row& row, const Item& item, std::uint8_t shade, std::uint8_t flags) {
+    PictureBox box;
+    box.track = row.track.id;
+    box.subject = item.subject;
+    box.begin = column(item.begin);
+    box.end = column(item.end);
+    box.shade = shade;
+    box.flags = static_cast<std::uint8_t>(flags | (item.begin < grid_.first ? kBoxBegan : 0) |
+                                          (item.end > grid_.end() ? kBoxGoesOn : 0));
+    boxes_.push_back(box);
+  }
+  float column(std::int64_t time) const {
+    const std::int64_t inside = std::clamp(time, grid_.first, grid_.end()) - grid_.first;
+    return static_cast<float>(std::ldexp(static_cast<double>(inside), -static_cast<int>(grid_.k)));
+  }
+
+  static bool any(std::span<const std::uint16_t> values) {
+    std::uint16_t all = 0;
+    for (const std::uint16_t value : values) all |= value;
+    return all != 0;
+  }
+
+  const Teller& told_;
+  const Choice choice_;
+  const std::optional<std::uint64_t> hidden_;
+  const Grid grid_;
+  const std::int64_t first_tile_;
+  Painter painter_;
+  PictureWriter writer_;
+  std::int64_t shortest_ = 1;
+  bool coarse_ = false;
+  std::vector<std::uint16_t> values_;  // of a row, from the begin of the first tile
+  std::vector<PictureBox> boxes_;
+};
+
+}  // namespace
+
+bool Choice::has(const Row& row) const {
+  const auto& tracks = filter_.tracks;
+  return tracks.empty() || std::find(tracks.begin(), tracks.end(), row.track.id) != tracks.end();
+}
+
+std::optional<Wanted> Choice::of(const Row& row, std::uint8_t shade) const {
+  if (std::find(filter_.hidden.begin(), filter_.hidden.end(), shade) != filter_.hidden.end()) return std::nullopt;
+  if (filter_.found == nullptr) return Wanted{};
+  switch (row.track.kind) {
+    case TrackKind::kCasts:
+      return Wanted{&filter_.found->sites, 0};
+    case TrackKind::kOperators:
+      return Wanted{&filter_.found->uses, 0};
+    case TrackKind::kKernels:
+      return Wanted{&filter_.found->kernels, 0};
+    case TrackKind::kRegions:
+      return Wanted{&filter_.found->regions, 0};
+    default: {
+      const auto& shades = filter_.found->shades;
+      return shade < shades.size() && shades[shade] ? std::optional(Wanted{}) : std::nullopt;
+    }
+  }
+}
+
+std::optional<std::uint64_t> Choice::hidden() const {
+  if (filter_.found != nullptr) return std::nullopt;
+  std::bitset<256> hidden;
+  for (const std::uint8_t shade : filter_.hidden) hidden.set(shade);
+  return hidden.none() ? 0 : std::hash<std::bitset<256>>()(hidden);
+}
+
+std::string draw(const Teller& told, const PictureQuery& asked, std::uint64_t revision) {
+  PictureQuery query = asked;
+  query.pixels = std::clamp<std::uint32_t>(query.pixels, 1, kMostPixels);
+  query.from = std::clamp(query.from, -kLatestTime, kLatestTime);
+  query.to = std::clamp(query.to, query.from + 1, kLatestTime + 1);
+  const Grid grid = Grid::of(query.from, query.to, query.pixels);
+  PictureHeader header;
+  header.k = static_cast<std::uint16_t>(grid.k);
+  header.first = grid.first;
+  header.columns = static_cast<std::uint32_t>(grid.columns);
+  header.revision = revision;
+  header.newest = told.newest();
+  header.events = told.events();
+  header.behind_ns = query.now ? std::max<std::int64_t>(*query.now - told.newest(), 0) : 0;
+  header.flags = (query.live ? kLive : 0) | (query.loading ? kLoading : 0);
+  header.definitions = query.definitions;
+  header.judgement = query.judgement;
+  Drawing drawing(told, query, grid, header);
+  for (const Row& row : told.rows()) drawing.add(row);
+  if (query.counters) drawing.add_counters();
+  return drawing.finish();
+}
+
+}  // namespace castscope::timeline

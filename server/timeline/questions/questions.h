@@ -1,0 +1,48 @@
+// Each question that a timeline answers, of what was told to it. The caller holds the lock.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "server/timeline/questions/queries.h"
+#include "server/timeline/tracks/row.h"
+#include "server/timeline/tracks/teller.h"
+
+namespace castscope::timeline {
+
+// What a filter leaves.
+class Choice {
+ public:
+  Choice(const Filter& filter, const Shades& shades) : filter_(filter), shades_(shades) {}
+  bool has(const Row& row) const;
+  // Nullopt: nothing of this shade.
+  std::optional<Wanted> of(const Row& row, std::uint8_t shade) const;
+  // The same number for the same shades left out; nullopt: single events are chosen too.
+  std::optional<std::uint64_t> hidden() const;
+
+ private:
+  const Filter& filter_;
+  const Shades& shades_;
+};
+
+std::string draw(const Teller&, const PictureQuery&, std::uint64_t revision);
+std::optional<FoundEvent> find_at(const Teller&, std::uint32_t track, std::int64_t at, std::int64_t within);
+std::optional<FoundEvent> find_neighbour(const Teller&, const NeighbourQuery&);
+
+// Row by row, so that what happens can be told in between.
+class Summing {
+ public:
+  explicit Summing(const SummaryQuery& query);
+  ~Summing();
+  void add(const Teller&, const Row&);
+  Summary summary() const;
+
+ private:
+  struct Totals;
+  const SummaryQuery& query_;
+  std::unique_ptr<Totals> totals_;
+};
+
+}  // namespace castscope::timeline

@@ -1,0 +1,86 @@
+// For tests: reads a picture as a viewer does.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/timeline/questions/picture_encoding.h"
+
+namespace castscope::timeline {
+
+struct ReadTrack {
+  std::uint16_t flags = 0;
+  std::vector<std::uint16_t> values;  // of all columns
+};
+struct ReadCounter {
+  double top = 0;
+  std::vector<std::uint16_t> values;
+};
+
+struct ReadPicture {
+  explicit ReadPicture(std::string_view text) : left_(text) {
+    header = take<PictureHeader>();
+    EXPECT_EQ(header.magic, kPictureMagic);
+    for (std::uint32_t i = 0; i < header.tracks; ++i) read_track();
+    for (std::uint32_t i = 0; i < header.counters; ++i) read_counter();
+    for (std::uint32_t i = 0; i < header.boxes; ++i) boxes.push_back(take<PictureBox>());
+    EXPECT_TRUE(left_.empty()) << left_.size() << " bytes too many";
+  }
+  std::uint16_t value(std::uint32_t track, std::size_t column) const {
+    const auto found = tracks.find(track);
+    return found == tracks.end() ? std::uint16_t{0} : found->second.values[column];
+  }
+
+  PictureHeader header;
+  std::map<std::uint32_t, ReadTrack> tracks;
+  std::map<std::uint32_t, ReadCounter> counters;
+  std::vector<PictureBox> boxes;
+
+ private:
+  template <typename T>
+  T take() {
+    T value{};
+    EXPECT_GE(left_.size(), sizeof(T));
+    if (left_.size() < sizeof(T)) return value;
+    std::memcpy(&value, left_.data(), sizeof(T));
+    left_.remove_prefix(sizeof(T));
+    return value;
+  }
+  std::vector<std::uint16_t> take_all(std::size_t n) {
+    std::vector<std::uint16_t> values(n);
+    for (std::uint16_t& value : values) value = take<std::uint16_t>();
+    if (n % 2 != 0) take<std::uint16_t>();
+    return values;
+  }
+  void read_track() {
+    const auto id = take<std::uint32_t>();
+    const auto encoding = take<std::uint16_t>();
+    ReadTrack& track = tracks[id];
+    track.flags = take<std::uint16_t>();
+    const auto n = take<std::uint32_t>();
+    if (encoding == 0) {
+      EXPECT_EQ(n, header.columns);
+      track.values = take_all(n);
+      return;
+    }
+    track.values.resize(header.columns);
+    const auto runs = take_all(std::size_t{n} * 3);
+    for (std::size_t i = 0; i < runs.size(); i += 3) {
+      for (std::size_t c = runs[i]; c < std::size_t{runs[i]} + runs[i + 1]; ++c) track.values.at(c) = runs[i + 2];
+    }
+  }
+  void read_counter() {
+    ReadCounter& counter = counters[take<std::uint32_t>()];
+    take<std::uint32_t>();
+    counter.top = take<double>();
+    counter.values = take_all(header.columns);
+  }
+  std::string_view left_;
+};
+
+}  // namespace castscope::timeline

@@ -1,0 +1,57 @@
+#include "server/timeline/tracks/shades.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "server/store/run/names.h"
+
+namespace castscope::timeline {
+namespace {
+
+// Of a floating dtype, by its name: float8_e5m2 has 8. 0 of any other.
+unsigned floating_bits(std::uint8_t dtype) {
+  std::string_view name = store::dtype_name(dtype);
+  if (name.starts_with("b")) name.remove_prefix(1);
+  if (!name.starts_with("float")) return 0;
+  unsigned bits = 0;
+  for (const char c : name.substr(5)) {
+    if (c < '0' || c > '9') break;
+    bits = bits * 10 + static_cast<unsigned>(c - '0');
+  }
+  return bits;
+}
+
+}  // namespace
+
+ShadeKind cast_kind(std::uint8_t from, std::uint8_t to) {
+  const unsigned before = floating_bits(from), after = floating_bits(to);
+  if (before == 0 || after == 0 || before == after) return ShadeKind::kSame;
+  return after < before ? ShadeKind::kDown : ShadeKind::kUp;
+}
+
+std::uint8_t Shades::of(TrackKind track, ShadeKind kind, std::uint8_t dtype, lanes::Cause cause) {
+  const auto same = [&](const Shade& shade) {
+    return shade.track == track && shade.kind == kind && shade.dtype == dtype && shade.cause == cause;
+  };
+  const auto known = std::find_if(all_.begin(), all_.end(), same);
+  if (known != all_.end()) return known->id;
+  const bool plain = dtype == kNoDtype && cause == lanes::Cause::kUnknown;
+  if (!plain && all_.size() + kKinds >= kMost) return of(track, kind);
+  all_.push_back({static_cast<std::uint8_t>(all_.size() + 1), track, kind, dtype, cause});
+  return all_.back().id;
+}
+
+std::string_view name(TrackKind kind) {
+  constexpr std::array<std::string_view, 6> kNames = {"steps", "marks", "regions", "operators", "casts", "kernels"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::string_view name(ShadeKind kind) {
+  constexpr std::array<std::string_view, 18> kNames = {
+      "down",      "up",    "same",      "hit",    "pass",     "operator", "region",      "region_off", "step",
+      "step_deep", "clear", "optimizer", "scaler", "backward", "values",   "cast_kernel", "kernel",     "gpu_copy"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+}  // namespace castscope::timeline

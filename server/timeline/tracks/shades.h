@@ -1,0 +1,26 @@
+// The shades of a run, as they come up.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "server/store/run/run_data.h"
+#include "server/timeline/tracks/tracks.h"
+
+namespace castscope::timeline {
+
+class Shades {
+ public:
+  // Where a run has too many combinations, the later ones lose their dtype and cause: there is always room for those.
+  std::uint8_t of(TrackKind, ShadeKind, std::uint8_t dtype = kNoDtype, lanes::Cause cause = lanes::Cause::kUnknown);
+  const std::vector<Shade>& all() const { return all_; }
+
+ private:
+  static constexpr std::size_t kMost = 255, kKinds = static_cast<std::size_t>(kLastShadeKind) + 1;
+  std::vector<Shade> all_;
+};
+
+// Down, up or the same.
+ShadeKind cast_kind(std::uint8_t from, std::uint8_t to);
+
+}  // namespace castscope::timeline

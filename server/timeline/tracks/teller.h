@@ -1,0 +1,128 @@
+// Tells the events of each lane to the tracks they belong to. Whatever was dropped on the way, regions nest and times
+// never go back within a lane.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "server/timeline/series/cache_counter.h"
+#include "server/timeline/series/holdings.h"
+#include "server/timeline/tracks/numbers.h"
+#include "server/timeline/tracks/row.h"
+#include "server/timeline/tracks/shades.h"
+
+namespace castscope::timeline {
+
+class Teller {
+ public:
+  explicit Teller(std::size_t budget) : tiles_budget_(budget / kTilesShare), holdings_(budget) {}
+
+  void process_begin(std::uint32_t process, std::int64_t begin);
+  void feed(const Numbers&, std::uint32_t process, std::uint32_t lane, std::span<const lanes::Event>);
+  void settle(std::uint32_t process, std::int64_t time);
+  void settle();
+  void gap(std::uint32_t process);
+  void end(std::uint32_t process);
+  void end();
+
+  const std::deque<Row>& rows() const { return rows_; }  // track id - 1
+  const Row* steps_of(std::uint32_t process) const;      // null: it has none
+  const Row* regions_of(std::uint32_t process, std::uint32_t lane) const;
+  void each_counter(const std::function<void(std::uint32_t process, const CacheCounter&)>& take) const;
+  const Shades& shades() const { return shades_; }
+  std::int64_t begin() const { return begin_; }
+  std::int64_t newest() const { return newest_; }
+  std::uint64_t events() const { return events_; }
+  std::size_t memory() const;
+  std::size_t tile_places() const;  // of a row
+
+ private:
+  struct Known {  // what a number of a process means
+    std::uint32_t id = 0;
+    std::uint8_t shade = 0;
+  };
+  // A site is cast, served or passed through: each has its own shade.
+  enum class Shown : std::uint8_t { kCast, kHit, kPass };
+  using Numbered = absl::flat_hash_map<std::uint32_t, Known>;
+  struct OpenRegion {
+    std::uint32_t local;
+    Known known;
+    bool told = false;  // a part of it
+  };
+  struct Lane {
+    bool begun = false;
+    std::uint32_t looked_in = UINT32_MAX;  // the last step of which it told an operator
+    std::int64_t last = 0;                 // no later time may lie before it
+    std::int64_t told_to = 0;              // the end of operators too, which are told last
+    std::vector<OpenRegion> open;
+    Row *casts = nullptr, *regions = nullptr, *marks = nullptr;
+    std::vector<Row*> operators;  // by depth
+  };
+  // What is of the process and not of a lane. Lanes are told one after another: it waits until all have come so far.
+  struct Shared {
+    std::int64_t time;
+    std::uint64_t number;  // bytes, or of the step, or 1 where deep steps begin
+    lanes::EventKind kind;
+  };
+  struct Process {
+    std::int64_t begin = 0;
+    std::vector<Shared> waiting;
+    bool deep = false;  // operators are looked at, for now
+    Row* steps = nullptr;
+    std::map<std::uint32_t, Lane> lanes;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Row*>> streams;  // by device, number; by depth
+    Numbered sites[3], regions, uses, kernels;                                     // sites by Shown
+    CacheCounter cache;
+  };
+  struct Place {  // where an event is told
+    const Numbers& numbers;
+    std::uint32_t process_id, lane_id;
+    Process& process;
+    Lane& lane;
+  };
+
+  void tell(Place&, const lanes::Event&);
+  void begin_first_step(Place&, std::int64_t time, const lanes::Event&);
+  void cast(Place&, std::int64_t time, const lanes::Event&);
+  void served(Place&, std::int64_t time, const lanes::Event&, Shown);
+  void enter(Place&, std::int64_t time, const lanes::Event&);
+  void exit(Place&, std::int64_t time, const lanes::Event&);
+  void settle(std::uint32_t id, Process&, std::int64_t time);
+  void step(std::uint32_t id, Process&, std::int64_t time, std::uint32_t number);
+  void deep(Process&, std::int64_t time, std::uint32_t number);
+  void operate(Place&, const lanes::Event&);
+  void run_fed_kernels(Place&);
+  void run(Place&, const lanes::Event& kernel);
+  Row& free_row(Place&, const lanes::Event& kernel, std::int64_t begin);
+  void mark(Place&, std::int64_t time, ShadeKind, std::uint32_t fact, std::uint64_t bytes = 0);
+
+  Known site(Place&, std::uint32_t local, Shown);
+  Known region(Place&, std::uint32_t local);
+  Known use(Place&, std::uint32_t local);
+  Known kernel(Place&, std::uint32_t local);
+  std::int64_t since_run_began(const Place&, std::uint64_t time) const;
+  Row& row(Row*& known, std::uint32_t process, std::uint32_t lane, TrackKind, std::uint32_t depth = 0);
+  void end_stretch(Lane&, std::int64_t time);
+  void close_regions(Lane&, std::int64_t time);
+  void close(Process&);
+  void saw(Lane& lane, std::int64_t begin, std::int64_t end);
+
+  // Painted tiles may take this part of the budget's size, beside it.
+  static constexpr std::size_t kTilesShare = 8;
+  const std::size_t tiles_budget_;
+  Holdings holdings_;
+  Shades shades_;
+  std::deque<Row> rows_;
+  std::vector<const lanes::Event*> kernels_;  // of what is being fed; kept for its room
+  std::map<std::uint32_t, Process> processes_;
+  std::int64_t begin_ = INT64_MAX, newest_ = 0;
+  std::uint64_t events_ = 0;
+};
+
+}  // namespace castscope::timeline

@@ -1,0 +1,69 @@
+// What a timeline is made of. A track is one row: intervals and instants that do not overlap, sorted in time. What an
+// interval looks like is a shade, a byte.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "agent/lanes/format.h"
+
+namespace castscope::timeline {
+
+// Every time is below 2^53, so that a viewer's numbers hold it.
+inline constexpr std::int64_t kLatestTime = (std::int64_t{1} << 53) - 1;
+
+// In the order in which the tracks of a lane are shown.
+enum class TrackKind : std::uint8_t { kSteps, kMarks, kRegions, kOperators, kCasts, kKernels };
+
+struct Track {
+  std::uint32_t id = 0;  // 1, 2, … as they came into being
+  std::uint32_t process = 0;
+  std::uint32_t lane = 0;  // 0 = of the whole process; of kernels the one in which they are told
+  TrackKind kind{};
+  // Of operators: how many it was called by. Of kernels: how many ran on their stream when it began, or are taken to
+  // have, since it was told late. 0 otherwise.
+  std::uint32_t depth = 0;
+  std::uint32_t device = 0, stream = 0;  // of kernels: each stream has rows of its own
+  bool operator==(const Track&) const = default;
+};
+
+enum class ShadeKind : std::uint8_t {
+  kDown,
+  kUp,
+  kSame,  // same width, or not between floating dtypes
+  kHit,
+  kPass,
+  kOperator,
+  kRegion,
+  kRegionOff,
+  kStep,
+  kStepDeep,
+  kClear,
+  kOptimizer,
+  kScaler,
+  kBackward,
+  kValues,
+  kCastKernel,  // a kernel, copy or set that a cast launched
+  kKernel,
+  kGpuCopy,  // a copy or a set that no cast launched
+};
+inline constexpr ShadeKind kLastShadeKind = ShadeKind::kGpuCopy;
+
+// Kernels of the streams of a process beyond those that have rows of their own.
+inline constexpr std::uint32_t kOtherStreams = 0xffffffff;
+
+inline constexpr std::uint8_t kNoDtype = 0xff;
+
+struct Shade {
+  std::uint8_t id = 0;  // 1, 2, …; 0 = nothing is there
+  TrackKind track{};
+  ShadeKind kind{};
+  std::uint8_t dtype = kNoDtype;  // cast to; served; computed in; of the region
+  lanes::Cause cause{};           // of casts, their kernels, hits and pass-throughs; kUnknown otherwise
+  bool operator==(const Shade&) const = default;
+};
+
+std::string_view name(TrackKind);  // "steps", "marks", "regions", "operators", "casts", "kernels"
+std::string_view name(ShadeKind);  // "down", …, "region_off", …
+
+}  // namespace castscope::timeline

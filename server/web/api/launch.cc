@@ -1,0 +1,35 @@
+#include "server/web/api/launch.h"
+
+namespace castscope::web {
+namespace {
+
+// The driver's clock and the thread's agree so well.
+constexpr std::int64_t kClocksAgree = 1'000;
+
+std::optional<timeline::FoundEvent> around(const timeline::Timeline& timeline, std::uint32_t process,
+                                           timeline::TrackKind kind, std::uint32_t subject, std::int64_t at) {
+  if (subject == 0) return std::nullopt;
+  for (const timeline::Track& track : timeline.tracks()) {
+    if (track.process != process || track.kind != kind) continue;
+    const auto found = timeline.event_at(track.id, at, kClocksAgree);
+    if (found && found->subject == subject) return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Launch> launch_of(const timeline::Timeline& timeline, const store::RunData& run,
+                                const timeline::FoundEvent& kernel, const lanes::Event& kept) {
+  if (kept.kind != lanes::EventKind::kKernel || kept.entries == 0) return std::nullopt;
+  Launch launch{.at = kernel.begin - kept.entries, .by = {}};
+  if (kernel.subject == 0 || kernel.subject > run.kernels.size()) return launch;
+  const store::Kernel& of = run.kernel(kernel.subject);
+  // A replay was launched as a whole, by none of those that were captured.
+  if (of.replayed()) return launch;
+  launch.by = around(timeline, kernel.process, timeline::TrackKind::kCasts, of.site, launch.at);
+  if (!launch.by) launch.by = around(timeline, kernel.process, timeline::TrackKind::kOperators, of.use, launch.at);
+  return launch;
+}
+
+}  // namespace castscope::web

@@ -1,0 +1,149 @@
+// What the panels beside the timeline tell: findings, sites, modules, steps.
+#include <algorithm>
+#include <map>
+
+#include "server/report/forms/json.h"
+#include "server/report/text/words.h"
+#include "server/store/run/names.h"
+#include "server/web/api/routes.h"
+#include "server/web/runs/finding_places.h"
+
+namespace castscope::web {
+namespace {
+
+Answer findings(Call& call) {
+  const auto snapshot = call.run->snapshot();
+  if (!snapshot.ok()) return snapshot.status();
+  const report::Model& model = (*snapshot)->model();
+  const auto timeline = call.run->timeline();
+  const Lines lines((*snapshot)->data());
+  Json list = report::findings_json(model);
+  for (std::size_t i = 0; i < model.findings.size(); ++i) {
+    const Lines::Ids* const ids = lines.of(model.findings[i]);
+    std::optional<FirstEvent> first = call.run->first_events().find(model.fingerprints[i]);
+    if (!first && ids != nullptr && (first = first_event(*ids, *timeline)))
+      call.run->first_events().remember(model.fingerprints[i], *first);
+    list[i]["time"] = first ? Json(first->time) : Json();
+    list[i]["track"] = first ? Json(first->track) : Json();
+    list[i]["sites"] = ids != nullptr ? Json(ids->sites) : Json::array();
+  }
+  return json_answer({{"judgement", (*snapshot)->number()}, {"findings", std::move(list)}});
+}
+
+Json counts_json(const store::Counts& counts) {
+  return {{"casts", counts.casts}, {"hits", counts.hits},     {"passes", counts.passes}, {"kept", counts.kept},
+          {"bytes", counts.bytes}, {"cpu_ns", counts.cpu_ns}, {"traced", counts.traced}};
+}
+
+Answer sites(Call& call) {
+  const auto snapshot = call.run->snapshot();
+  if (!snapshot.ok()) return snapshot.status();
+  const store::RunData& run = (*snapshot)->data();
+  std::vector<store::Counts> counts(run.sites.size());
+  for (const store::SiteUse& use : run.site_uses) counts[use.site - 1] += use.counts;
+  Json list = Json::array();
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    Json one = {{"id", i + 1}};
+    one.update(counts_json(counts[i]));
+    list.push_back(std::move(one));
+  }
+  const report::Totals& totals = (*snapshot)->model().totals;
+  Json by_cause = Json::object();
+  for (std::size_t cause = 0; cause < totals.by_cause.size(); ++cause) {
+    if (totals.by_cause[cause] != 0) by_cause[std::string(store::cause_names()[cause])] = totals.by_cause[cause];
+  }
+  return json_answer({{"judgement", (*snapshot)->number()},
+                      {"sites", std::move(list)},
+                      {"totals", counts_json(totals.autocast)},
+                      {"beyond_sites", counts_json(totals.beyond_sites)},
+                      {"by_cause", std::move(by_cause)}});
+}
+
+// One module of a model, with what happened in it.
+struct OfModule {
+  std::string type;
+  store::Counts counts;
+  std::map<std::string, std::uint64_t> computed, cast_to;  // by dtype
+};
+
+using Models = std::map<std::string, std::map<std::string, OfModule>>;  // model → path
+
+Models models_of(const store::RunData& run) {
+  Models models;
+  const auto entry = [&](std::uint32_t id) -> OfModule& {
+    const store::Module& module = run.modules[id - 1];
+    OfModule& of = models[module.model()][module.path];
+    of.type = module.type;
+    return of;
+  };
+  for (const store::SiteUse& use : run.site_uses) {
+    const store::Site& site = run.site(use.site);
+    if (site.module == 0) continue;
+    OfModule& of = entry(site.module);
+    of.counts += use.counts;
+    if (use.counts.casts > 0) of.cast_to[std::string(store::dtype_name(site.to))] += use.counts.casts;
+  }
+  for (const store::UseCount& count : run.use_counts) {
+    const store::OperatorUse& use = run.operator_use(count.use);
+    if (use.module == 0 || use.computed == 0xff || count.times == 0) continue;
+    entry(use.module).computed[std::string(store::dtype_name(use.computed))] += count.times;
+  }
+  return models;
+}
+
+Answer modules(Call& call) {
+  const auto snapshot = call.run->snapshot();
+  if (!snapshot.ok()) return snapshot.status();
+  Json models = Json::array();
+  for (const auto& [model, modules] : models_of((*snapshot)->data())) {
+    Json list = Json::array();
+    for (const auto& [path, of] : modules) {
+      list.push_back({{"path", path},
+                      {"type", of.type},
+                      {"casts", of.counts.casts},
+                      {"hits", of.counts.hits},
+                      {"cpu_ns", of.counts.cpu_ns},
+                      {"bytes", of.counts.bytes},
+                      {"computed", of.computed},
+                      {"cast_to", of.cast_to}});
+    }
+    models.push_back({{"model", model}, {"modules", std::move(list)}});
+  }
+  return json_answer({{"models", std::move(models)}});
+}
+
+Answer steps(Call& call) {
+  const auto snapshot = call.run->snapshot();
+  if (!snapshot.ok()) return snapshot.status();
+  const store::RunData& run = (*snapshot)->data();
+  std::map<std::uint32_t, Json> of_process;
+  for (const store::StepRun& step : run.step_runs) {
+    const std::int64_t begin = run.process(step.process).info.begin_realtime_ns - run.start.start_ns;
+    Json& list = of_process.try_emplace(step.process, Json::array()).first->second;
+    list.push_back({{"first", step.first},
+                    {"last", step.last},
+                    {"begin", begin + step.begin_ns},
+                    {"end", begin + step.end_ns},
+                    {"casts", step.casts},
+                    {"hits", step.hits},
+                    {"bytes", step.bytes},
+                    {"cpu_ns", step.cpu_ns},
+                    {"cache_bytes", step.cache_bytes},
+                    {"behaviour", step.behaviour},
+                    {"incomplete", step.incomplete}});
+  }
+  Json processes = Json::array();
+  for (auto& [process, list] : of_process) processes.push_back({{"process", process}, {"steps", std::move(list)}});
+  return json_answer({{"processes", std::move(processes)}});
+}
+
+}  // namespace
+
+void add_panel_routes(std::vector<Route>& routes) {
+  routes.push_back({"runs/{run}/findings", {}, findings});
+  routes.push_back({"runs/{run}/sites", {}, sites});
+  routes.push_back({"runs/{run}/modules", {}, modules});
+  routes.push_back({"runs/{run}/steps", {}, steps});
+}
+
+}  // namespace castscope::web

@@ -1,0 +1,90 @@
+#include "server/web/api/routes.h"
+
+#include <chrono>
+
+#include "absl/strings/str_format.h"
+
+namespace castscope::web {
+namespace {
+
+constexpr std::string_view kBase = "/api/v1/", kRun = "runs/{run}";
+
+int status_of(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+      return 400;
+    case absl::StatusCode::kNotFound:
+      return 404;
+    case absl::StatusCode::kUnavailable:
+      return 503;
+    default:
+      return 500;
+  }
+}
+
+// The run's id in "runs/ID/rest", and "runs/{run}/rest"; of another path that path.
+struct Parted {
+  std::string id, pattern;
+};
+Parted parted(const std::string& path) {
+  constexpr std::string_view kRuns = "runs/";
+  if (!path.starts_with(kRuns)) return {"", path};
+  const std::size_t end = std::min(path.find('/', kRuns.size()), path.size());
+  const auto id = decoded(path.substr(kRuns.size(), end - kRuns.size()), false);
+  return {id.value_or(""), std::string(kRun) + path.substr(end)};
+}
+
+Answer ask(Runs& runs, const Route& route, const std::string& id, const Request& request) {
+  auto parameters = Parameters::parse(request.query, route.parameters);
+  if (!parameters.ok()) return parameters.status();
+  Call call{.runs = runs, .run = nullptr, .parameters = *std::move(parameters)};
+  if (route.path.starts_with(kRun)) {
+    call.run = runs.find(id);
+    if (call.run == nullptr) return absl::NotFoundError("there is no such run");
+    call.run->asked(std::chrono::steady_clock::now());
+  }
+  return route.answer(call);
+}
+
+}  // namespace
+
+const std::vector<Route>& routes() {
+  static const auto* all = [] {
+    auto* list = new std::vector<Route>;
+    add_run_routes(*list);
+    add_timeline_routes(*list);
+    add_panel_routes(*list);
+    add_source_routes(*list);
+    add_report_routes(*list);
+    return list;
+  }();
+  return *all;
+}
+
+Response json_answer(const Json& json, int status) {
+  return {
+      .status = status, .type = "application/json", .body = json.dump(-1, ' ', false, Json::error_handler_t::replace)};
+}
+
+Response error_answer(const absl::Status& status) {
+  return json_answer({{"error", std::string(status.message())}}, status_of(status));
+}
+
+Response answer_api(Runs& runs, const Request& request) {
+  if (!request.path.starts_with(kBase))
+    return error_answer(absl::NotFoundError("this castscope has version 1 of the API: api/v1/"));
+  const auto [id, pattern] = parted(request.path.substr(kBase.size()));
+  for (const Route& route : routes()) {
+    if (route.path != pattern) continue;
+    const auto begin = std::chrono::steady_clock::now();
+    Answer answer = ask(runs, route, id, request);
+    Response response = answer.ok() ? *std::move(answer) : error_answer(answer.status());
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    // https://www.w3.org/TR/server-timing/: shown by the browser's own tools.
+    response.headers.emplace_back("Server-Timing", absl::StrFormat("answer;dur=%.3f", took.count()));
+    return response;
+  }
+  return error_answer(absl::NotFoundError("there is no such route: docs/openapi.json lists them"));
+}
+
+}  // namespace castscope::web

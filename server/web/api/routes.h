@@ -1,0 +1,46 @@
+// The API: what is asked for by which path (docs/openapi.json has them all). A group of routes is one file.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/status/statusor.h"
+#include "server/web/http/http_server.h"
+#include "server/web/http/parameters.h"
+#include "server/web/runs/runs.h"
+
+namespace castscope::web {
+
+using Json = nlohmann::ordered_json;
+using Answer = absl::StatusOr<Response>;
+
+struct Call {
+  Runs& runs;
+  RunPtr run;  // null where the path names none
+  Parameters parameters;
+};
+
+struct Route {
+  std::string_view path;  // behind "/api/v1/"; "{run}" stands for a run's id
+  std::vector<std::string_view> parameters;
+  std::function<Answer(Call&)> answer;
+};
+
+const std::vector<Route>& routes();
+void add_run_routes(std::vector<Route>&);       // runs.cc: which runs there are, their definitions
+void add_timeline_routes(std::vector<Route>&);  // timeline.cc: pictures, events, sums of a window
+void add_panel_routes(std::vector<Route>&);     // panels.cc: findings, sites, modules, steps
+void add_source_routes(std::vector<Route>&);    // source.cc: source with casts per line
+void add_report_routes(std::vector<Route>&);    // reports.cc: comparison, reports
+
+Response json_answer(const Json& json, int status = 200);
+Response error_answer(const absl::Status& status);
+
+// Any request whose path begins with "/api/".
+Response answer_api(Runs& runs, const Request& request);
+
+}  // namespace castscope::web

@@ -1,0 +1,78 @@
+// For the tests of the viewer: a recorded run, and a way to ask for what it serves.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "server/store/testing/run_store_test.h"
+#include "server/web/api/routes.h"
+#include "server/web/runs/file_run.h"
+
+namespace castscope::web {
+
+using ::testing::HasSubstr;
+
+class RoutesTest : public store::RunStoreTest {
+ protected:
+  // Frozen weights that are cast twice in a region (weight-cast-repeatedly), an input, a hit, a mark; two steps.
+  void record() {
+    auto store = create();
+    store::TestRun run(*store);
+    tell(run);
+    run.end();
+    (void)store->finish({.end_ns = start().start_ns + 2'000'000'000, .exit_status = 0, .signal = {}, .complete = true});
+    EXPECT_TRUE(store->close().ok());
+  }
+  static void tell(store::TestRun& run) {
+    const auto region = run.region("train.py", 10);
+    const auto weight = run.weight("train.py", 11, "head", lanes::WhyNotCached::kNoRequiresGrad);
+    const auto input = run.input("train.py", 12, "encoder.0");
+    run.enter(region).cast(weight, 0x100).cast(weight, 0x100).cast(input, 0x200, true, 4096).hit(input, 0x200);
+    run.pass(weight, 3).exit().step().enter(region).cast(input, 0x300).exit().step();
+  }
+  void show() { runs_.put(std::make_shared<FileRun>("run", path(), FileRunOptions())); }
+
+  Response ask(const std::string& path, const std::string& query = "") {
+    return answer_api(runs_, {.method = "GET", .path = "/api/v1/" + path, .query = query, .host = "localhost"});
+  }
+  Json json(const std::string& path, const std::string& query = "") {
+    const Response response = ask(path, query);
+    EXPECT_EQ(response.status, 200) << path << "?" << query << ": " << response.body;
+    return Json::parse(response.body, nullptr, false);
+  }
+  std::string trouble(const std::string& path, const std::string& query, int status) {
+    const Response response = ask(path, query);
+    EXPECT_EQ(response.status, status) << path << "?" << query << ": " << response.body;
+    const Json told = Json::parse(response.body, nullptr, false);
+    return told.is_object() && told.contains("error") ? told["error"].get<std::string>() : "";
+  }
+  // When all events of the file are in memory.
+  Json loaded() {
+    Json run = json("runs/run");
+    while (run["state"] == "loading") run = json("runs/run");
+    return run;
+  }
+  // "from=…&to=…": all of the run.
+  std::string window() {
+    const Json run = json("runs/run");
+    return "from=" + std::to_string(run["begin"].get<std::int64_t>()) +
+           "&to=" + std::to_string(run["newest"].get<std::int64_t>() + 1);
+  }
+  int track(const Json& run, const std::string& kind) {
+    for (const Json& one : run["tracks"]) {
+      if (one["track"] == kind) return one["id"];
+    }
+    ADD_FAILURE() << "no track of " << kind;
+    return 0;
+  }
+
+  std::int64_t first_cast(const Json& run) {
+    const std::string casts = "track=" + std::to_string(track(run, "casts"));
+    return json("runs/run/neighbour", casts + "&at=-1&direction=next")["event"]["begin"];
+  }
+
+  Runs runs_;
+};
+
+}  // namespace castscope::web

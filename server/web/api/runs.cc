@@ -1,0 +1,274 @@
+// Which runs there are, what each is made of, and what its numbers mean.
+#include <algorithm>
+
+#include "absl/strings/numbers.h"
+#include "server/report/model/gpu.h"
+#include "server/report/text/event_names.h"
+#include "server/report/text/kernel_names.h"
+#include "server/report/text/words.h"
+#include "server/store/run/names.h"
+#include "server/web/api/cast_shade.h"
+#include "server/web/api/routes.h"
+#include "server/web/runs/snapshot.h"
+
+namespace castscope::web {
+namespace {
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+Json number_or_null(const std::string& text) {
+  std::int64_t number = 0;
+  return absl::SimpleAtoi(text, &number) ? Json(number) : Json();
+}
+
+Json dtype_or_null(std::uint8_t dtype) { return dtype == 0xff ? Json() : Json(store::dtype_name(dtype)); }
+
+std::int64_t since_begin(const store::RunData& run, std::int64_t wall_clock) {
+  return std::max<std::int64_t>(wall_clock - run.start.start_ns, 0);
+}
+
+Json in_list(const RunPtr& run) {
+  Json json = {{"id", run->id()}, {"name", run->id()}};
+  const auto told = run->summary();
+  json["command"] = told.ok() ? Json(told->start.command) : Json::array();
+  json["host"] = told.ok() ? told->start.host : "";
+  json["start_ns"] = told.ok() ? told->start.start_ns : 0;
+  json["state"] = name(run->state());
+  json["events"] = told.ok() ? told->events : 0;
+  json["file"] = run->file();
+  if (!told.ok()) json["trouble"] = std::string(told.status().message());
+  return json;
+}
+
+Answer list(Call& call) {
+  Json runs = Json::array();
+  for (const RunPtr& run : call.runs.all()) runs.push_back(in_list(run));
+  return json_answer({{"runs", std::move(runs)}});
+}
+
+// `told`: events that the timeline was told of; of a finished run the file may keep only some of them.
+Json totals_of(const report::Model& model, std::uint64_t told) {
+  const report::Totals& totals = model.totals;
+  std::uint64_t received = 0;
+  for (const report::ProcessTotal& process : model.processes) received += process.received;
+  return {{"casts", totals.autocast.casts},
+          {"cache_hits", totals.autocast.hits},
+          {"pass_through", totals.autocast.passes},
+          {"events", std::max(told, received)},
+          {"dropped_events", totals.dropped_events},
+          {"findings", model.findings.size()},
+          {"steps", model.steps}};
+}
+
+// When nobody timed kernels, since another one read the driver's records.
+Json untimed_of(const store::RunData& run, const store::Process& process, const std::vector<report::GpuSeat>& seats) {
+  Json list = Json::array();
+  const std::int64_t begin = since_begin(run, process.info.begin_realtime_ns);
+  for (const report::GpuSeat& seat : seats) {
+    if (seat.process != process.id) continue;
+    const auto at = [begin](std::uint64_t ns) { return begin + static_cast<std::int64_t>(ns); };
+    list.push_back(
+        {{"begin", at(seat.from_ns)}, {"end", seat.to_ns ? Json(at(*seat.to_ns)) : Json()}, {"held_by", seat.who}});
+  }
+  return list;
+}
+
+Json processes_of(const store::RunData& run) {
+  Json list = Json::array();
+  const std::vector<report::GpuSeat> seats = report::gpu_seats(run);
+  for (const store::Process& process : run.processes) {
+    Json one = {{"id", process.id},
+                {"name", report::process_name(process)},
+                {"rank", number_or_null(process.attribute("rank"))},
+                {"pid", process.info.pid},
+                {"host", process.info.host},
+                {"begin", since_begin(run, process.info.begin_realtime_ns)},
+                {"end", nullptr},
+                {"state", process.ended ? Json(store::name(process.end)) : Json("running")},
+                {"untimed", untimed_of(run, process, seats)}};
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+std::string title_of(const store::RunData& run, const timeline::Track& track) {
+  if (track.kind == timeline::TrackKind::kKernels)
+    return track.stream == timeline::kOtherStreams ? "GPU, other streams"
+                                                   : report::stream_name(track.device, track.stream);
+  if (track.lane == 0) return "process";
+  const bool known = track.process > 0 && track.process <= run.processes.size();
+  return known ? report::lane_name(run.process(track.process), track.lane) : "lane " + std::to_string(track.lane);
+}
+
+Json tracks_of(const store::RunData& run, const timeline::Timeline& timeline) {
+  Json list = Json::array();
+  for (const timeline::Track& track : timeline.tracks()) {
+    const bool on_gpu = track.kind == timeline::TrackKind::kKernels;
+    list.push_back({{"id", track.id},
+                    {"process", track.process},
+                    {"lane", track.lane},
+                    {"track", timeline::name(track.kind)},
+                    {"depth", track.depth},
+                    {"device", on_gpu ? Json(track.device) : Json()},
+                    {"stream", on_gpu ? Json(track.stream) : Json()},
+                    {"name", title_of(run, track)}});
+  }
+  return list;
+}
+
+Json shades_of(const timeline::Timeline& timeline) {
+  Json list = Json::array();
+  for (const timeline::Shade& shade : timeline.shades()) {
+    const bool has_cause = shade.track == timeline::TrackKind::kCasts || shade.kind == timeline::ShadeKind::kCastKernel;
+    list.push_back({{"id", shade.id},
+                    {"track", timeline::name(shade.track)},
+                    {"kind", timeline::name(shade.kind)},
+                    {"dtype", dtype_or_null(shade.dtype)},
+                    {"cause", has_cause ? Json(store::name(shade.cause)) : Json()}});
+  }
+  return list;
+}
+
+Answer one(Call& call) {
+  auto snapshot = call.run->snapshot();
+  const RunState state = call.run->state();                           // asking for the snapshot may begin the loading
+  if (state == RunState::kFinished) snapshot = call.run->snapshot();  // it may have ended since: with all it had
+  if (!snapshot.ok()) return snapshot.status();
+  const report::Model& model = (*snapshot)->model();
+  const store::RunData& run = (*snapshot)->data();
+  const auto timeline = call.run->timeline();
+  const timeline::Progress progress = timeline->progress();
+  Json json = {{"id", call.run->id()},
+               {"name", call.run->id()},
+               {"file", call.run->file()},
+               {"command", run.start.command},
+               {"cwd", run.start.cwd},
+               {"host", run.start.host},
+               {"castscope_version", run.start.castscope_version},
+               {"start_ns", run.start.start_ns},
+               {"state", name(state)},
+               {"loaded", call.run->loaded()},
+               {"end_ns", run.end ? Json(since_begin(run, run.end->end_ns)) : Json()},
+               {"exit_status", model.exit ? Json(*model.exit) : Json()},
+               {"signal", run.end && run.end->signal ? Json(*run.end->signal) : Json()},
+               {"complete", model.complete},
+               {"damage", run.damage ? Json(run.damage->sentence) : text_or_null(call.run->unread_events())},
+               {"notices", model.notices},
+               {"totals", totals_of(model, progress.events)},
+               {"processes", processes_of(run)},
+               {"tracks", tracks_of(run, *timeline)},
+               {"shades", shades_of(*timeline)},
+               {"begin", progress.begin},
+               {"newest", progress.newest},
+               {"revision", progress.revision},
+               {"definitions", (*snapshot)->definitions().together()},
+               {"judgement", (*snapshot)->number()}};
+  if (state == RunState::kFinished) call.run->end_was_told();
+  return json_answer(json);
+}
+
+void add_place(Json& json, const store::RunData& run, std::uint32_t stack) {
+  const auto at = run.user_location(stack);
+  json["file"] = at ? Json(at->file) : Json();
+  json["line"] = at ? Json(at->line) : Json();
+  json["function"] = at ? Json(at->function) : Json();
+}
+
+void add_module(Json& json, const store::RunData& run, std::uint32_t module) {
+  json["module"] = module == 0 ? Json() : Json(run.modules[module - 1].path);
+  json["model"] = module == 0 ? Json() : text_or_null(run.modules[module - 1].model());
+}
+
+Json site_json(const store::RunData& run, const store::Site& site, const std::vector<timeline::Shade>& shades) {
+  Json json = {{"id", site.id},
+               {"shade", shade_of(site, shades)},
+               {"name", report::span_name(run, site)},
+               {"operator", text_or_null(site.op)},
+               {"argument", text_or_null(report::argument_of(run, site))},
+               {"role", store::name(site.role)},
+               {"from", site.has_dtypes() ? Json(store::dtype_name(site.from)) : Json()},
+               {"to", site.has_dtypes() ? Json(store::dtype_name(site.to)) : Json()},
+               {"cause", store::name(site.cause)},
+               {"why_not_cached", site.why == lanes::WhyNotCached::kNone ? Json() : Json(store::name(site.why))},
+               {"phase", store::name(site.phase)},
+               {"pass_through", site.pass_through()}};
+  add_module(json, run, site.module);
+  add_place(json, run, site.stack);
+  json["region"] = site.region == 0 ? Json() : Json(site.region);
+  return json;
+}
+
+Json region_json(const store::RunData& run, const store::Region& region) {
+  Json json = {
+      {"id", region.id},           {"name", report::span_name(region)}, {"dtype", store::dtype_name(region.dtype)},
+      {"enabled", region.enabled}, {"cache", region.cache_enabled},     {"nesting", region.nesting}};
+  add_place(json, run, region.stack);
+  return json;
+}
+
+Json use_json(const store::RunData& run, const store::OperatorUse& use) {
+  std::string inputs;
+  for (const lanes::Operand& operand : use.operands)
+    inputs.append(inputs.empty() ? "" : ", ").append(store::dtype_name(operand.dtype));
+  Json json = {{"id", use.id},
+               {"name", name_of_use(use)},
+               {"operator", use.op},
+               {"node", text_or_null(use.node)},
+               {"inputs", text_or_null(inputs)},
+               {"computed", dtype_or_null(use.computed)},
+               {"result", dtype_or_null(use.result)},
+               {"phase", store::name(use.phase)}};
+  add_module(json, run, use.module);
+  add_place(json, run, use.stack);
+  return json;
+}
+
+Json kernel_json(const store::RunData& run, const store::Kernel& kernel) {
+  const std::string whole = kernel.name == 0 ? "" : report::demangled(run.kernel_names[kernel.name - 1]);
+  Json json = {{"id", kernel.id},
+               {"name", report::name_of(run, kernel)},
+               {"whole", text_or_null(whole)},
+               {"work", store::name(kernel.work)},
+               {"purpose", text_or_null(report::purpose_of(run, kernel))},
+               {"site", kernel.site == 0 ? Json() : Json(kernel.site)},
+               {"use", kernel.use == 0 ? Json() : Json(kernel.use)},
+               {"operator", text_or_null(kernel.op)},
+               {"origin", text_or_null(kernel.origin)},
+               {"replayed", kernel.replayed()}};
+  add_module(json, run, report::module_of(run, kernel));
+  add_place(json, run, report::stack_of(run, kernel));
+  return json;
+}
+
+Answer definitions(Call& call) {
+  constexpr std::int64_t kMost = 1 << 30;
+  const auto known_sites = static_cast<std::size_t>(call.parameters.number("sites", 0, kMost, 0));
+  const auto known_regions = static_cast<std::size_t>(call.parameters.number("regions", 0, kMost, 0));
+  const auto known_uses = static_cast<std::size_t>(call.parameters.number("uses", 0, kMost, 0));
+  const auto known_kernels = static_cast<std::size_t>(call.parameters.number("kernels", 0, kMost, 0));
+  if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
+  const auto snapshot = call.run->snapshot();
+  if (!snapshot.ok()) return snapshot.status();
+  const store::RunData& run = (*snapshot)->data();
+  const std::vector<timeline::Shade> shades = call.run->timeline()->shades();
+  Json sites = Json::array(), regions = Json::array(), uses = Json::array(), kernels = Json::array();
+  for (std::size_t i = known_sites; i < run.sites.size(); ++i) sites.push_back(site_json(run, run.sites[i], shades));
+  for (std::size_t i = known_regions; i < run.regions.size(); ++i) regions.push_back(region_json(run, run.regions[i]));
+  for (std::size_t i = known_uses; i < run.operator_uses.size(); ++i)
+    uses.push_back(use_json(run, run.operator_uses[i]));
+  for (std::size_t i = known_kernels; i < run.kernels.size(); ++i) kernels.push_back(kernel_json(run, run.kernels[i]));
+  return json_answer({{"sites", std::move(sites)},
+                      {"regions", std::move(regions)},
+                      {"uses", std::move(uses)},
+                      {"kernels", std::move(kernels)}});
+}
+
+}  // namespace
+
+void add_run_routes(std::vector<Route>& routes) {
+  routes.push_back({"runs", {}, list});
+  routes.push_back({"runs/{run}", {}, one});
+  routes.push_back({"runs/{run}/definitions", {"sites", "regions", "uses", "kernels"}, definitions});
+}
+
+}  // namespace castscope::web

@@ -1,0 +1,97 @@
+// Source files, with what was cast on each line.
+#include <map>
+
+#include "server/report/findings/source_reader.h"
+#include "server/report/text/words.h"
+#include "server/web/api/routes.h"
+
+namespace castscope::web {
+namespace {
+
+struct OfLine {
+  store::Counts counts;
+  std::vector<std::uint32_t> sites;
+};
+using OfFile = std::map<std::int64_t, OfLine>;
+
+std::map<std::string, OfFile> lines_of(const store::RunData& run) {
+  std::vector<store::Counts> counts(run.sites.size());
+  for (const store::SiteUse& use : run.site_uses) counts[use.site - 1] += use.counts;
+  std::map<std::string, OfFile> files;
+  for (const store::Site& site : run.sites) {
+    const auto at = run.user_location(site.stack);
+    if (!at || at->file.empty()) continue;
+    OfLine& line = files[at->file][at->line];
+    line.counts += counts[site.id - 1];
+    line.sites.push_back(site.id);
+  }
+  return files;
+}
+
+Answer list(const store::RunData& run) {
+  Json files = Json::array();
+  for (const auto& [file, lines] : lines_of(run)) {
+    store::Counts sum;
+    for (const auto& [line, of] : lines) sum += of.counts;
+    files.push_back({{"file", file}, {"casts", sum.casts}, {"hits", sum.hits}, {"cpu_ns", sum.cpu_ns}});
+  }
+  return json_answer({{"files", std::move(files)}});
+}
+
+// Files that the run itself names: nothing else of the disk is shown.
+bool is_named(const store::RunData& run, const std::string& file) {
+  if (run.source.file(file) != nullptr) return true;
+  for (const store::Stack& stack : run.stacks) {
+    for (const store::CodeLocation& frame : stack.frames) {
+      if (frame.file == file) return true;
+    }
+  }
+  return false;
+}
+
+Json findings_by_line(const std::vector<rules::Finding>& findings, const std::string& file) {
+  Json lines = Json::object();
+  for (const rules::Finding& finding : findings) {
+    if (!finding.location || finding.location->file != file) continue;
+    lines[std::to_string(finding.location->line)].push_back(finding.rule);
+  }
+  return lines;
+}
+
+Answer one(const RunSource& source, const Snapshot& snapshot, const std::string& name) {
+  const store::RunData& run = snapshot.data();
+  if (!is_named(run, name)) return absl::NotFoundError("the run names no such source file");
+  store::SourceFile file{.file = name, .state = store::SourceState::kGone, .lines = {}};
+  if (const store::SourceFile* const kept = run.source.file(name)) file = *kept;
+  if (source.sources_here() && file.state != store::SourceState::kChanged) {
+    if (store::SourceFile whole = report::read_whole(run, name); whole.state == store::SourceState::kKept) file = whole;
+  }
+  Json lines = Json::array(), casts = Json::object();
+  for (const auto& [number, text] : file.lines)
+    lines.push_back({{"line", number}, {"text", report::shown_source(text)}});
+  const std::map<std::string, OfFile> of_files = lines_of(run);
+  const auto of_file = of_files.find(name);
+  for (const auto& [number, of] : of_file == of_files.end() ? OfFile() : of_file->second)
+    casts[std::to_string(number)] = {
+        {"casts", of.counts.casts}, {"hits", of.counts.hits}, {"cpu_ns", of.counts.cpu_ns}, {"sites", of.sites}};
+  return json_answer({{"file", name},
+                      {"state", store::name(file.state)},
+                      {"changed", file.state == store::SourceState::kChanged},
+                      {"missing", file.lines.empty()},
+                      {"lines", std::move(lines)},
+                      {"casts", std::move(casts)},
+                      {"findings", findings_by_line(snapshot.model().findings, name)}});
+}
+
+Answer source(Call& call) {
+  const auto snapshot = call.run->snapshot();
+  if (!snapshot.ok()) return snapshot.status();
+  if (!call.parameters.has("file")) return list((*snapshot)->data());
+  return one(*call.run, **snapshot, call.parameters.text("file"));
+}
+
+}  // namespace
+
+void add_source_routes(std::vector<Route>& routes) { routes.push_back({"runs/{run}/source", {"file"}, source}); }
+
+}  // namespace castscope::web

@@ -1,0 +1,300 @@
+// Pictures of any window of time, single events, and sums.
+#include <chrono>
+
+#include "server/report/text/event_names.h"
+#include "server/report/text/kernel_names.h"
+#include "server/store/run/names.h"
+#include "server/web/api/event_detail.h"
+#include "server/web/api/launch.h"
+#include "server/web/api/routes.h"
+#include "server/web/api/selection.h"
+
+namespace castscope::web {
+namespace {
+
+constexpr std::uint32_t kMostTracks = 1u << 24;
+constexpr std::uint32_t kMostShades = 255;
+
+// Tracks, shades and a text, as several routes take them.
+struct Wanted {
+  timeline::Filter filter;
+  timeline::Selection selection;
+  Wanted() = default;
+  Wanted(const Wanted&) = delete;
+  Wanted& operator=(const Wanted&) = delete;
+
+  absl::Status read(Call& call, const Snapshot& snapshot, const timeline::Timeline& timeline) {
+    filter.tracks = call.parameters.numbers("tracks", kMostTracks);
+    for (const std::uint32_t shade : call.parameters.numbers("hide", kMostShades))
+      filter.hidden.push_back(static_cast<std::uint8_t>(shade));
+    if (const std::string text = call.parameters.text("find"); !text.empty()) {
+      selection = select(snapshot, timeline.shades(), text);
+      filter.found = &selection;
+    }
+    return call.parameters.error();
+  }
+};
+
+std::int64_t wall_clock() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+Answer picture(Call& call) {
+  call.run->looked_at(std::chrono::steady_clock::now());
+  timeline::PictureQuery query;
+  query.from = call.parameters.number("from", -kLatestTime, kLatestTime);
+  query.to = call.parameters.number("to", -kLatestTime, kLatestTime);
+  query.pixels = static_cast<std::uint32_t>(call.parameters.number("columns", 1, timeline::kMostPixels));
+  query.box = call.parameters.real("box", 1, timeline::kMostPixels, query.box);
+  query.counters = call.parameters.flag("counters");
+  if (query.from >= query.to) call.parameters.note("from is not before to");
+  if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
+  const auto snapshot = call.run->snapshot();
+  if (!snapshot.ok()) return snapshot.status();
+  const auto timeline = call.run->timeline();
+  Wanted wanted;
+  if (absl::Status wrong = wanted.read(call, **snapshot, *timeline); !wrong.ok()) return wrong;
+  query.filter = wanted.filter;
+  const RunState state = call.run->state();
+  query.live = state == RunState::kLive;
+  query.loading = state == RunState::kLoading;
+  if (query.live) query.now = wall_clock() - (*snapshot)->data().start.start_ns;
+  query.definitions = (*snapshot)->definitions().together();
+  query.judgement = (*snapshot)->number();
+  return Response{.status = 200, .type = "application/octet-stream", .body = timeline->picture(query)};
+}
+
+Json stack_json(const store::RunData& run, std::uint32_t stack) {
+  Json frames = Json::array();
+  if (stack == 0) return frames;
+  for (const store::CodeLocation& frame : run.stacks[stack - 1].frames)
+    frames.push_back({{"file", frame.file}, {"line", frame.line}, {"function", frame.function}});
+  return frames;
+}
+
+// Where the event's stack lies, and why a cast was not kept.
+struct About {
+  std::uint32_t stack = 0;
+  Json why;
+};
+About about(const store::RunData& run, const timeline::FoundEvent& event) {
+  const std::uint32_t id = event.subject;
+  switch (event.shade.track) {
+    case timeline::TrackKind::kCasts: {
+      if (id == 0 || id > run.sites.size()) return {};
+      const store::Site& site = run.site(id);
+      return {site.stack, site.why == lanes::WhyNotCached::kNone ? Json() : Json(store::name(site.why))};
+    }
+    case timeline::TrackKind::kOperators:
+      return {id == 0 || id > run.operator_uses.size() ? 0 : run.operator_use(id).stack, {}};
+    case timeline::TrackKind::kRegions:
+      return {id == 0 || id > run.regions.size() ? 0 : run.region(id).stack, {}};
+    case timeline::TrackKind::kKernels:
+      return {id == 0 || id > run.kernels.size() ? 0 : report::stack_of(run, run.kernel(id)), {}};
+    case timeline::TrackKind::kMarks:
+      return {id == 0 || id > run.facts.size() ? 0 : run.fact(id).stack, {}};
+    default:
+      return {};
+  }
+}
+
+Json cache_state(const timeline::FoundEvent& event) {
+  switch (event.shade.kind) {
+    case timeline::ShadeKind::kHit:
+      return "hit";
+    case timeline::ShadeKind::kDown:
+    case timeline::ShadeKind::kUp:
+    case timeline::ShadeKind::kSame:
+      if (event.shade.cause != lanes::Cause::kAutocast) return nullptr;
+      return event.kept ? "kept" : "not kept";
+    default:
+      return nullptr;
+  }
+}
+
+Json event_json(const store::RunData& run, const timeline::FoundEvent& event) {
+  Json region;
+  if (event.region && *event.region > 0 && *event.region <= run.regions.size())
+    region = {{"id", *event.region}, {"name", report::span_name(run.region(*event.region))}};
+  return {{"track", event.track},         {"process", event.process},
+          {"lane", event.lane},           {"subject", event.subject},
+          {"shade", event.shade.id},      {"kind", timeline::name(event.shade.kind)},
+          {"begin", event.begin},         {"end", event.end},
+          {"open", event.open},           {"step", event.step ? Json(*event.step) : Json()},
+          {"bytes", event.bytes},         {"cache", cache_state(event)},
+          {"why", about(run, event).why}, {"region", region}};
+}
+
+bool has_shape(lanes::EventKind kind) {
+  return kind == lanes::EventKind::kCast || kind == lanes::EventKind::kHit || kind == lanes::EventKind::kPass;
+}
+
+// How a kernel was launched, when and by what.
+Json launch_json(const timeline::Timeline& timeline, const store::RunData& run, const timeline::FoundEvent& event,
+                 const std::optional<lanes::Event>& kept) {
+  if (!kept || kept->kind != lanes::EventKind::kKernel) return nullptr;
+  Json json = {
+      {"device", kept->dims[0]}, {"stream", kept->dims[1]}, {"blocks", kept->dims[2]}, {"threads", kept->dims[3]}};
+  const auto launch = launch_of(timeline, run, event, *kept);
+  json["at"] = launch ? Json(launch->at) : Json();
+  json["by"] = launch && launch->by ? event_json(run, *launch->by) : Json();
+  return json;
+}
+
+// With what only the file has, and the stack.
+Json detailed(const RunSource& source, const timeline::Timeline& timeline, const store::RunData& run,
+              const timeline::FoundEvent& event) {
+  Json json = event_json(run, event);
+  const auto kept = event_in_file(source.file(), run, event);
+  Json shape;
+  if (kept && (has_shape(kept->kind))) {
+    shape = Json::array();
+    for (int i = 0; i < kept->ndim && i < 4; ++i) shape.push_back(kept->dims[i]);
+  }
+  if (kept && !event.step) json["step"] = kept->step;
+  json["shape"] = shape;
+  json["launch"] = launch_json(timeline, run, event, kept);
+  json["in_file"] = kept.has_value();
+  const std::uint32_t stack = about(run, event).stack;
+  json["stack"] = stack_json(run, stack);
+  json["truncated"] = stack != 0 && run.stacks[stack - 1].truncated;
+  return json;
+}
+
+Answer event(Call& call) {
+  const auto track = static_cast<std::uint32_t>(call.parameters.number("track", 1, kMostTracks));
+  const std::int64_t at = call.parameters.number("at", -kLatestTime, kLatestTime);
+  const std::int64_t within = call.parameters.number("within", 0, kLatestTime, 0);
+  if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
+  const auto snapshot = call.run->snapshot();
+  if (!snapshot.ok()) return snapshot.status();
+  const auto timeline = call.run->timeline();
+  const auto found = timeline->event_at(track, at, within);
+  return json_answer({{"event", found ? detailed(*call.run, *timeline, (*snapshot)->data(), *found) : Json()}});
+}
+
+std::vector<std::uint32_t> tracks_of_kind(const timeline::Timeline& timeline, const std::string& kind) {
+  std::vector<std::uint32_t> ids;
+  for (const timeline::Track& track : timeline.tracks()) {
+    if (timeline::name(track.kind) == kind) ids.push_back(track.id);
+  }
+  return ids;
+}
+
+Answer neighbour(Call& call) {
+  timeline::NeighbourQuery query;
+  query.at = call.parameters.number("at", -kLatestTime, kLatestTime);
+  query.subject = static_cast<std::uint32_t>(call.parameters.number("subject", 1, UINT32_MAX, 0));
+  const std::string direction = call.parameters.text("direction");
+  query.next = direction == "next";
+  if (direction != "next" && direction != "previous") call.parameters.note("direction is neither next nor previous");
+  const auto track = static_cast<std::uint32_t>(call.parameters.number("track", 1, kMostTracks, 0));
+  const std::string kind = call.parameters.text("kind");
+  if (query.subject != 0 && track == 0 && kind.empty())
+    call.parameters.note(
+        "subject needs the track it is of, or the kind of track: numbers of sites and regions overlap");
+  if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
+  const auto snapshot = call.run->snapshot();
+  if (!snapshot.ok()) return snapshot.status();
+  const auto timeline = call.run->timeline();
+  Wanted wanted;
+  if (absl::Status wrong = wanted.read(call, **snapshot, *timeline); !wrong.ok()) return wrong;
+  query.filter = wanted.filter;
+  query.whole = wanted.filter.found != nullptr;  // hits are counted so
+  if (!kind.empty()) query.filter.tracks = tracks_of_kind(*timeline, kind);
+  if (track != 0) query.filter.tracks = {track};
+  if (!kind.empty() && query.filter.tracks.empty()) return json_answer({{"event", nullptr}});
+  const auto found = timeline->neighbour(query);
+  return json_answer({{"event", found ? event_json((*snapshot)->data(), *found) : Json()}});
+}
+
+Json found_ids(const std::vector<bool>& found) {
+  Json ids = Json::array();
+  for (std::size_t id = 1; id < found.size(); ++id) {
+    if (found[id]) ids.push_back(id);
+  }
+  return ids;
+}
+
+Json kinds_json(const timeline::Summary& sums) {
+  Json kinds = Json::array();
+  for (const timeline::KindSum& sum : sums.kinds)
+    kinds.push_back({{"kind", timeline::name(sum.kind)}, {"count", sum.count}, {"ns", sum.ns}, {"bytes", sum.bytes}});
+  return kinds;
+}
+
+Answer find(Call& call) {
+  const std::string text = call.parameters.text("text");
+  if (text.empty()) return absl::InvalidArgumentError("text is missing: what is to be found");
+  const std::vector<std::uint32_t> hidden = call.parameters.numbers("hide", kMostShades);
+  if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
+  const auto snapshot = call.run->snapshot();
+  if (!snapshot.ok()) return snapshot.status();
+  const auto timeline = call.run->timeline();
+  const timeline::Selection selection = select(**snapshot, timeline->shades(), text);
+  std::uint64_t count = 0;
+  for (const store::SiteUse& use : (*snapshot)->data().site_uses) {
+    if (selection.sites[use.site]) count += use.counts.casts + use.counts.hits;
+  }
+  timeline::NeighbourQuery from_the_begin{.at = -kLatestTime};
+  from_the_begin.filter.found = &selection;
+  const auto first = timeline->neighbour(from_the_begin);
+  timeline::SummaryQuery all{.from = -kLatestTime, .to = kLatestTime, .rows = false, .filter = {}};
+  all.filter.found = &selection;
+  for (const std::uint32_t shade : hidden) all.filter.hidden.push_back(static_cast<std::uint8_t>(shade));
+  const timeline::Summary held = timeline->summary(all);
+  return json_answer({{"sites", found_ids(selection.sites)},
+                      {"uses", found_ids(selection.uses)},
+                      {"regions", found_ids(selection.regions)},
+                      {"kernels", found_ids(selection.kernels)},
+                      {"count", count},
+                      {"events", held.events},
+                      {"exact", held.exact},
+                      {"kinds", kinds_json(held)},
+                      {"first", first ? Json(first->begin) : Json()}});
+}
+
+Answer summary(Call& call) {
+  timeline::SummaryQuery query;
+  query.from = call.parameters.number("from", -kLatestTime, kLatestTime);
+  query.to = call.parameters.number("to", -kLatestTime, kLatestTime);
+  if (query.from >= query.to) call.parameters.note("from is not before to");
+  query.rows = call.parameters.number("rows", 0, 1, 1) != 0;
+  if (absl::Status wrong = call.parameters.error(); !wrong.ok()) return wrong;
+  const auto snapshot = call.run->snapshot();
+  if (!snapshot.ok()) return snapshot.status();
+  const auto timeline = call.run->timeline();
+  Wanted wanted;
+  if (absl::Status wrong = wanted.read(call, **snapshot, *timeline); !wrong.ok()) return wrong;
+  query.filter = wanted.filter;
+  const timeline::Summary sums = timeline->summary(query);
+  Json rows = Json::array();
+  for (const timeline::SubjectSum& sum : sums.rows)
+    rows.push_back({{"track", timeline::name(sum.track)},
+                    {"subject", sum.subject},
+                    {"kind", timeline::name(sum.kind)},
+                    {"count", sum.count},
+                    {"ns", sum.ns},
+                    {"bytes", sum.bytes}});
+  return json_answer({{"from", query.from},
+                      {"to", query.to},
+                      {"exact", sums.exact},
+                      {"events", sums.events},
+                      {"kinds", kinds_json(sums)},
+                      {"rows", std::move(rows)}});
+}
+
+}  // namespace
+
+void add_timeline_routes(std::vector<Route>& routes) {
+  routes.push_back(
+      {"runs/{run}/picture", {"from", "to", "columns", "tracks", "hide", "box", "find", "counters"}, picture});
+  routes.push_back({"runs/{run}/event", {"track", "at", "within"}, event});
+  routes.push_back(
+      {"runs/{run}/neighbour", {"at", "direction", "track", "kind", "subject", "find", "tracks", "hide"}, neighbour});
+  routes.push_back({"runs/{run}/find", {"text", "hide"}, find});
+  routes.push_back({"runs/{run}/summary", {"from", "to", "rows", "tracks", "hide", "find"}, summary});
+}
+
+}  // namespace castscope::web

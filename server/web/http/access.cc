@@ -1,0 +1,129 @@
+#include "server/web/http/access.h"
+
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace castscope::web {
+namespace {
+
+constexpr std::string_view kBefore = "/t/";
+
+constexpr char kPolicy[] =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
+    "worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+bool equal_in_constant_time(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  unsigned char different = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) different |= static_cast<unsigned char>(a[i] ^ b[i]);
+  return different == 0;
+}
+
+bool has_header(const Response& response, std::string_view name) {
+  return std::any_of(response.headers.begin(), response.headers.end(),
+                     [&](const auto& header) { return header.first == name; });
+}
+
+constexpr std::size_t kTokenBits = 128, kTokenLength = 22;  // in base64
+
+// Nullopt: it holds none, or others may know it.
+std::optional<std::string> read_token(const std::string& file) {
+  const int descriptor = open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (descriptor < 0) return std::nullopt;
+  struct stat status {};
+  const bool own = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+                   (status.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+  std::array<char, kTokenLength + 1> text{};
+  const ssize_t n = own ? read(descriptor, text.data(), text.size()) : -1;
+  close(descriptor);
+  const std::string_view token(text.data(), kTokenLength);
+  const auto fits = [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_'; };
+  if (n != static_cast<ssize_t>(kTokenLength) || !std::all_of(token.begin(), token.end(), fits)) return std::nullopt;
+  return std::string(token);
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> new_token() {
+  std::array<char, kTokenBits / 8> bits{};
+  if (getrandom(bits.data(), bits.size(), 0) != static_cast<ssize_t>(bits.size()))
+    return absl::UnavailableError("the system gives no random numbers for the viewer's token");
+  std::string token = absl::WebSafeBase64Escape(absl::string_view(bits.data(), bits.size()));
+  while (!token.empty() && token.back() == '=') token.pop_back();
+  return token;
+}
+
+bool is_loopback_host(std::string_view host) {
+  if (host.starts_with("[")) return host.substr(0, host.find(']') + 1) == "[::1]";
+  const std::string_view name = host.substr(0, host.find(':'));
+  return name == "127.0.0.1" || absl::EqualsIgnoreCase(absl::string_view(name.data(), name.size()), "localhost");
+}
+
+absl::StatusOr<std::string> kept_token(const std::string& file) {
+  if (std::optional<std::string> known = read_token(file)) return *std::move(known);
+  auto token = new_token();
+  if (!token.ok()) return token;
+  (void)unlink(file.c_str());
+  const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  const int error = errno;
+  const bool written =
+      descriptor >= 0 && write(descriptor, token->data(), token->size()) == static_cast<ssize_t>(token->size());
+  if (descriptor >= 0) close(descriptor);
+  if (!written) return absl::UnavailableError(absl::StrCat(file, " cannot be written: ", std::strerror(error)));
+  return token;
+}
+
+std::optional<std::string> behind_token(std::string_view path, std::string_view token) {
+  if (!path.starts_with(kBefore)) return std::nullopt;
+  path.remove_prefix(kBefore.size());
+  const std::size_t end = path.find('/');
+  if (!equal_in_constant_time(path.substr(0, end), token)) return std::nullopt;
+  return end == std::string_view::npos ? std::string() : std::string(path.substr(end));
+}
+
+void add_security_headers(Response& response) {
+  response.headers.emplace_back("Content-Security-Policy", kPolicy);
+  response.headers.emplace_back("Referrer-Policy", "no-referrer");
+  response.headers.emplace_back("X-Content-Type-Options", "nosniff");
+  response.headers.emplace_back("Cross-Origin-Resource-Policy", "same-origin");
+  if (!has_header(response, "Cache-Control")) response.headers.emplace_back("Cache-Control", "no-store");
+}
+
+Handler guarded(std::string token, Handler answer) {
+  return [token = std::move(token), answer = std::move(answer)](const Request& request) {
+    Response response;
+    const auto rest = behind_token(request.path, token);
+    if (!is_loopback_host(request.host)) {
+      response = {.status = 421,
+                  .type = "text/plain; charset=utf-8",
+                  .body =
+                      "the viewer answers to localhost and 127.0.0.1 only; from another machine, look by "
+                      "`ssh -L PORT:127.0.0.1:PORT THIS-MACHINE`\n"};
+    } else if (!rest) {
+      response.status = 404;
+    } else if (rest->empty()) {  // links in the page are relative to the slash
+      response.status = 308;
+      response.headers.emplace_back("Location", absl::StrCat(request.path, "/"));
+    } else {
+      Request inner = request;
+      inner.path = *rest;
+      response = answer(inner);
+    }
+    add_security_headers(response);
+    return response;
+  };
+}
+
+}  // namespace castscope::web

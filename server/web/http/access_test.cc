@@ -1,0 +1,128 @@
+#include "server/web/http/access.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+namespace castscope::web {
+namespace {
+
+Response ask(const Handler& handler, const std::string& path, const std::string& host = "127.0.0.1:8000") {
+  return handler({.method = "GET", .path = path, .query = "", .host = host});
+}
+
+std::string header(const Response& response, std::string_view name) {
+  for (const auto& [key, value] : response.headers) {
+    if (key == name) return value;
+  }
+  return "";
+}
+
+Handler echo(const std::string& token) {
+  return guarded(token,
+                 [](const Request& request) { return Response{.status = 200, .type = "x", .body = request.path}; });
+}
+
+TEST(AccessTest, TokensAreLongAndNeverTheSame) {
+  std::set<std::string> tokens;
+  for (int i = 0; i < 100; ++i) tokens.insert(new_token().value());
+  EXPECT_EQ(tokens.size(), 100u);
+  for (const std::string& token : tokens) {
+    EXPECT_EQ(token.size(), 22u);  // 128 bits, 6 a character
+    EXPECT_EQ(token.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"),
+              std::string::npos);
+  }
+}
+
+class KeptTokenTest : public ::testing::Test {
+ protected:
+  KeptTokenTest() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "castscope-token-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+    file_ = folder_ / "token";
+  }
+  ~KeptTokenTest() override { std::filesystem::remove_all(folder_); }
+  std::string kept() const { return kept_token(file_.string()).value(); }
+  std::filesystem::path folder_, file_;
+};
+
+TEST_F(KeptTokenTest, IsTheSameNextTime) {
+  const std::string token = kept();
+  EXPECT_EQ(token.size(), 22u);
+  EXPECT_EQ(kept(), token);
+  EXPECT_EQ(std::filesystem::status(file_).permissions(), std::filesystem::perms(0600));
+}
+
+TEST_F(KeptTokenTest, IsNewWhereOthersMayKnowIt) {
+  const std::string token = kept();
+  std::filesystem::permissions(file_, std::filesystem::perms(0640));
+  EXPECT_NE(kept(), token);
+  EXPECT_EQ(std::filesystem::status(file_).permissions(), std::filesystem::perms(0600));
+}
+
+TEST_F(KeptTokenTest, IsNewWhereTheFileIsSomethingElse) {
+  for (const char* text : {"", "short", "twenty-two-characters!", "AAAAAAAAAAAAAAAAAAAAAAA"}) {
+    std::ofstream(file_) << text;
+    std::filesystem::permissions(file_, std::filesystem::perms(0600));
+    const std::string token = kept();
+    EXPECT_NE(token, text);
+    EXPECT_EQ(kept(), token);
+  }
+  const std::filesystem::path other = folder_ / "other";
+  std::ofstream(other) << "of somebody else";
+  std::filesystem::remove(file_);
+  std::filesystem::create_symlink(other, file_);
+  kept();
+  EXPECT_FALSE(std::filesystem::is_symlink(file_));
+  EXPECT_EQ(std::filesystem::file_size(other), 16u);
+}
+
+TEST_F(KeptTokenTest, WhereItCannotBeWrittenThatIsSaid) {
+  const auto token = kept_token((folder_ / "missing" / "token").string());
+  ASSERT_FALSE(token.ok());
+  EXPECT_NE(token.status().message().find("missing/token cannot be written"), std::string::npos);
+}
+
+TEST(AccessTest, WithoutTheTokenNothingIsAnswered) {
+  const Handler handler = echo("secret");
+  for (const char* path : {"/", "/t/", "/t/secre/", "/t/secrets/", "/t/SECRET/", "/secret/", "/t/secre%74/", "/t"}) {
+    const Response response = ask(handler, path);
+    EXPECT_EQ(response.status, 404) << path;
+    EXPECT_EQ(response.body, "") << path;
+  }
+  EXPECT_EQ(ask(handler, "/t/secret/api").body, "/api");
+  EXPECT_EQ(ask(handler, "/t/secret/").body, "/");
+}
+
+TEST(AccessTest, ThePageIsSentToWhereItsLinksWork) {
+  const Response response = ask(echo("secret"), "/t/secret");
+  EXPECT_EQ(response.status, 308);
+  EXPECT_EQ(header(response, "Location"), "/t/secret/");
+}
+
+TEST(AccessTest, OnlyNamesOfThisMachineAreAnswered) {
+  const Handler handler = echo("secret");
+  for (const char* host : {"127.0.0.1:8000", "127.0.0.1", "localhost:9", "LocalHost:8000", "[::1]:8000", "[::1]"})
+    EXPECT_EQ(ask(handler, "/t/secret/", host).status, 200) << host;
+  for (const char* host : {"", "example.com:8000", "localhost.example.com", "127.0.0.1.example.com:8000", "[::2]:8000",
+                           "[::1", "10.0.0.1:8000"})
+    EXPECT_EQ(ask(handler, "/t/secret/", host).status, 421) << host;
+}
+
+TEST(AccessTest, EveryAnswerKeepsToItself) {
+  const Handler handler = echo("secret");
+  for (const char* path : {"/t/secret/", "/", "/t/secret"}) {
+    const Response response = ask(handler, path);
+    EXPECT_EQ(header(response, "Content-Security-Policy").find("default-src 'none'; script-src 'self'"), 0u) << path;
+    EXPECT_EQ(header(response, "Referrer-Policy"), "no-referrer") << path;
+    EXPECT_EQ(header(response, "X-Content-Type-Options"), "nosniff") << path;
+    EXPECT_EQ(header(response, "Cache-Control"), "no-store") << path;
+    EXPECT_EQ(header(response, "Set-Cookie"), "") << path;
+  }
+}
+
+}  // namespace
+}  // namespace castscope::web

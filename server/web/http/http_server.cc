@@ -1,0 +1,252 @@
+#include "server/web/http/http_server.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http.hpp>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <set>
+#include <system_error>
+#include <thread>
+
+namespace castscope::web {
+namespace {
+
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+namespace asio = boost::asio;
+using boost::system::error_code;
+using std::chrono::milliseconds;
+
+// Beyond the limit so many connections more are held for a moment, so that their clients learn why.
+constexpr int kRefusedAtOnce = 16;
+constexpr milliseconds kPatienceWithRefused{1000};
+
+// What connections share; each holds it, so that one which is still at work outlives the server.
+struct Shared {
+  Handler handler;
+  HttpLimits limits;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::set<int> sockets;  // of living connections
+  int served = 0;         // of them, those that were not refused
+  bool stopping = false;
+};
+
+class Connection {
+ public:
+  Connection(int socket, Shared& shared, bool refused)
+      : shared_(shared),
+        refused_(refused),
+        patience_(refused ? std::min(kPatienceWithRefused, shared.limits.patience) : shared.limits.patience),
+        stream_(context_),
+        buffer_(shared.limits.header_bytes + 4096) {
+    error_code bad;
+    stream_.socket().assign(asio::ip::tcp::v4(), socket, bad);
+  }
+
+  void converse() {
+    while (answer_one()) {
+    }
+    linger();
+  }
+
+ private:
+  // Runs one operation on the stream to its end, or until its time is over.
+  template <typename Start>
+  error_code finish(Start start) {
+    error_code result;
+    stream_.expires_after(patience_);
+    start([&result](error_code error, std::size_t) { result = error; });
+    context_.restart();
+    context_.run();
+    return result;
+  }
+
+  // False: the conversation is over.
+  bool answer_one() {
+    http::request_parser<http::empty_body> parser;
+    parser.header_limit(static_cast<std::uint32_t>(shared_.limits.header_bytes));
+    const error_code error = finish([&](auto done) { http::async_read_header(stream_, buffer_, parser, done); });
+    if (error == http::error::header_limit || error == http::error::buffer_overflow)
+      return refuse(431, "the request's header is too long");
+    const bool is_bad = error && error.category() == make_error_code(http::error::bad_method).category();
+    if (is_bad && error != http::error::end_of_stream && error != http::error::partial_message)
+      return refuse(400, "this is no HTTP request");
+    if (error) return false;
+    return answer(parser);
+  }
+
+  bool answer(const http::request_parser<http::empty_body>& parser) {
+    const auto& request = parser.get();
+    if (request.method() != http::verb::get && request.method() != http::verb::head) {
+      Response no{.status = 405, .type = "text/plain; charset=utf-8", .body = "only GET and HEAD are answered\n"};
+      no.headers.emplace_back("Allow", "GET, HEAD");
+      return send(no, false, request.version(), false);
+    }
+    if (!parser.is_done()) return refuse(400, "a request with a body is not answered");
+    if (refused_) return refuse(503, "too many connections at once");
+    const bool is_head = request.method() == http::verb::head;
+    const std::string target(request.target());
+    const std::size_t mark = std::min(target.find('?'), target.size());
+    Request asked{.method = "GET",
+                  .path = target.substr(0, mark),
+                  .query = mark < target.size() ? target.substr(mark + 1) : std::string(),
+                  .host = std::string(request[http::field::host])};
+    return send(handle(asked), is_head, request.version(), request.keep_alive());
+  }
+
+  // What libraries throw (no memory is left for a huge answer) costs the answer, not the recording beside us.
+  Response handle(const Request& asked) {
+    try {
+      return shared_.handler(asked);
+    } catch (const std::exception& error) {
+      return {.status = 500, .type = "text/plain; charset=utf-8", .body = std::string(error.what()) + "\n"};
+    }
+  }
+
+  bool refuse(int status, const char* why) {
+    return send({.status = status, .type = "text/plain; charset=utf-8", .body = std::string(why) + "\n"}, false, 11,
+                false);
+  }
+
+  bool send(Response response, bool is_head, unsigned version, bool keep_alive) {
+    http::response<http::string_body> message;
+    message.result(static_cast<unsigned>(response.status));
+    message.version(version);
+    for (const auto& [name, value] : response.headers) message.set(name, value);
+    if (!response.type.empty()) message.set(http::field::content_type, response.type);
+    message.content_length(response.body.size());
+    message.keep_alive(keep_alive);
+    if (!is_head) message.body() = std::move(response.body);
+    // Piece by piece: a slow reader has its time anew with each that it takes.
+    http::response_serializer<http::string_body> serializer(message);
+    while (!serializer.is_done()) {
+      const error_code error = finish([&](auto done) {
+        if (is_head) {
+          http::async_write_header(stream_, serializer, done);
+        } else {
+          http::async_write_some(stream_, serializer, done);
+        }
+      });
+      if (error) return false;
+      if (is_head) break;
+    }
+    return keep_alive;
+  }
+
+  // What the peer had still sent would otherwise make the kernel take back our last answer.
+  void linger() {
+    error_code bad;
+    stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, bad);
+    char rest[4096];
+    for (int i = 0; i < 16 && !bad; ++i) {
+      stream_.expires_after(std::min(patience_, kPatienceWithRefused));
+      stream_.async_read_some(asio::buffer(rest), [&bad](error_code error, std::size_t) { bad = error; });
+      context_.restart();
+      context_.run();
+    }
+  }
+
+  Shared& shared_;
+  const bool refused_;
+  const milliseconds patience_;
+  asio::io_context context_{1};
+  beast::tcp_stream stream_;
+  beast::flat_buffer buffer_;
+};
+
+// The thread of one connection.
+void serve(const std::shared_ptr<Shared>& shared, int socket, bool refused) {
+  Connection connection(socket, *shared, refused);
+  connection.converse();
+  const std::lock_guard lock(shared->mutex);
+  shared->sockets.erase(socket);  // before it is closed: its number is free for others then
+  shared->served -= refused ? 0 : 1;
+  shared->changed.notify_all();
+}
+
+}  // namespace
+
+class HttpServer::Impl {
+ public:
+  Impl(Listener listener, Handler handler, HttpLimits limits)
+      : listener_(std::move(listener)), shared_(std::make_shared<Shared>()) {
+    shared_->handler = std::move(handler);
+    shared_->limits = limits;
+  }
+  absl::Status start() {
+    try {
+      thread_ = std::thread([this] { take_connections(); });
+    } catch (const std::system_error&) {
+      return absl::ResourceExhaustedError("the viewer gets no thread: the limits allow none (ulimit -u, -v)");
+    }
+    return absl::OkStatus();
+  }
+  bool stop(milliseconds at_most) {
+    std::unique_lock lock(shared_->mutex);
+    if (!shared_->stopping) {
+      shared_->stopping = true;
+      listener_.close_to_all();
+      for (const int socket : shared_->sockets) shutdown(socket, SHUT_RDWR);
+      lock.unlock();
+      if (thread_.joinable()) thread_.join();
+      lock.lock();
+    }
+    return shared_->changed.wait_for(lock, at_most, [this] { return shared_->sockets.empty(); });
+  }
+  const Listener& listener() const { return listener_; }
+
+ private:
+  void take_connections() {
+    for (bool again = true; again;) {
+      const int socket = listener_.accept(&again);
+      if (socket >= 0) {
+        begin(socket);
+      } else if (again) {  // no descriptor is left: until one is
+        std::unique_lock lock(shared_->mutex);
+        shared_->changed.wait_for(lock, milliseconds(100), [this] { return shared_->stopping; });
+      }
+    }
+  }
+  void begin(int socket) {
+    const std::lock_guard lock(shared_->mutex);
+    const bool refused = shared_->served >= shared_->limits.connections;
+    const int most = shared_->limits.connections + kRefusedAtOnce;
+    if (shared_->stopping || static_cast<int>(shared_->sockets.size()) >= most) {
+      close(socket);
+      return;
+    }
+    try {
+      std::thread(serve, shared_, socket, refused).detach();
+    } catch (const std::system_error&) {
+      close(socket);
+      return;
+    }
+    shared_->sockets.insert(socket);
+    shared_->served += refused ? 0 : 1;
+  }
+
+  Listener listener_;
+  std::shared_ptr<Shared> shared_;
+  std::thread thread_;
+};
+
+absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::start(Listener listener, Handler handler, HttpLimits limits) {
+  auto impl = std::make_unique<Impl>(std::move(listener), std::move(handler), limits);
+  if (absl::Status status = impl->start(); !status.ok()) return status;
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
+}
+
+HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+HttpServer::~HttpServer() { (void)impl_->stop(milliseconds(0)); }
+const Listener& HttpServer::listener() const { return impl_->listener(); }
+bool HttpServer::stop(milliseconds at_most) { return impl_->stop(at_most); }
+
+}  // namespace castscope::web

@@ -1,0 +1,121 @@
+#include "server/web/http/listener.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace castscope::web {
+namespace {
+
+struct Place {
+  std::string host;  // without brackets
+  int port = 0;
+};
+
+absl::Status cannot(const std::string& address, const std::string& why) {
+  return absl::InvalidArgumentError(absl::StrCat("the viewer cannot listen on ", address, ": ", why));
+}
+
+absl::StatusOr<Place> parted(const std::string& address) {
+  Place place{.host = "127.0.0.1", .port = 0};
+  std::string port = address;
+  if (const auto colon = address.rfind(':'); colon != std::string::npos) {
+    port = address.substr(colon + 1);
+    if (colon > 0) place.host = address.substr(0, colon);
+  } else if (address.find('.') != std::string::npos || address == "localhost") {
+    place.host = address;
+    port = "0";
+  }
+  if (place.host.size() > 1 && place.host.front() == '[' && place.host.back() == ']')
+    place.host = place.host.substr(1, place.host.size() - 2);
+  if (place.host == "localhost") place.host = "127.0.0.1";
+  if (!absl::SimpleAtoi(port, &place.port) || place.port < 0 || place.port > 65535)
+    return cannot(address, "its port is not a number from 0 to 65535");
+  return place;
+}
+
+absl::Status refuse(const std::string& address) {
+  return cannot(address,
+                "others could reach it there, and it shows source code; listen on 127.0.0.1 and look from another "
+                "machine by `ssh -L PORT:127.0.0.1:PORT THIS-MACHINE`");
+}
+
+// The socket's address of a loopback host.
+absl::Status fill(const Place& place, const std::string& address, sockaddr_storage* where, socklen_t* size) {
+  auto* four = reinterpret_cast<sockaddr_in*>(where);
+  auto* six = reinterpret_cast<sockaddr_in6*>(where);
+  if (inet_pton(AF_INET, place.host.c_str(), &four->sin_addr) == 1) {
+    four->sin_family = AF_INET;
+    four->sin_port = htons(static_cast<std::uint16_t>(place.port));
+    *size = sizeof(*four);
+    return ntohl(four->sin_addr.s_addr) >> 24 == 127 ? absl::OkStatus() : refuse(address);
+  }
+  if (inet_pton(AF_INET6, place.host.c_str(), &six->sin6_addr) == 1) {
+    six->sin6_family = AF_INET6;
+    six->sin6_port = htons(static_cast<std::uint16_t>(place.port));
+    *size = sizeof(*six);
+    return IN6_IS_ADDR_LOOPBACK(&six->sin6_addr) ? absl::OkStatus() : refuse(address);
+  }
+  return refuse(address);  // a name may lead anywhere
+}
+
+int port_of(int socket) {
+  sockaddr_storage where{};
+  socklen_t size = sizeof(where);
+  if (getsockname(socket, reinterpret_cast<sockaddr*>(&where), &size) != 0) return 0;
+  return where.ss_family == AF_INET6 ? ntohs(reinterpret_cast<const sockaddr_in6*>(&where)->sin6_port)
+                                     : ntohs(reinterpret_cast<const sockaddr_in*>(&where)->sin_port);
+}
+
+}  // namespace
+
+absl::StatusOr<Listener> Listener::bind(const std::string& address) {
+  const auto place = parted(address);
+  if (!place.ok()) return place.status();
+  sockaddr_storage where{};
+  socklen_t size = 0;
+  if (absl::Status status = fill(*place, address, &where, &size); !status.ok()) return status;
+  Listener listener;
+  listener.socket_ = socket(where.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (listener.socket_ < 0) return cannot(address, std::strerror(errno));
+  const int on = 1;
+  setsockopt(listener.socket_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  constexpr int kWaiting = 64;
+  if (::bind(listener.socket_, reinterpret_cast<const sockaddr*>(&where), size) != 0 ||
+      listen(listener.socket_, kWaiting) != 0) {
+    const int why = errno;
+    return cannot(address, absl::StrCat(std::strerror(why), why == EADDRINUSE ? "; port 0 takes any free one" : ""));
+  }
+  listener.port_ = port_of(listener.socket_);
+  const bool six = where.ss_family == AF_INET6;
+  listener.address_ = absl::StrCat(six ? "[" : "", place->host, six ? "]:" : ":", listener.port_);
+  return listener;
+}
+
+Listener::~Listener() {
+  if (socket_ >= 0) close(socket_);
+}
+
+int Listener::accept(bool* again) const {
+  const int connection = accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC);
+  const int why = errno;
+  *again = connection >= 0 || (why != EINVAL && why != EBADF);
+  if (connection < 0) return -1;
+  const int on = 1;  // answers are one piece: nothing is won by waiting for company
+  setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  return connection;
+}
+
+void Listener::close_to_all() const { shutdown(socket_, SHUT_RDWR); }
+
+}  // namespace castscope::web

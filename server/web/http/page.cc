@@ -1,0 +1,63 @@
+#include "server/web/http/page.h"
+
+#include <string_view>
+
+#include "absl/status/status.h"
+
+// From the assembler file that cmake/EmbedPage.cmake writes: name, begin and end of each file, ended by a null.
+extern "C" {
+struct castscope_page_entry {
+  const char* path;
+  const char* begin;
+  const char* end;
+};
+extern const castscope_page_entry castscope_page[];
+}
+
+namespace castscope::web {
+namespace {
+
+constexpr char kNotBuilt[] =
+    "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>castscope</title>\n"
+    "<h1>The viewer's page is not in this program</h1>\n"
+    "<p>It was built without Node.js. In castscope's source tree, <code>scripts/demo</code> brings Node.js and builds\n"
+    "everything; or run <code>npm ci &amp;&amp; npm run build</code> in <code>ui</code> and build castscope "
+    "again.</p>\n"
+    "<p>The API answers: <a href=\"./api/v1/runs\">api/v1/runs</a>.</p></html>\n";
+
+std::string_view type_of(std::string_view path) {
+  struct Type {
+    std::string_view suffix, type;
+  };
+  constexpr Type kTypes[] = {{".html", "text/html; charset=utf-8"},
+                             {".js", "text/javascript; charset=utf-8"},
+                             {".css", "text/css; charset=utf-8"},
+                             {".svg", "image/svg+xml"},
+                             {".png", "image/png"},
+                             {".woff2", "font/woff2"},
+                             {".json", "application/json"},
+                             {".webmanifest", "application/manifest+json"}};
+  for (const Type& one : kTypes) {
+    if (path.ends_with(one.suffix)) return one.type;
+  }
+  return "application/octet-stream";
+}
+
+}  // namespace
+
+Response answer_page(const std::string& path) {
+  const std::string wanted = path == "/" ? "index.html" : path.substr(1);
+  for (const auto* file = castscope_page; file->path != nullptr; ++file) {
+    if (wanted != file->path) continue;
+    Response response{.status = 200, .type = std::string(type_of(wanted)), .body = std::string(file->begin, file->end)};
+    // Names of assets carry a hash of what is in them.
+    if (wanted.starts_with("assets/"))
+      response.headers.emplace_back("Cache-Control", "private, max-age=31536000, immutable");
+    return response;
+  }
+  if (path == "/" && castscope_page->path == nullptr)
+    return {.status = 503, .type = "text/html; charset=utf-8", .body = kNotBuilt};
+  return {.status = 404, .type = "text/plain; charset=utf-8", .body = "there is no such file\n"};
+}
+
+}  // namespace castscope::web

@@ -1,0 +1,118 @@
+#include "server/web/runs/file_run.h"
+
+#include "absl/strings/str_cat.h"
+#include "server/store/read/run_heading.h"
+#include "server/store/read/run_reader.h"
+#include "server/timeline/file_loader.h"
+
+namespace castscope::web {
+
+namespace {
+
+// A collector that ends before the job concludes the file without knowing how it ended.
+RunState state_after(const std::optional<store::RunEnd>& end) {
+  const bool told = end && (end->complete || end->exit_status || end->signal);
+  return told ? RunState::kFinished : RunState::kLost;
+}
+
+}  // namespace
+
+FileRun::FileRun(std::string id, std::string file, FileRunOptions options)
+    : RunSource(std::move(id), std::move(file)),
+      options_(std::move(options)),
+      identity_(this->file()),
+      timeline_(std::make_shared<timeline::Timeline>(options_.budget)) {}
+
+FileRun::~FileRun() {
+  stopping_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+RunState FileRun::state() const {
+  SnapshotPtr snapshot;
+  {
+    const std::lock_guard lock(mutex_);
+    if (begun_ && !over_) return RunState::kLoading;
+    snapshot = snapshot_;
+  }
+  if (!identity_.still_there(file())) return RunState::kGone;
+  if (snapshot != nullptr) return state_after(snapshot->data().end);
+  const auto told = summary();
+  return told.ok() ? state_after(told->end) : RunState::kLost;
+}
+
+absl::StatusOr<RunSummary> FileRun::summary() const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!failed_.ok()) return failed_;
+    if (snapshot_ != nullptr) {
+      std::uint64_t events = 0;
+      for (const report::ProcessTotal& process : snapshot_->model().processes) events += process.received;
+      return RunSummary{snapshot_->data().start, snapshot_->data().end, events};
+    }
+  }
+  const auto heading = store::read_heading(file());
+  if (!heading.ok()) return heading.status();
+  return RunSummary{heading->start, heading->end, heading->events};
+}
+
+absl::StatusOr<SnapshotPtr> FileRun::snapshot() {
+  begin_reading();
+  std::unique_lock lock(mutex_);
+  read_.wait(lock, [this] { return snapshot_ != nullptr || !failed_.ok(); });
+  if (snapshot_ == nullptr) return failed_;
+  return snapshot_;
+}
+
+std::shared_ptr<const timeline::Timeline> FileRun::timeline() {
+  begin_reading();
+  const std::lock_guard lock(mutex_);
+  return timeline_;
+}
+
+double FileRun::loaded() const { return loaded_; }
+
+std::string FileRun::unread_events() const {
+  const std::lock_guard lock(mutex_);
+  return std::string(events_.message());
+}
+
+bool FileRun::sources_here() const {
+  const std::lock_guard lock(mutex_);
+  return snapshot_ != nullptr && !options_.this_host.empty() && snapshot_->data().start.host == options_.this_host;
+}
+
+void FileRun::begin_reading() {
+  const std::lock_guard lock(mutex_);
+  if (begun_) return;
+  begun_ = true;
+  thread_ = std::thread([this] { read(); });
+}
+
+void FileRun::read() {
+  absl::Status status, events;
+  if (auto data = store::read_as_it_is(file()); data.ok()) {
+    auto snapshot = std::make_shared<const Snapshot>(*std::move(data), options_.settings, 1);
+    std::shared_ptr<timeline::Timeline> timeline;
+    {
+      const std::lock_guard lock(mutex_);
+      snapshot_ = snapshot;
+      timeline = timeline_;
+    }
+    read_.notify_all();
+    events = timeline::load(file(), snapshot->data(), *timeline, [this](double share) {
+      loaded_ = share;
+      return stopping_ ? absl::CancelledError("nobody looks any more") : absl::OkStatus();
+    });
+  } else {
+    status = absl::DataLossError(data.status().message());  // whatever is wrong is no fault of who asks
+  }
+  loaded_ = 1;
+  const std::lock_guard lock(mutex_);
+  failed_ = status;
+  events_ = events;
+  over_ = true;
+  read_.notify_all();
+}
+
+}  // namespace castscope::web

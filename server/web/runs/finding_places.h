@@ -1,0 +1,57 @@
+// Where a finding lies in time: the first event at its line.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/store/run/run_data.h"
+#include "server/timeline/timeline.h"
+
+namespace castscope::web {
+
+struct FirstEvent {
+  std::int64_t time = 0;
+  std::uint32_t track = 0;
+};
+
+// Of one run, by the fingerprint of a finding: the first event at a line stays the first. It is a search through all
+// events, so it is made once.
+class FirstEvents {
+ public:
+  std::optional<FirstEvent> find(const std::string& fingerprint) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = known_.find(fingerprint);
+    return found == known_.end() ? std::nullopt : std::optional(found->second);
+  }
+  void remember(const std::string& fingerprint, const FirstEvent& event) {
+    const std::lock_guard lock(mutex_);
+    known_[fingerprint] = event;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, FirstEvent> known_;
+};
+
+// What a run does at each of its lines.
+class Lines {
+ public:
+  struct Ids {
+    std::vector<std::uint32_t> sites, uses, regions;
+  };
+  explicit Lines(const store::RunData& run);
+  // What is at the finding's line, or where nothing is, at the first of those that belong to it; null: nowhere.
+  const Ids* of(const store::Finding& finding) const;
+
+ private:
+  std::map<std::pair<std::string, std::int64_t>, Ids> lines_;
+};
+
+std::optional<FirstEvent> first_event(const Lines::Ids& ids, const timeline::Timeline& timeline);
+
+}  // namespace castscope::web

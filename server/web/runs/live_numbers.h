@@ -1,0 +1,47 @@
+// What the numbers in events mean while a run is being recorded: remembered as each is defined, with the run-wide id
+// that the store has given it.
+#pragma once
+
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "server/store/write/run_store.h"
+#include "server/timeline/tracks/numbers.h"
+
+namespace castscope::web {
+
+// By the thread that hands events over.
+class LiveNumbers final : public timeline::Numbers {
+ public:
+  explicit LiveNumbers(store::RunStore& store) : store_(store) {}
+
+  // The process's number in the run; 0 = it is not known.
+  std::uint32_t process(const std::string& key);
+  // After the store has taken them.
+  void site(const std::string& key, const store::SiteInfo&);
+  void region(const std::string& key, const store::RegionInfo&);
+  void operator_use(const std::string& key, const store::OperatorUseInfo&);
+  void fact(const std::string& key, const store::FactInfo&);
+  void kernel(const std::string& key, const store::KernelInfo&);  // after its site and use
+
+  const store::Site* site(std::uint32_t process, std::uint32_t local) const override;
+  const store::Region* region(std::uint32_t process, std::uint32_t local) const override;
+  const store::OperatorUse* operator_use(std::uint32_t process, std::uint32_t local) const override;
+  std::uint32_t fact(std::uint32_t process, std::uint32_t local) const override;
+  timeline::KernelLook kernel(std::uint32_t process, std::uint32_t local) const override;
+
+ private:
+  template <typename T>
+  using Known = absl::flat_hash_map<std::uint64_t, T>;  // process << 32 | local
+  std::uint64_t place(const std::string& key, std::uint32_t local) { return std::uint64_t{process(key)} << 32 | local; }
+
+  store::RunStore& store_;
+  absl::flat_hash_map<std::string, std::uint32_t> processes_;
+  Known<store::Site> sites_;
+  Known<store::Region> regions_;
+  Known<store::OperatorUse> uses_;
+  Known<std::uint32_t> facts_;
+  Known<timeline::KernelLook> kernels_;
+};
+
+}  // namespace castscope::web

@@ -1,0 +1,90 @@
+#include "server/web/runs/snapshot.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "server/report/findings/source_reader.h"
+#include "server/report/text/event_names.h"
+#include "server/report/text/kernel_names.h"
+#include "server/rules/judgement.h"
+#include "server/rules/rules.h"
+#include "server/store/run/names.h"
+
+namespace castscope::web {
+namespace {
+
+std::string module_words(const store::RunData& run, std::uint32_t module) {
+  if (module == 0) return "";
+  const store::Module& at = run.modules[module - 1];
+  return absl::StrCat(at.model(), " ", at.path, " ", at.type);
+}
+
+// People type them.
+std::string_view short_name(std::string_view dtype) {
+  return dtype == "bfloat16"  ? "bf16"
+         : dtype == "float16" ? "fp16"
+         : dtype == "float32" ? "fp32"
+         : dtype == "float64" ? "fp64"
+                              : "";
+}
+
+// " bf16 fp32"; 0xff = none.
+std::string short_names(std::initializer_list<std::uint8_t> dtypes) {
+  std::string names;
+  for (const std::uint8_t dtype : dtypes) {
+    if (dtype != 0xff) absl::StrAppend(&names, " ", std::string(short_name(store::dtype_name(dtype))));
+  }
+  return names;
+}
+
+std::string in_lower_case(std::string text) {
+  absl::AsciiStrToLower(&text);
+  return text;
+}
+
+}  // namespace
+
+std::string name_of_use(const store::OperatorUse& use) {
+  std::string op = use.op.starts_with("aten::") ? use.op.substr(6) : use.op;
+  if (use.computed == 0xff) return op;
+  return op.append(" in ").append(store::dtype_name(use.computed));
+}
+
+std::string place_words(const store::RunData& run, std::uint32_t stack) {
+  const auto at = run.user_location(stack);
+  return at ? absl::StrCat(at->file, ":", at->line, " ", at->function) : std::string();
+}
+
+Snapshot::Snapshot(store::RunData data, const rules::Settings& settings, std::uint64_t number, SourceLines lines)
+    : data_(std::move(data)), model_(judged(settings, lines)), number_(number) {
+  gather_words();
+}
+
+report::Model Snapshot::judged(const rules::Settings& settings, SourceLines lines) {
+  if (lines == SourceLines::kAsKept) return report::model_of(data_, rules::judgement_of(data_, settings));
+  std::vector<rules::Finding> all = rules::judge(data_, settings);
+  data_.source = report::read_source(data_, all);  // comments there may silence some
+  return report::model_of(data_, rules::sort_out(std::move(all), settings, data_.source, data_.start.cwd));
+}
+
+void Snapshot::gather_words() {
+  for (const store::Site& site : data_.sites) {
+    const std::string dtypes = site.has_dtypes() ? short_names({site.from, site.to}) : "";
+    sites_.push_back(in_lower_case(absl::StrCat(report::span_name(data_, site), " ", place_words(data_, site.stack),
+                                                " ", module_words(data_, site.module), dtypes)));
+  }
+  for (const store::Region& region : data_.regions)
+    regions_.push_back(in_lower_case(
+        absl::StrCat(report::span_name(region), " ", place_words(data_, region.stack), short_names({region.dtype}))));
+  for (const store::OperatorUse& use : data_.operator_uses) {
+    uses_.push_back(in_lower_case(absl::StrCat(name_of_use(use), " ", use.node, " ", place_words(data_, use.stack), " ",
+                                               module_words(data_, use.module), short_names({use.computed}))));
+  }
+  for (const store::Kernel& kernel : data_.kernels) {
+    const std::string name = kernel.name == 0 ? "" : report::demangled(data_.kernel_names[kernel.name - 1]);
+    kernels_.push_back(in_lower_case(absl::StrCat(name, " ", report::purpose_of(data_, kernel), " ",
+                                                  place_words(data_, report::stack_of(data_, kernel)), " ",
+                                                  module_words(data_, report::module_of(data_, kernel)))));
+  }
+}
+
+}  // namespace castscope::web
