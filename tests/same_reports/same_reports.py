@@ -1,0 +1,238 @@
+"""Whether this tree's program does what that of COMMIT does.
+
+COMMIT is built in a work tree of its own below build/against. Its program records ten jobs. Then both programs read
+what was recorded, in every form, and their answers must be the same bytes. Last, this tree's program records the jobs
+too: `castscope diff` must find no difference, and the jobs' shared-memory segments must hold the same records.
+
+Exit status: 0, or 1 where anything differs that tests/same_reports/expected.json does not name.
+"""
+
+import argparse
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "bench")]
+import against  # noqa: E402
+import runs  # noqa: E402
+import same_reading  # noqa: E402
+from same_answers import Answer, Difference, ask, compare, compare_streams, say  # noqa: E402
+from same_contents import contents_of  # noqa: E402
+from same_jobs import JOBS  # noqa: E402
+from same_recording import Program, events_in, record  # noqa: E402
+from same_result import Result, read_expected  # noqa: E402
+from same_segments import compare_segments  # noqa: E402
+from same_viewer import Viewer, questions  # noqa: E402
+
+TARGETS = ("castscope_in_job", "lanes_dump")
+AGAIN = 2  # more recordings by that commit, where one differs, to see whether a job differs from itself
+
+EXAMPLES = """examples:
+  scripts/same-reports c9bb6f7                       everything (some ten minutes on two cores)
+  scripts/same-reports main --skip-large             without the run of ten million events
+  scripts/same-reports main --only training,scaler   some of the jobs
+  scripts/same-reports main --keep build/same        keeps what was recorded, and reads it again the next time
+"""
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="scripts/same-reports", description=__doc__, epilog=EXAMPLES,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("commit", metavar="COMMIT", help="the commit whose program this tree's is held against")
+    parser.add_argument("--only", metavar="NAMES", help="these jobs: " + ", ".join(job.name for job in JOBS))
+    parser.add_argument("--skip-large", action="store_true", help="leave the run of ten million events out")
+    parser.add_argument("--keep", metavar="FOLDER", type=pathlib.Path,
+                        help="keep all that was recorded there; recordings of that commit found there are used again")
+    given = parser.parse_args()
+    names = given.only.split(",") if given.only else [job.name for job in JOBS]
+    for name in names:
+        if name not in {job.name for job in JOBS}:
+            parser.error(f"there is no job {name}; there are {', '.join(job.name for job in JOBS)}")
+    given.jobs = [job for job in JOBS if job.name in names and not (given.skip_large and job.large)]
+    return given
+
+
+def program_of(name, castscope):
+    """lanes_dump lies where its folder's CMakeLists.txt has it, which may be another one in the other tree."""
+    build = castscope.parent
+    found = [path for path in build.glob("**/lanes_dump") if path.is_file() and build / "against" not in path.parents]
+    if not found:
+        raise SystemExit(f"scripts/same-reports: {build} has no lanes_dump")
+    return Program(name, castscope, found[0])
+
+
+def recorded_before(folder, mark):
+    return (folder / "run.castscope").is_file() and (folder / "mark").is_file() and (folder / "mark").read_text() == mark
+
+
+class Comparison:
+    def __init__(self, commit, other, this, folder, result):
+        self.commit, self.other, self.this, self.folder, self.result = commit, other, this, folder, result
+
+    def recording(self, job, which="other"):
+        return self.folder / which / job.name
+
+    # --- recording ----------------------------------------------------------------------------------------------------
+
+    def record(self, job):
+        """With that commit's program, unless it is there from an earlier call."""
+        folder, mark = self.recording(job), f"{self.commit} {job}"
+        if recorded_before(folder, mark):
+            say(f"{job.name}: recorded before, {job.what}")
+        else:
+            say(f"{job.name}: recording {job.what}")
+            answer = record(self.other, job, folder)
+            (folder / "stdout").write_bytes(answer.stdout)
+            (folder / "mark").write_text(mark)
+        kept, dropped = events_in(folder)
+        line = f"{job.name}: {kept:,} events in the run file, {dropped:,} dropped"
+        say(line)
+        if job.large:
+            self.result.note(line)
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    def read(self, job, neighbour):
+        folder, began = self.recording(job), time.monotonic()
+        program, before = self.other.castscope, self.result.compared
+        if job.large:
+            for arguments in same_reading.of_large_run(program):
+                self.read_stream(job, arguments, folder)
+        else:
+            shutil.copy(self.recording(neighbour) / "run.castscope", folder / "neighbour.castscope")
+            self.questions(job.name, same_reading.of_run(program, "neighbour.castscope"), folder)
+            for model in sorted(folder.glob("*.pt2")):
+                self.questions(job.name, same_reading.of_exported(model.name), folder)
+            self.view(job, folder)
+        say(f"{job.name}: {self.result.compared - before} answers read, {time.monotonic() - began:.0f} s")
+
+    def questions(self, file, all_arguments, folder, environment=None):
+        for arguments in all_arguments:
+            was, now = (ask(program.castscope, arguments, folder, environment) for program in (self.other, self.this))
+            again = lambda: [ask(self.other.castscope, arguments, folder, environment)]  # noqa: B023, E731 - called at once
+            self.result.add(file, same_reading.words(arguments), *compare(was, now, again))
+
+    def read_stream(self, job, arguments, folder):
+        began, command = time.monotonic(), same_reading.words(arguments)
+        differences, by_nature, size = compare_streams(self.other.castscope, self.this.castscope, arguments, folder)
+        if differences and compare_streams(self.other.castscope, self.other.castscope, arguments, folder)[0]:
+            differences, by_nature = [], ["all of it"]
+        self.result.add(job.name, command, differences, by_nature)
+        say(f"{job.name}: {command}: {size / 1e6:,.0f} MB, {time.monotonic() - began:.0f} s")
+
+    def view(self, job, folder):
+        names = ["run.castscope", "neighbour.castscope"]
+        with Viewer(self.other.castscope, names, folder) as was, Viewer(self.this.castscope, names, folder) as now:
+            now.loaded("run"), now.loaded("neighbour")
+            for path in questions(was, "run", "neighbour", same_reading.forms(self.other.castscope, "report")):
+                again = lambda: [was.ask(path)]  # noqa: B023, E731 - called at once
+                self.result.add(job.name, f"view: GET {path}", *compare(was.ask(path), now.ask(path), again))
+
+    def read_damaged(self, job):
+        """A run file that was cut short, and one with a number changed."""
+        folder = self.folder / "damaged"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        whole = (self.recording(job) / "run.castscope").read_bytes()
+        changed = bytearray(whole)
+        changed[len(whole) // 2:len(whole) // 2 + 64] = bytes(64)
+        for name, content in (("short.castscope", whole[:len(whole) * 6 // 10]), ("changed.castscope", bytes(changed)),
+                              ("begin.castscope", whole[:5000]), ("none.castscope", b"no run file")):
+            (folder / name).write_bytes(content)
+            self.questions("damaged", same_reading.of_damaged(self.other.castscope, name), folder)
+
+    def read_words(self):
+        folder = self.folder / "words"
+        folder.mkdir(exist_ok=True)
+        self.questions("words", same_reading.without_a_run(self.other.castscope), folder)
+
+    # --- recording anew -----------------------------------------------------------------------------------------------
+
+    def record_anew(self, job):
+        """By this tree's program; by that commit's again only where something differs."""
+        say(f"{job.name}: recording with this tree's program")
+        controls = Controls(self, job)
+        folder = self.recording(job, "this")
+        now = self.answer_of(job, folder, record(self.this, job, folder).stdout)
+        was = self.answer_of(job, self.recording(job), (self.recording(job) / "stdout").read_bytes())
+        self.result.add(job.name, "run: what the job prints, and what is in the run file",
+                        *compare(was, now, lambda: [self.answer_of(job, *one) for one in controls.all()]))
+        what = "diff --exit-code of the runs recorded by that commit and by this tree"
+        told = self.diff(job, folder)
+        if told.status == 0:
+            self.result.add(job.name, what, [])
+        elif any(self.diff(job, one).status != 0 for one, _ in controls.all()):
+            self.result.add(job.name, what, [], ["the whole run"])
+        else:
+            lines = (told.stdout + told.stderr).decode(errors="replace").splitlines()
+            self.result.add(job.name, what, [Difference("the run", "\n".join(lines[:40]), lines)])
+
+    def answer_of(self, job, folder, printed):
+        """Events are read by that commit's program on both sides: only what was recorded differs."""
+        contents = {} if job.large else contents_of(self.other, folder / "run.castscope")
+        return Answer(0, printed, b"", contents)
+
+    def diff(self, job, folder):
+        arguments = ["diff", "--exit-code", self.recording(job) / "run.castscope", folder / "run.castscope"]
+        return ask(self.this.castscope, arguments, self.folder)
+
+
+class Controls:
+    """More recordings of a job by that commit's program, made when they are first needed."""
+
+    def __init__(self, comparison, job):
+        self.comparison, self.job, self.made = comparison, job, []
+
+    def all(self):
+        while len(self.made) < AGAIN:
+            say(f"{self.job.name}: recording with that commit's program again")
+            folder = self.comparison.recording(self.job, f"again-{len(self.made) + 1}")
+            self.made.append((folder, record(self.comparison.other, self.job, folder).stdout))
+        return self.made
+
+
+def build(commit):
+    castscope = against.build(commit, TARGETS)
+    if "CASTSCOPE_BUILD" not in os.environ:
+        against.build_tree(runs.ROOT, TARGETS)
+    return program_of("that commit", castscope), program_of("this tree", runs.CASTSCOPE)
+
+
+def compare_all(given, folder):
+    commit = against.commit_of(given.commit)
+    other, this = build(commit)
+    result = Result(read_expected())
+    comparison = Comparison(commit, other, this, folder, result)
+    for job in given.jobs:
+        comparison.record(job)
+    small = [job for job in given.jobs if not job.large]
+    comparison.read_words()
+    for number, job in enumerate(given.jobs):
+        comparison.read(job, small[number - 1] if small else job)
+    for job in small[:1]:
+        comparison.read_damaged(job)
+    for job in small:
+        compare_segments(job, other, this, folder / "segments" / job.name, result)
+    for job in given.jobs:
+        comparison.record_anew(job)
+    print(f"This tree against {commit[:12]}:")
+    for line in result.summary():
+        print(line)
+    return result.status()
+
+
+def main():
+    given = arguments()
+    if given.keep:
+        given.keep.mkdir(parents=True, exist_ok=True)
+        return compare_all(given, given.keep.resolve())
+    with tempfile.TemporaryDirectory(prefix="same-reports-", dir=runs.CASTSCOPE.parent) as folder:
+        return compare_all(given, pathlib.Path(folder))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,20 @@
+"""Segments that the agent of that commit left: how each program reads them, and what run file it makes of them."""
+
+import time
+
+from same_answers import compare, say
+from same_recording import dumped, keep_segments, recover, segments_in
+
+
+def compare_segments(job, other, this, folder, result):
+    began, before = time.monotonic(), result.compared
+    say(f"{job.name}: segments")
+    kept = folder / "other"
+    keep_segments(other, job, kept)
+    for number, path in enumerate(segments_in(kept), 1):
+        was, now = (dumped(program, path) for program in (other, this))
+        result.add(job.name, f"lanes_dump of segment {number}", *compare(was, now, lambda: [dumped(other, path)]))  # noqa: B023
+    was, now = (recover(program, kept, folder / "recovered") for program in (other, this))
+    again = lambda: [recover(other, kept, folder / "recovered")]  # noqa: E731
+    result.add(job.name, "recover, from the segments of that commit's agent", *compare(was, now, again))
+    say(f"{job.name}: {result.compared - before} comparisons of segments, {time.monotonic() - began:.0f} s")
