@@ -8,10 +8,13 @@ second program. Of such a part only the lines that the first program gives each 
 import collections
 import dataclasses
 import difflib
+import itertools
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import typing
 
 import runs
 
@@ -35,11 +38,16 @@ class Answer:
 
 @dataclasses.dataclass
 class Difference:
-    """Of one part of one answer. `changed` are the lines that only one of the two has, "-…" and "+…"."""
+    """Of one part of one answer."""
 
     part: str
     excerpt: str
-    changed: list
+    # Whether nothing is left of it without the lines that match a pattern.
+    lies_in: typing.Callable[[re.Pattern], bool] = lambda lines: False
+
+
+def without(lines, text):
+    return [line for line in text.split(b"\n") if not lines.search(line)]
 
 
 def ask(program, arguments, folder, environment=None):
@@ -75,26 +83,31 @@ def first_unequal(was, now):
 def around_first_difference(was, now):
     """Both, shortened to what lies around it: a report may be one line of a megabyte."""
     at = first_unequal(was, now)
-    begin = at
-    for _ in range(3):  # two lines before, to tell where one is
-        begin = was.rfind(b"\n", 0, max(begin - 1, 0)) + 1
-    if at - begin > 4 * SHOWN_WIDTH:
+    begin = was.rfind(b"\n", 0, at) + 1
+    if at - begin > SHOWN_WIDTH // 2:
         begin = at - SHOWN_WIDTH // 2
+    else:
+        for _ in range(2):  # two lines before, to tell where one is
+            begin = was.rfind(b"\n", 0, max(begin - 1, 0)) + 1
     return was[begin:begin + WINDOW], now[begin:begin + WINDOW]
 
 
 def difference(part, was, now):
     """Of two texts that are not equal."""
+    return Difference(part, excerpt(was, now), lambda lines: without(lines, was) == without(lines, now))
+
+
+def excerpt(was, now):
     was, now = around_first_difference(was, now)
     lines = list(difflib.diff_bytes(difflib.unified_diff, was.splitlines(), now.splitlines(), b"that commit",
                                     b"this tree", lineterm=b"", n=2))
-    changed = [line for line in lines[2:] if line[:1] in b"-+"]
-    shown = [cut(line) for line in lines[:SHOWN_LINES]]
-    if len(lines) > SHOWN_LINES:
-        shown.append("…")
-    if not changed:  # in the kind of line end alone
-        shown = [f"-{was[:SHOWN_WIDTH]!r}", f"+{now[:SHOWN_WIDTH]!r}"]
-    return Difference(part, "\n".join(shown), [line.decode("utf-8", "backslashreplace") for line in changed])
+    if not lines:  # in the kind of line end alone
+        lines = [f"-{was[:SHOWN_WIDTH]!r}".encode(), f"+{now[:SHOWN_WIDTH]!r}".encode()]
+    return shown(lines)
+
+
+def shown(lines):
+    return "\n".join([cut(line) for line in lines[:SHOWN_LINES]] + ["…"] * (len(lines) > SHOWN_LINES))
 
 
 def in_steady_lines(part, answers, now):
@@ -108,8 +121,7 @@ def in_steady_lines(part, answers, now):
         return None
     new = list((other - collections.Counter(b"\n".join(answers).split(b"\n"))).elements())
     changed = [b"-" + line for line in missing] + [b"+" + line for line in new]
-    shown = [cut(line) for line in changed[:SHOWN_LINES]] + ["…"] * (len(changed) > SHOWN_LINES)
-    return Difference(part, "\n".join(shown), [line.decode("utf-8", "backslashreplace") for line in changed])
+    return Difference(part, shown(changed), lambda lines: all(lines.search(line) for line in missing + new))
 
 
 def compare(was, now, ask_again):
@@ -125,7 +137,7 @@ def compare(was, now, ask_again):
         if other is None or None in answers:
             who = "this tree" if was_parts.get(part) is None else "that commit"
             steady = len({answer is None for answer in answers}) == 1
-            found = Difference(part, f"only {who} has it", []) if steady else None
+            found = Difference(part, f"only {who} has it") if steady else None
         elif len(set(answers)) == 1:
             found = difference(part, answers[0], other)
         else:
@@ -137,11 +149,24 @@ def compare(was, now, ask_again):
 
 def compare_streams(was_program, now_program, arguments, folder):
     """As compare(), for answers too large to be kept: both programs are called at once, and write side by side."""
-    calls = [Streaming(program, arguments, folder) for program in (was_program, now_program)]
+    def call_both():
+        return [Streaming(program, arguments, folder) for program in (was_program, now_program)]
+
+    calls = call_both()
     found = first_difference_of(*calls)
     was, now = (Answer(call.end(), b"", call.stderr()) for call in calls)
     differences, by_nature = compare(was, now, lambda: [was])
-    return ([found] if found else []) + differences, by_nature, calls[0].bytes
+    if found is not None:
+        differences.insert(0, Difference("stdout", found, lambda lines: differ_in_lines(*call_both(), lines)))
+    return differences, by_nature, calls[0].bytes
+
+
+def differ_in_lines(was, now, lines):
+    """Whether nothing else does. Asks once more."""
+    kept = ((line for line in call.process.stdout if not lines.search(line.rstrip(b"\n"))) for call in (was, now))
+    same = all(one == other for one, other in itertools.zip_longest(*kept))
+    was.end(), now.end()
+    return same
 
 
 class Streaming:
@@ -173,7 +198,7 @@ def first_difference_of(was, now):
     while True:
         one, other = was.read(), now.read()
         if one != other:
-            return difference("stdout", before + one, before + other)
+            return excerpt(before + one, before + other)
         if not one:
             return None
         before = one[-SHOWN_WIDTH:]

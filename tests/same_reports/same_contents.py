@@ -7,14 +7,13 @@ by what they are, so their rows are compared without the numbers, sorted.
 import collections
 import re
 import sqlite3
-import subprocess
 
-import runs
+from same_answers import ask
 
 # Columns of views: what a definition is numbered, which process it was, and times.
 NUMBERS = {"site", "stack", "operator_use", "flow", "fact", "kernel", "matmul", "region", "parent", "process", "pid",
            "parent_pid", "behaviour"}
-TIMES = re.compile("(^|_)(ns|milliseconds|ns_at_most)$")
+TIMES = re.compile("(^|_)(ns|milliseconds|ns_at_most|first_not_finite)$")
 TOLD_OF_TIMES = {"evidence", "savings"}
 # Of the run itself.
 OF_ONE_RUN = {"start_ns", "end_ns", "run_id", "checksum", "checksum_shown", "cwd"}
@@ -55,15 +54,18 @@ def tables_of(path):
         schema = database.execute("SELECT name, type, sql FROM sqlite_master ORDER BY 1").fetchall()
         found = {f"table {name}": text(rows(database, name, lambda column: column == "data" or TIMES.search(column)))
                  for name in of_kind(database, "table")}
+        run = found["table run"].split(b"\n")
+        found["table run"] = b"\n".join(line for line in run if line.split(b"'")[1].decode() not in OF_ONE_RUN)
         return {"schema": text(map(repr, schema))} | found
 
 
 def events_of(program, path):
     """Lane by lane, in the order in which they were written; lanes and processes by their content."""
-    told = subprocess.run([str(program.castscope), "convert", str(path)], env=runs.clean_environment(), check=True,
-                          capture_output=True).stdout
+    told = ask(program.castscope, ["convert", path], path.parent)
+    if told.status != 0:
+        return {"events": told.stderr}
     lanes = collections.defaultdict(list)
-    for line in told.splitlines():
+    for line in told.stdout.splitlines():
         lane = LANE.search(line)
         lanes[lane.groups() if lane else ()].append(IN_EVENTS.sub(b"", line))
     return {"events": b"\n\n".join(sorted(b"\n".join(lines) for lines in lanes.values()))}

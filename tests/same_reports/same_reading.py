@@ -6,8 +6,8 @@ import subprocess
 
 import runs
 
-CHECKS = [["--fail-on", "info"], ["-f", "json"], ["--max-cast-share", "1%", "--max-cache", "1KiB"], ["--policy", "torch-cuda"],
-          ["--allow-incomplete", "--json", "check.json"]]
+CHECKS = [["--fail-on", "info"], ["-f", "json"], ["--max-cast-share", "1%", "--max-cache", "1KiB"],
+          ["--policy", "torch-cuda"], ["--allow-incomplete", "--json", "check.json"]]
 SHIPPED = ["torch-cpu", "torch-cuda", "torch-mps", "torch-xpu", "ipex-xpu", "apex-o1", "apex-o1-any", "fp32-everything"]
 OPERATORS = ["linear", "softmax", "norm", "cat", "addmm", "torch.norm", "nn.LSTM", "nonsense"]
 

@@ -1,13 +1,15 @@
 """Whether this tree's program does what that of COMMIT does.
 
 COMMIT is built in a work tree of its own below build/against. Its program records ten jobs. Then both programs read
-what was recorded, in every form, and their answers must be the same bytes. Last, this tree's program records the jobs
-too: `castscope diff` must find no difference, and the jobs' shared-memory segments must hold the same records.
+what was recorded, in every form, and their answers must be the same bytes; so must what they make of the jobs'
+shared-memory segments. Last, this tree's program records the jobs too: `castscope diff` must find no difference, and
+the run files must hold the same events and definitions.
 
 Exit status: 0, or 1 where anything differs that tests/same_reports/expected.json does not name.
 """
 
 import argparse
+import hashlib
 import os
 import pathlib
 import shutil
@@ -22,14 +24,15 @@ import runs  # noqa: E402
 import same_reading  # noqa: E402
 from same_answers import Answer, Difference, ask, compare, compare_streams, say  # noqa: E402
 from same_contents import contents_of  # noqa: E402
-from same_jobs import JOBS  # noqa: E402
-from same_recording import Program, events_in, record  # noqa: E402
+from same_jobs import JOBS, OWN  # noqa: E402
+from same_recording import STEADY, Program, events_in, record  # noqa: E402
 from same_result import Result, read_expected  # noqa: E402
 from same_segments import compare_segments  # noqa: E402
 from same_viewer import Viewer, questions  # noqa: E402
 
 TARGETS = ("castscope_in_job", "lanes_dump")
 AGAIN = 2  # more recordings by that commit, where one differs, to see whether a job differs from itself
+DIFF_LINES = 40
 
 EXAMPLES = """examples:
   scripts/same-reports c9bb6f7                       everything (some ten minutes on two cores)
@@ -65,10 +68,6 @@ def program_of(name, castscope):
     return Program(name, castscope, found[0])
 
 
-def recorded_before(folder, mark):
-    return (folder / "run.castscope").is_file() and (folder / "mark").is_file() and (folder / "mark").read_text() == mark
-
-
 class Comparison:
     def __init__(self, commit, other, this, folder, result):
         self.commit, self.other, self.this, self.folder, self.result = commit, other, this, folder, result
@@ -79,9 +78,10 @@ class Comparison:
     # --- recording ----------------------------------------------------------------------------------------------------
 
     def record(self, job):
-        """With that commit's program, unless it is there from an earlier call."""
-        folder, mark = self.recording(job), f"{self.commit} {job}"
-        if recorded_before(folder, mark):
+        """With that commit's program, unless it is there from an earlier call, of the same job."""
+        folder, source = self.recording(job), hashlib.sha256(job.script.read_bytes()).hexdigest()
+        mark = f"{self.commit} {job} {source}"
+        if (folder / "mark").is_file() and (folder / "mark").read_text() == mark:
             say(f"{job.name}: recorded before, {job.what}")
         else:
             say(f"{job.name}: recording {job.what}")
@@ -113,7 +113,7 @@ class Comparison:
     def questions(self, file, all_arguments, folder, environment=None):
         for arguments in all_arguments:
             was, now = (ask(program.castscope, arguments, folder, environment) for program in (self.other, self.this))
-            again = lambda: [ask(self.other.castscope, arguments, folder, environment)]  # noqa: B023, E731 - called at once
+            again = lambda: [ask(self.other.castscope, arguments, folder, environment)]  # noqa: B023, E731 - at once
             self.result.add(file, same_reading.words(arguments), *compare(was, now, again))
 
     def read_stream(self, job, arguments, folder):
@@ -129,7 +129,7 @@ class Comparison:
         with Viewer(self.other.castscope, names, folder) as was, Viewer(self.this.castscope, names, folder) as now:
             now.loaded("run"), now.loaded("neighbour")
             for path in questions(was, "run", "neighbour", same_reading.forms(self.other.castscope, "report")):
-                again = lambda: [was.ask(path)]  # noqa: B023, E731 - called at once
+                again = lambda: [was.ask(path)]  # noqa: B023, E731 - at once
                 self.result.add(job.name, f"view: GET {path}", *compare(was.ask(path), now.ask(path), again))
 
     def read_damaged(self, job):
@@ -145,10 +145,19 @@ class Comparison:
             (folder / name).write_bytes(content)
             self.questions("damaged", same_reading.of_damaged(self.other.castscope, name), folder)
 
-    def read_words(self):
+    def ask_without_a_run(self):
         folder = self.folder / "words"
         folder.mkdir(exist_ok=True)
         self.questions("words", same_reading.without_a_run(self.other.castscope), folder)
+        say("words: help, rules and policies asked for")
+
+    def compare_modes(self):
+        """castscope compare, which runs the package's own code in each mode."""
+        say("modes: castscope compare, twice")
+        folder = self.folder / "modes"
+        folder.mkdir(exist_ok=True)
+        command = ["compare", "--json", "modes.json", "--html", "modes.html", "--", sys.executable, OWN / "compared.py"]
+        self.questions("modes", [command], folder, STEADY)
 
     # --- recording anew -----------------------------------------------------------------------------------------------
 
@@ -169,7 +178,7 @@ class Comparison:
             self.result.add(job.name, what, [], ["the whole run"])
         else:
             lines = (told.stdout + told.stderr).decode(errors="replace").splitlines()
-            self.result.add(job.name, what, [Difference("the run", "\n".join(lines[:40]), lines)])
+            self.result.add(job.name, what, [Difference("the run", "\n".join(lines[:DIFF_LINES]))])
 
     def answer_of(self, job, folder, printed):
         """Events are read by that commit's program on both sides: only what was recorded differs."""
@@ -210,13 +219,15 @@ def compare_all(given, folder):
     for job in given.jobs:
         comparison.record(job)
     small = [job for job in given.jobs if not job.large]
-    comparison.read_words()
+    comparison.ask_without_a_run()
     for number, job in enumerate(given.jobs):
         comparison.read(job, small[number - 1] if small else job)
     for job in small[:1]:
         comparison.read_damaged(job)
     for job in small:
         compare_segments(job, other, this, folder / "segments" / job.name, result)
+    if not given.only:
+        comparison.compare_modes()
     for job in given.jobs:
         comparison.record_anew(job)
     print(f"This tree against {commit[:12]}:")

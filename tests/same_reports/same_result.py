@@ -1,5 +1,6 @@
 """What came of all comparisons, and which differences are expected: expected.json."""
 
+import collections
 import dataclasses
 import fnmatch
 import json
@@ -13,7 +14,7 @@ EXPECTED = pathlib.Path(__file__).resolve().with_name("expected.json")
 class Expected:
     """A difference that is meant. `file` and `command` are patterns as of a shell; `why` is a sentence.
 
-    `lines` is a regular expression that each line of the difference must match, so that nothing else hides behind it.
+    `lines` is a regular expression: nothing may differ but the lines that match it, so that nothing hides behind it.
     """
 
     file: str
@@ -24,7 +25,7 @@ class Expected:
 
     def fits(self, file, command, difference):
         return (fnmatch.fnmatchcase(file, self.file) and fnmatch.fnmatchcase(command, self.command) and
-                bool(difference.changed) and all(re.search(self.lines, line) for line in difference.changed))
+                difference.lies_in(re.compile(self.lines.encode())))
 
 
 def read_expected(path=EXPECTED):
@@ -38,11 +39,13 @@ class Result:
     def __init__(self, expected):
         self.expected = expected
         self.compared = self.unexpected = 0
-        self.by_nature, self.notes = [], []
+        self.by_nature = collections.defaultdict(list)  # command and part → files
+        self.notes = []
 
     def add(self, file, command, differences, by_nature=()):
         self.compared += 1
-        self.by_nature += [f"{file}: {command}: {part}" for part in by_nature]
+        for part in by_nature:
+            self.by_nature[f"{command}: {part}"].append(file)
         for difference in differences:
             entry = next((one for one in self.expected if one.fits(file, command, difference)), None)
             if entry is not None:
@@ -59,8 +62,10 @@ class Result:
         for entry in self.expected:
             how = f"met {entry.met} times" if entry.met else "not met: take it out"
             yield f"expected, {how}: {entry.file}: {entry.command}: {entry.why}"
-        for what in self.by_nature:
-            yield f"differs from itself under that commit, and was compared only where it does not: {what}"
+        if self.by_nature:
+            yield "What differs from itself under that commit; only lines that it has each time were compared:"
+        for what, files in self.by_nature.items():
+            yield f"    {what} ({', '.join(dict.fromkeys(files))})"
         yield from self.notes
         yield f"{self.compared} comparisons, {self.unexpected} differences that are not expected"
 

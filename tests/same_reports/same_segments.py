@@ -13,7 +13,8 @@ def compare_segments(job, other, this, folder, result):
     keep_segments(other, job, kept)
     for number, path in enumerate(segments_in(kept), 1):
         was, now = (dumped(program, path) for program in (other, this))
-        result.add(job.name, f"lanes_dump of segment {number}", *compare(was, now, lambda: [dumped(other, path)]))  # noqa: B023
+        again = lambda: [dumped(other, path)]  # noqa: B023, E731 - at once
+        result.add(job.name, f"lanes_dump of segment {number}", *compare(was, now, again))
     was, now = (recover(program, kept, folder / "recovered") for program in (other, this))
     again = lambda: [recover(other, kept, folder / "recovered")]  # noqa: E731
     result.add(job.name, "recover, from the segments of that commit's agent", *compare(was, now, again))

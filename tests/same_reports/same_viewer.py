@@ -73,7 +73,7 @@ def questions(viewer, run, other, forms):
             yield query(f"{base}/picture", **{"from": first, "to": last, "columns": columns, "counters": 1})
             yield query(f"{base}/picture", **{"from": first, "to": last, "columns": columns, "find": "linear"})
         yield query(f"{base}/summary", **{"from": first, "to": last})
-        yield query(f"{base}/summary", **{"from": first, "to": last, "find": "linear", "rows": 5})
+        yield query(f"{base}/summary", **{"from": first, "to": last, "find": "linear", "rows": 0})
     yield from (query(f"{base}/find", text=text) for text in TEXTS)
     for track in told["tracks"]:
         at = -1
