@@ -82,7 +82,7 @@ def segments_in(folder):
 
 
 def dumped(program, path):
-    """A segment as lanes_dump tells it, less times: a reader turns ticks into ns by the clock of its own moment, too."""
+    """A segment as lanes_dump tells it, less times: a reader holds its own clock against the segment's."""
     answer = ask(program.lanes_dump, [path], path.parent)
     answer.stdout = TIMES.sub(rb" \1", answer.stdout)
     return answer

@@ -29,6 +29,7 @@ from same_recording import STEADY, Program, events_in, record  # noqa: E402
 from same_result import Result, read_expected  # noqa: E402
 from same_segments import compare_segments  # noqa: E402
 from same_viewer import Viewer, questions  # noqa: E402
+from same_wire import compare_wire  # noqa: E402
 
 TARGETS = ("castscope_in_job", "lanes_dump")
 AGAIN = 2  # more recordings by that commit, where one differs, to see whether a job differs from itself
@@ -224,6 +225,7 @@ def compare_all(given, folder):
         comparison.read(job, small[number - 1] if small else job)
     for job in small[:1]:
         comparison.read_damaged(job)
+        compare_wire(job, other, this, folder / "wire", result)
     for job in small:
         compare_segments(job, other, this, folder / "segments" / job.name, result)
     if not given.only:
