@@ -98,9 +98,16 @@ def without_a_run(program):
     yield from (["policy", "explain", policy] for policy in SHIPPED)
     yield ["policy", "diff", "--exit-code", "torch-cuda", "apex-o1"]
     yield from ([command] for command in known if command not in ("doctor", "env", "recover", "serve", "rules"))
-    yield from ([command, "--nonsense"] for command in known)
+    yield from ([command, "--nonsense"] for command in known if command not in ("doctor", "env"))
     yield from (["report", "-f", "pdf", "x"], ["report", "nothing.castscope"], ["run", "-o", "", "--", "true"],
                 ["diff", "nothing.json", "nothing.json"], ["explain", "no-such-rule"], ["nonsense"], [])
+
+
+def of_this_machine():
+    """Answers that name where the program lies."""
+    yield from (["env"], ["env", "--plain", "--deep", "always", "--gpu", "off", "-o", "x"], ["env", "--nonsense"],
+                ["env", "--enforce", "torch-cpu", "--all-kernels"], ["env", "--apex"],
+                ["env", "--collector", "localhost:7390"], ["doctor"], ["doctor", "--json"], ["doctor", "--nonsense"])
 
 
 def rules(program):
