@@ -32,9 +32,10 @@ class Answer:
     files: dict = dataclasses.field(default_factory=dict)
 
     def less(self, words):
-        """Without what these patterns match."""
+        """With an underscore for what these patterns match."""
         for pattern in words:
             self.stdout, self.stderr = pattern.sub(b"_", self.stdout), pattern.sub(b"_", self.stderr)
+            self.files = {name: pattern.sub(b"_", content) for name, content in self.files.items()}
         return self
 
     def parts(self):

@@ -18,6 +18,8 @@ TOLD_OF_TIMES = {"evidence", "savings"}
 # Of the run itself.
 OF_ONE_RUN = {"start_ns", "end_ns", "run_id", "checksum", "checksum_shown", "cwd"}
 IN_EVENTS = re.compile(rb',"(\w*_ns|pid|tensor|site|operator_use|region_id)":("[^"]*"|-?\d+)')
+# castscope unpacks what it carries into a folder that is named after all of the agent's sources.
+UNPACKED = re.compile(rb"(?<=/castscope/)[0-9a-f]{16}\b")
 LANE = re.compile(rb'"pid":(\d+),"lane":(\d+)')
 
 
@@ -37,7 +39,7 @@ def of_kind(database, kind):
 
 
 def text(lines):
-    return "\n".join(lines).encode("utf-8", "backslashreplace")
+    return UNPACKED.sub(b"_", "\n".join(lines).encode("utf-8", "backslashreplace"))
 
 
 def views_of(path):
@@ -67,7 +69,7 @@ def events_of(program, path):
     lanes = collections.defaultdict(list)
     for line in told.stdout.splitlines():
         lane = LANE.search(line)
-        lanes[lane.groups() if lane else ()].append(IN_EVENTS.sub(b"", line))
+        lanes[lane.groups() if lane else ()].append(IN_EVENTS.sub(b"", UNPACKED.sub(b"_", line)))
     return {"events": b"\n\n".join(sorted(b"\n".join(lines) for lines in lanes.values()))}
 
 

@@ -24,7 +24,7 @@ import against  # noqa: E402
 import runs  # noqa: E402
 import same_reading  # noqa: E402
 from same_answers import Answer, Difference, ask, compare, compare_streams, say  # noqa: E402
-from same_contents import contents_of  # noqa: E402
+from same_contents import UNPACKED, contents_of  # noqa: E402
 from same_jobs import JOBS, OWN  # noqa: E402
 from same_recording import STEADY, Program, events_in, record  # noqa: E402
 from same_result import Result, read_expected  # noqa: E402
@@ -153,10 +153,8 @@ class Comparison:
         folder = self.folder / "words"
         folder.mkdir(exist_ok=True)
         self.questions("words", same_reading.without_a_run(self.other.castscope), folder)
-        # What is unpacked or built for other PyTorches lies in a folder that is named after the agent's sources.
-        less = [re.compile(re.escape(bytes(program.castscope.parent))) for program in (self.other, self.this)]
-        less.append(re.compile(rb"(?<=/castscope/)[0-9a-f]{16}\b"))
-        self.questions("words", same_reading.of_this_machine(), folder, less=less)
+        builds = [re.compile(re.escape(bytes(program.castscope.parent))) for program in (self.other, self.this)]
+        self.questions("words", same_reading.of_this_machine(), folder, less=[*builds, UNPACKED])
         say("words: help, rules and policies asked for")
 
     def compare_modes(self):
@@ -165,7 +163,7 @@ class Comparison:
         folder = self.folder / "modes"
         folder.mkdir(exist_ok=True)
         command = ["compare", "--json", "modes.json", "--html", "modes.html", "--", sys.executable, OWN / "compared.py"]
-        self.questions("modes", [command], folder, STEADY)
+        self.questions("modes", [command], folder, STEADY, [UNPACKED])
 
     # --- recording anew -----------------------------------------------------------------------------------------------
 
