@@ -35,6 +35,7 @@ from same_wire import compare_wire  # noqa: E402
 TARGETS = ("castscope_in_job", "lanes_dump")
 AGAIN = 2  # more recordings by that commit, where one differs, to see whether a job differs from itself
 DIFF_LINES = 40
+TOOK = re.compile(rb"compared in \d+ s")
 
 EXAMPLES = """examples:
   scripts/same-reports c9bb6f7                       everything (some ten minutes on two cores)
@@ -163,7 +164,7 @@ class Comparison:
         folder = self.folder / "modes"
         folder.mkdir(exist_ok=True)
         command = ["compare", "--json", "modes.json", "--html", "modes.html", "--", sys.executable, OWN / "compared.py"]
-        self.questions("modes", [command], folder, STEADY, [UNPACKED])
+        self.questions("modes", [command], folder, STEADY, [UNPACKED, TOOK])
 
     # --- recording anew -----------------------------------------------------------------------------------------------
 
