@@ -154,6 +154,26 @@ def compare(was, now, ask_again):
     return differences, by_nature
 
 
+def compare_recordings(was, recordings, controls):
+    """As compare(), with what several recordings by the second program gave, each made when it is asked for.
+
+    What a job does can depend on where its memory lies. A difference counts when each recording has it; one that is not
+    in each is told among what differs by nature.
+    """
+    differences, by_nature = None, []
+    for now in recordings:
+        found, more = compare(was, now, controls)
+        by_nature += [part for part in more if part not in by_nature]
+        parts = {difference.part for difference in found}
+        for difference in differences or []:
+            if difference.part not in parts:
+                by_nature.append(f"{difference.part}, not in each recording by this tree")
+        differences = [one for one in differences or found if one.part in parts]
+        if not differences:
+            break
+    return differences, by_nature
+
+
 def compare_streams(was_program, now_program, arguments, folder):
     """As compare(), for answers too large to be kept: both programs are called at once, and write side by side."""
     def call_both():

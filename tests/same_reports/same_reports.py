@@ -23,7 +23,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "bench")]
 import against  # noqa: E402
 import runs  # noqa: E402
 import same_reading  # noqa: E402
-from same_answers import Answer, Difference, ask, compare, compare_streams, say  # noqa: E402
+from same_answers import Answer, Difference, ask, compare, compare_recordings, compare_streams, say  # noqa: E402
 from same_contents import UNPACKED, contents_of  # noqa: E402
 from same_jobs import JOBS, OWN  # noqa: E402
 from same_recording import STEADY, Program, events_in, record  # noqa: E402
@@ -33,7 +33,7 @@ from same_viewer import Viewer, questions  # noqa: E402
 from same_wire import compare_wire  # noqa: E402
 
 TARGETS = ("castscope_in_job", "lanes_dump")
-AGAIN = 2  # more recordings by that commit, where one differs, to see whether a job differs from itself
+RECORDINGS = 3  # by either program, where the first one differs, to see whether a job differs from itself
 DIFF_LINES = 40
 TOOK = re.compile(rb"compared in \d+ s")
 
@@ -169,22 +169,24 @@ class Comparison:
     # --- recording anew -----------------------------------------------------------------------------------------------
 
     def record_anew(self, job):
-        """By this tree's program; by that commit's again only where something differs."""
-        say(f"{job.name}: recording with this tree's program")
-        controls = Controls(self, job)
-        folder = self.recording(job, "this")
-        now = self.answer_of(job, folder, record(self.this, job, folder).stdout)
+        """By this tree's program; again, and by that commit's, only where something differs."""
+        controls, anew = Recordings(self, job, self.other, "again"), Recordings(self, job, self.this, "this")
         was = self.answer_of(job, self.recording(job), (self.recording(job) / "stdout").read_bytes())
-        self.result.add(job.name, "run: what the job prints, and what is in the run file",
-                        *compare(was, now, lambda: [self.answer_of(job, *one) for one in controls.all()]))
+        compared = compare_recordings(was, (self.answer_of(job, *one) for one in anew),
+                                      lambda: [self.answer_of(job, *one) for one in controls])
+        self.result.add(job.name, "run: what the job prints, and what is in the run file", *compared)
         what = "diff --exit-code of the runs recorded by that commit and by this tree"
-        told = self.diff(job, folder)
-        if told.status == 0:
+        told = [self.diff(job, folder) for folder, _ in anew.made]
+        if told[0].status != 0:
+            told = [self.diff(job, folder) for folder, _ in anew]
+        if all(answer.status == 0 for answer in told):
             self.result.add(job.name, what, [])
-        elif any(self.diff(job, one).status != 0 for one, _ in controls.all()):
-            self.result.add(job.name, what, [], ["the whole run"])
+        elif any(answer.status == 0 for answer in told):
+            self.result.add(job.name, what, [], ["the run, not in each recording by this tree"])
+        elif any(self.diff(job, folder).status != 0 for folder, _ in controls):
+            self.result.add(job.name, what, [], ["the run"])
         else:
-            lines = (told.stdout + told.stderr).decode(errors="replace").splitlines()
+            lines = (told[0].stdout + told[0].stderr).decode(errors="replace").splitlines()
             self.result.add(job.name, what, [Difference("the run", "\n".join(lines[:DIFF_LINES]))])
 
     def answer_of(self, job, folder, printed):
@@ -197,18 +199,19 @@ class Comparison:
         return ask(self.this.castscope, arguments, self.folder)
 
 
-class Controls:
-    """More recordings of a job by that commit's program, made when they are first needed."""
+class Recordings:
+    """Some recordings of a job by one program, (folder, what the job printed), each made when it is first asked for."""
 
-    def __init__(self, comparison, job):
-        self.comparison, self.job, self.made = comparison, job, []
+    def __init__(self, comparison, job, program, name):
+        self.comparison, self.job, self.program, self.name, self.made = comparison, job, program, name, []
 
-    def all(self):
-        while len(self.made) < AGAIN:
-            say(f"{self.job.name}: recording with that commit's program again")
-            folder = self.comparison.recording(self.job, f"again-{len(self.made) + 1}")
-            self.made.append((folder, record(self.comparison.other, self.job, folder).stdout))
-        return self.made
+    def __iter__(self):
+        for number in range(RECORDINGS):
+            if number == len(self.made):
+                say(f"{self.job.name}: recording with the program of {self.program.name}")
+                folder = self.comparison.recording(self.job, f"{self.name}-{number + 1}")
+                self.made.append((folder, record(self.program, self.job, folder).stdout))
+            yield self.made[number]
 
 
 def build(commit):

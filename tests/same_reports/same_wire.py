@@ -6,7 +6,7 @@ import signal
 import subprocess
 
 import runs
-from same_answers import LIMIT_S, Answer, compare, say
+from same_answers import LIMIT_S, Answer, compare_recordings, say
 from same_contents import contents_of
 from same_recording import STEADY, finished
 
@@ -52,7 +52,9 @@ def collected(job, sender, receiver, reader, folder):
 def compare_wire(job, other, this, folder, result):
     say(f"{job.name}: over the network, from each program to the other")
     was = collected(job, other, other, other, folder / "other-other")
-    again = lambda: [collected(job, other, other, other, folder / f"again-{number}") for number in (1, 2)]  # noqa: E731
+    again = lambda: [collected(job, other, other, other, folder / f"again-{n}") for n in range(3)]  # noqa: E731
     for sender, receiver in ((other, this), (this, other)):
-        now = collected(job, sender, receiver, other, folder / f"to-{receiver.name.replace(' ', '-')}")
-        result.add(job.name, f"run of {sender.name}, collected by {receiver.name}", *compare(was, now, again))
+        to = folder / f"to-{receiver.name.replace(' ', '-')}"
+        now = (collected(job, sender, receiver, other, to) for _ in range(3))  # noqa: B023 - at once
+        compared = compare_recordings(was, now, again)
+        result.add(job.name, f"run of {sender.name}, collected by {receiver.name}", *compared)

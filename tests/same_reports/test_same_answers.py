@@ -10,7 +10,7 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
-from same_answers import Answer, ask, compare, compare_streams  # noqa: E402
+from same_answers import Answer, ask, compare, compare_recordings, compare_streams  # noqa: E402
 from same_result import Result, read_expected  # noqa: E402
 
 TEXT = b"".join(b"line %d\n" % number for number in range(1000))
@@ -76,6 +76,18 @@ def test_what_differs_by_nature_is_told_and_what_is_steady_in_it_is_compared():
     assert parts_that_differ(was, Answer(0, b"at 10:03\ncasts 5\n"), again) == ([], ["stdout"])
     assert parts_that_differ(was, Answer(0, b"at 10:03\ncasts 6\n"), again) == (["stdout"], [])
     assert parts_that_differ(was, Answer(1, b"at 10:03\ncasts 5\n"), again) == (["exit status"], ["stdout"])
+
+
+def of_recordings(was, *recordings):
+    differences, by_nature = compare_recordings(was, iter(recordings), lambda: [was])
+    return [difference.part for difference in differences], by_nature
+
+
+def test_of_recordings_a_difference_counts_that_each_has():
+    was, other, third = Answer(0, b"1\n"), Answer(0, b"2\n"), Answer(0, b"3\n")
+    assert of_recordings(was, was) == ([], [])
+    assert of_recordings(was, other, third, other) == (["stdout"], [])
+    assert of_recordings(was, other, was) == ([], ["stdout, not in each recording by this tree"])
 
 
 def test_programs_are_asked_in_the_same_place_and_leave_nothing_there(program, folder):
