@@ -43,11 +43,11 @@ def commit_of(name):
     done = subprocess.run(["git", "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"], cwd=runs.ROOT, check=False,
                           capture_output=True, text=True)
     if done.returncode != 0:
-        raise SystemExit(f"scripts/bench: git knows no commit {name}")
+        raise SystemExit(f"git knows no commit {name}")
     return done.stdout.strip()
 
 
-def build(commit):
+def build(commit, targets=("castscope_in_job",)):
     """The program of that commit, built beside this one with the same Python."""
     tree = FOLDER / commit[:12]
     if not tree.exists():
@@ -56,13 +56,17 @@ def build(commit):
                        stdout=sys.stderr)
     if not (tree / ".venv").exists():
         (tree / ".venv").symlink_to(runs.ROOT / ".venv")
-    measure.say(f"building {commit[:12]} in {tree}")
+    build_tree(tree, targets)
+    return tree / "build" / "castscope"
+
+
+def build_tree(tree, targets):
+    measure.say(f"building {tree}")
     for command in (["cmake", "--preset", "default"],
-                    ["cmake", "--build", "--preset", "default", "--target", "castscope_in_job"]):
+                    ["cmake", "--build", "--preset", "default", "--target", *targets]):
         done = subprocess.run(command, cwd=tree, check=False, capture_output=True, text=True)
         if done.returncode != 0:
-            raise SystemExit(f"scripts/bench: {commit[:12]} cannot be built:\n{done.stdout[-4000:]}{done.stderr}")
-    return tree / "build" / "castscope"
+            raise SystemExit(f"{tree} cannot be built:\n{done.stdout[-4000:]}{done.stderr}")
 
 
 def turns(number, programs):
