@@ -2,9 +2,9 @@
 // has none of its own is told by the code that runs (deep steps only).
 #pragma once
 
+#include "agent/interposed/interface.h"
 #include "agent/lanes/definition_records.h"
 #include "agent/naming/definitions.h"
-#include "agent/interposed/interface.h"
 
 namespace c10 {
 struct TensorImpl;

@@ -8,10 +8,10 @@
 #include <mutex>
 #include <string>
 
+#include "agent/interposed/interface.h"
 #include "agent/naming/call_sites.h"
 #include "agent/naming/definitions.h"
 #include "agent/naming/module_names.h"
-#include "agent/interposed/interface.h"
 #include "agent/session/kept_sources.h"
 #include "agent/session/script_weights.h"
 #include "agent/session/steps.h"

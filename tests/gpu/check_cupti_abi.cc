@@ -1,5 +1,5 @@
-// Holds our own declarations of CUPTI's interface (agent/gpu/cupti/cupti_abi.h) against NVIDIA's headers, those of CUDA 12
-// and
+// Holds our own declarations of CUPTI's interface (agent/gpu/cupti/cupti_abi.h) against NVIDIA's headers, those of CUDA
+// 12 and
 // 13. Compiled, never run: scripts/check-gpu-abi.
 
 #include <cupti.h>
