@@ -9,7 +9,7 @@ namespace castscope::observe {
 namespace {
 
 // A region counts for a line if it begins within the function that the line is in, or decorates it.
-constexpr const char* kSource = R"py(
+constexpr const char* kDisabledRegion = R"py(
 import ast, functools, tokenize
 
 
@@ -82,7 +82,7 @@ def disabled(lines, device):
     return []
 )py";
 
-Snippet g_disabled{kSource, "disabled"};
+Snippet g_disabled{kDisabledRegion, "disabled"};
 
 // PyTorch's own modules open no regions, and are long.
 std::string text_of_lines(const std::vector<CodeLine>& lines) {

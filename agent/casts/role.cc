@@ -11,8 +11,6 @@ namespace {
 
 using lanes::Role;
 
-PyObject* object(const void* p) { return static_cast<PyObject*>(const_cast<void*>(p)); }
-
 bool is_weight_argument(std::string_view name) {
   return name == "weight" || name == "bias" || name == "params" || name.starts_with("w_") || name.starts_with("b_") ||
          name.starts_with("weight") || name.ends_with("_weight") || name.ends_with("_bias");
@@ -52,7 +50,7 @@ bool is_marked(const PythonApi& api, const PyObject* tensor) {
   Gil gil(api);
   if (!gil.held()) return false;
   KeepError keep(api);
-  PyObject* dict = api.generic_dict(object(tensor), nullptr);
+  PyObject* dict = api.generic_dict(object_at(tensor), nullptr);
   if (dict == nullptr) {
     api.clear_error();
     return false;
@@ -63,7 +61,7 @@ bool is_marked(const PythonApi& api, const PyObject* tensor) {
 }
 
 PyObject* innermost_module(const PythonApi& api, const RawStack& raw) {
-  return object(PythonStack::self_of(api, raw.module_frame));
+  return object_at(PythonStack::self_of(api, raw.module_frame));
 }
 
 // Whether the innermost module has one of the two among its _buffers or _parameters.
@@ -90,7 +88,7 @@ bool is_buffer_around(const PythonApi& api, const PyObject* tensor) {
     auto code = read_at<std::uintptr_t>(frame, api.frame.code);
     if (api.frame.tagged) code &= ~std::uintptr_t{3};
     if (reinterpret_cast<const void*>(code) != call) continue;
-    PyObject* dict = api.generic_dict(object(PythonStack::self_of(api, frame)), nullptr);
+    PyObject* dict = api.generic_dict(object_at(PythonStack::self_of(api, frame)), nullptr);
     if (dict == nullptr) {
       api.clear_error();
       continue;
@@ -106,8 +104,8 @@ bool is_buffer_around(const PythonApi& api, const PyObject* tensor) {
 bool is_root_argument(const PythonApi& api, const RawStack& raw, const PyObject* tensor) {
   if (tensor == nullptr) return false;
   constexpr int kDepth = 3;  // the tuple of arguments, a list or dict in it, tensors in that
-  return holds(api, object(PythonStack::self_of(api, raw.root_module_frame, 1)), tensor, kDepth) ||
-         holds(api, object(PythonStack::self_of(api, raw.root_module_frame, 2)), tensor, kDepth);
+  return holds(api, object_at(PythonStack::self_of(api, raw.root_module_frame, 1)), tensor, kDepth) ||
+         holds(api, object_at(PythonStack::self_of(api, raw.root_module_frame, 2)), tensor, kDepth);
 }
 
 }  // namespace

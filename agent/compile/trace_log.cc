@@ -15,7 +15,7 @@ using observe::Snippet;
 using observe::text_of;
 
 // Asked at each conversion of a tensor without values, which costs PyTorch itself a millisecond.
-constexpr const char* kSource = R"py(
+constexpr const char* kCompilation = R"py(
 import json
 import logging
 import os
@@ -158,7 +158,7 @@ PyObject* take_record(PyObject*, PyObject* arguments) {
 }
 
 observe::Method g_take_method{"take", &take_record, observe::kVarArgs, nullptr};
-Snippet g_present{kSource, "present", &g_take_method};
+Snippet g_present{kCompilation, "present", &g_take_method};
 
 }  // namespace
 

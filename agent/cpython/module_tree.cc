@@ -24,14 +24,14 @@ struct Node {
   std::size_t length;  // of the path
 };
 
-class Walk {
+class ModuleWalk {
  public:
-  Walk(const PythonApi& api, const VisitModule& visit) : api_(api), visit_(visit) {}
-  ~Walk() {
+  ModuleWalk(const PythonApi& api, const VisitModule& visit) : api_(api), visit_(visit) {}
+  ~ModuleWalk() {
     for (const Node& node : open_) api_.dec_ref(node.module);
   }
-  Walk(const Walk&) = delete;
-  Walk& operator=(const Walk&) = delete;
+  ModuleWalk(const ModuleWalk&) = delete;
+  ModuleWalk& operator=(const ModuleWalk&) = delete;
 
   void push(PyObject* module, std::string path, std::size_t length) {
     open_.push_back({module, std::move(path), length});
@@ -83,7 +83,7 @@ class Walk {
 
 ModuleTree walk_modules(const PythonApi& api, PyObject* root, const VisitModule& visit) {
   ModuleTree tree;
-  Walk walk(api, visit);
+  ModuleWalk walk(api, visit);
   walk.push(root, "", 0);
   while (walk.step(tree)) {
   }

@@ -124,9 +124,9 @@ void construct_base(void* error, c10::SourceLocation where, std::string* text) {
 // ---------------------------------------------------------------------------------------------------------------
 // Python
 
-// PyTypeObject::tp_flags, tp_init and tp_vectorcall, at these places in every version that layout_of knows. With the
-// last (from 3.12 on) an exception is made of its arguments without the other two.
-constexpr std::size_t kTypeFlags = 168, kTypeInit = 296, kTypeVectorcall = 400;
+// PyTypeObject::tp_init and tp_vectorcall, at these places in every version that layout_of knows. With the
+// last (from 3.12 on) an exception is made of its arguments without the other.
+constexpr std::size_t kTypeInit = 296, kTypeVectorcall = 400;
 constexpr std::uint64_t kIsString = 1ull << 28;  // Py_TPFLAGS_UNICODE_SUBCLASS
 
 using Init = int (*)(PyObject* self, PyObject* args, PyObject* kwargs);
@@ -151,7 +151,7 @@ PyObject* running_code(const ThreadState& t) {
 // "" when it is something else than a string.
 std::string_view text_of(PyObject* given) {
   const PythonApi& api = g_process.python;
-  if (given == nullptr || (read_at<std::uint64_t>(type_of(given), kTypeFlags) & kIsString) == 0) return {};
+  if (given == nullptr || (type_flags(type_of(given)) & kIsString) == 0) return {};
   std::ptrdiff_t size = 0;
   const char* text = api.utf8(given, &size);
   if (text != nullptr) return {text, static_cast<std::size_t>(size)};

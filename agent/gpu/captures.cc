@@ -13,7 +13,7 @@ std::atomic<int> g_captures{0};
 
 namespace {
 
-using Stream = void*;
+using StreamOfJob = void*;
 using Graph = void*;
 using Error = int;  // cudaError_t
 
@@ -77,22 +77,22 @@ Error begun(Error error) {
 }
 
 template <Function kFunction>
-Error begin_capture(Stream stream, int mode) {
+Error begin_capture(StreamOfJob stream, int mode) {
   about_to_begin();
-  return begun(original<Error (*)(Stream, int)>(kFunction)(stream, mode));
+  return begun(original<Error (*)(StreamOfJob, int)>(kFunction)(stream, mode));
 }
 
 template <Function kFunction>
-Error begin_capture_to_graph(Stream stream, Graph graph, const void* dependencies, const void* data, std::size_t n,
+Error begin_capture_to_graph(StreamOfJob stream, Graph graph, const void* dependencies, const void* data, std::size_t n,
                              int mode) {
   about_to_begin();
-  return begun(original<Error (*)(Stream, Graph, const void*, const void*, std::size_t, int)>(kFunction)(
+  return begun(original<Error (*)(StreamOfJob, Graph, const void*, const void*, std::size_t, int)>(kFunction)(
       stream, graph, dependencies, data, n, mode));
 }
 
 template <Function kFunction>
-Error end_capture(Stream stream, Graph* graph) {
-  const Error error = original<Error (*)(Stream, Graph*)>(kFunction)(stream, graph);
+Error end_capture(StreamOfJob stream, Graph* graph) {
+  const Error error = original<Error (*)(StreamOfJob, Graph*)>(kFunction)(stream, graph);
   if (error == 0) g_ended_ns = lanes::monotonic_ns();
   one_is_over();
   return error;

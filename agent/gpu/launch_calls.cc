@@ -14,15 +14,15 @@ using cudart::Dim3;
 using cudart::Error;
 using cudart::Stream;
 
-std::atomic<imports::Imports*> g_taken{nullptr};
+std::atomic<imports::Imports*> g_launches_taken{nullptr};
 std::atomic<EventTiming*> g_events{nullptr};  // there before a cast has a ticket
 
-enum Function { kLaunch, kLaunchByHandle, kLaunchEx, kFunctions };
-extern std::array<imports::Import, kFunctions> g_imports;
+enum LaunchFunction { kLaunch, kLaunchByHandle, kLaunchEx, kLaunchFunctions };
+extern std::array<imports::Import, kLaunchFunctions> g_launch_imports;
 
 template <typename F>
-F* original(Function function) {
-  return reinterpret_cast<F*>(imports::original_of(g_imports[function]));
+F* original_launch(LaunchFunction function) {
+  return reinterpret_cast<F*>(imports::original_of(g_launch_imports[function]));
 }
 
 // While anybody captures a graph, calls that are none of the job's might end that with an error.
@@ -43,23 +43,24 @@ Error launch_one(Stream stream, Launch launch) {
 
 Error launch_kernel(const void* function, Dim3 grid, Dim3 block, void** arguments, std::size_t shared, Stream stream) {
   return launch_one(stream, [=] {
-    return original<cudart::LaunchKernel>(kLaunch)(function, grid, block, arguments, shared, stream);
+    return original_launch<cudart::LaunchKernel>(kLaunch)(function, grid, block, arguments, shared, stream);
   });
 }
 
 Error launch_by_handle(cudart::Kernel kernel, Dim3 grid, Dim3 block, void** arguments, std::size_t shared,
                        Stream stream) {
   return launch_one(stream, [=] {
-    return original<cudart::LaunchKernelByHandle>(kLaunchByHandle)(kernel, grid, block, arguments, shared, stream);
+    return original_launch<cudart::LaunchKernelByHandle>(kLaunchByHandle)(kernel, grid, block, arguments, shared,
+                                                                          stream);
   });
 }
 
 Error launch_ex(const cudart::LaunchConfig* config, const void* function, void** arguments) {
-  const auto launch = [=] { return original<cudart::LaunchKernelEx>(kLaunchEx)(config, function, arguments); };
+  const auto launch = [=] { return original_launch<cudart::LaunchKernelEx>(kLaunchEx)(config, function, arguments); };
   return config == nullptr ? launch() : launch_one(config->stream, launch);
 }
 
-std::array<imports::Import, kFunctions> g_imports{{
+std::array<imports::Import, kLaunchFunctions> g_launch_imports{{
     {"cudaLaunchKernel", reinterpret_cast<void*>(launch_kernel)},
     {"__cudaLaunchKernel", reinterpret_cast<void*>(launch_by_handle)},
     {"cudaLaunchKernelExC", reinterpret_cast<void*>(launch_ex)},
@@ -68,7 +69,7 @@ std::array<imports::Import, kFunctions> g_imports{{
 // Of the copy of libcudart that PyTorch calls; not loaded by us.
 bool find_cudart(Cudart* cudart) {
   const void* launch = nullptr;
-  for (const imports::Import& import : g_imports)
+  for (const imports::Import& import : g_launch_imports)
     if (launch == nullptr) launch = imports::original_of(import);
   if (launch == nullptr) return false;
 #define CASTSCOPE_FIND(name, signature, member)                                                   \
@@ -82,8 +83,8 @@ bool find_cudart(Cudart* cudart) {
 }  // namespace
 
 EventTiming* watch_launches() {
-  static auto* taken = new imports::Imports(g_imports);  // never given back: a call may be on its way
-  g_taken = taken;
+  static auto* taken = new imports::Imports(g_launch_imports);  // never given back: a call may be on its way
+  g_launches_taken = taken;
   taken->take();
   if (EventTiming* events = g_events.load()) return events;
   Cudart cudart;
@@ -94,10 +95,10 @@ EventTiming* watch_launches() {
 }
 
 void hold_launches() {
-  if (imports::Imports* taken = g_taken.load()) taken->hold();
+  if (imports::Imports* taken = g_launches_taken.load()) taken->hold();
 }
 void release_launches() {
-  if (imports::Imports* taken = g_taken.load()) taken->release();
+  if (imports::Imports* taken = g_launches_taken.load()) taken->release();
 }
 
 }  // namespace castscope::gpu

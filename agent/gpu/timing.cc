@@ -14,19 +14,19 @@ namespace {
 // A job that profiles itself again and again: so many spans are told.
 constexpr std::uint32_t kMostSpans = 200;
 
-Timing* g_timing = nullptr;  // for CUPTI's callbacks, which carry no pointer of ours
+Timing* g_callbacks_timing = nullptr;  // for CUPTI's callbacks, which carry no pointer of ours
 
 void requested(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) {
-  g_timing->requested(buffer, size, most_records);
+  g_callbacks_timing->requested(buffer, size, most_records);
 }
 void completed(void*, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid) {
-  g_timing->completed(buffer, valid);
+  g_callbacks_timing->completed(buffer, valid);
 }
 void resource(void*, int domain, std::uint32_t callback, const void* data) {
   if (domain != cupti::kResourceDomain) return;
   const auto& resource = *static_cast<const cupti::ResourceData*>(data);
   if (resource.descriptor != nullptr)
-    g_timing->node_of_graph(callback, *static_cast<const cupti::GraphData*>(resource.descriptor));
+    g_callbacks_timing->node_of_graph(callback, *static_cast<const cupti::GraphData*>(resource.descriptor));
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ Timing::Timing(observe::Recording& recording, const cupti::Library& library, boo
       seat_(library_.api, {gpu::requested, gpu::completed, gpu::resource}, gpu::job_client()),
       job_(gpu::job_client()),
       has_cupti_(has_cupti) {
-  g_timing = this;
+  g_callbacks_timing = this;
 }
 
 bool Timing::start() {

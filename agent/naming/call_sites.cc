@@ -20,7 +20,7 @@ std::uintptr_t function_start(std::uintptr_t return_address) {
   return reinterpret_cast<std::uintptr_t>(_Unwind_FindEnclosingFunction(reinterpret_cast<void*>(return_address)));
 }
 
-struct Walk {
+struct StackWalk {
   const memory::OwnMap<std::uintptr_t, memory::OwnString>* kernels;
   std::uint64_t address;  // the return address to begin at
   bool begun = false;
@@ -31,7 +31,7 @@ struct Walk {
 };
 
 _Unwind_Reason_Code visit(_Unwind_Context* context, void* data) {
-  auto& w = *static_cast<Walk*>(data);
+  auto& w = *static_cast<StackWalk*>(data);
   const auto ip = static_cast<std::uint64_t>(_Unwind_GetIP(context));
   if (!w.begun && ip != w.address) return _URC_NO_REASON;
   w.begun = true;
@@ -63,7 +63,7 @@ void CallSites::read_dispatcher_locked() {
 }
 
 std::string CallSites::operator_on_stack(std::uint64_t address, const void* cfa, std::int64_t& outer_offset) {
-  Walk walk{.kernels = &kernels_, .address = address, .cfa = static_cast<const char*>(cfa), .op = {}};
+  StackWalk walk{.kernels = &kernels_, .address = address, .cfa = static_cast<const char*>(cfa), .op = {}};
   _Unwind_Backtrace(visit, &walk);
   outer_offset = walk.offset;
   return walk.op;

@@ -6,7 +6,7 @@
 namespace castscope::observe {
 namespace {
 
-constexpr const char* kSource = R"py(
+constexpr const char* kLineOfGraph = R"py(
 import sys
 
 
@@ -36,7 +36,7 @@ def line_of(module, line):
     return (kind(module), frames(nodes[at].meta.get("stack_trace") or "") if at is not None and at < len(nodes) else [])
 )py";
 
-Snippet g_line_of{kSource, "line_of"};
+Snippet g_line_of{kLineOfGraph, "line_of"};
 
 std::string_view name_of(long kind) {
   return kind == 1   ? lanes::kExportedProgram

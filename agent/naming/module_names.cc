@@ -8,8 +8,6 @@
 namespace castscope::observe {
 namespace {
 
-PyObject* object(const void* p) { return static_cast<PyObject*>(const_cast<void*>(p)); }
-
 // Subclasses of a parametrized or quantized module have dotted C names; the last part is the class. A scripted or
 // traced module has the class that it was made of.
 std::string class_of(const PythonApi& api, PyObject* o) {
@@ -50,7 +48,7 @@ ModuleNames::Module ModuleNames::look(const void* self, const void* root) {
   std::lock_guard lock(mutex_);
   const Known* known = alive_locked(self);
   if (known == nullptr) return {};
-  const bool stale = known->type != type_of(object(self)) || alive_locked(root) == nullptr;
+  const bool stale = known->type != type_of(object_at(self)) || alive_locked(root) == nullptr;
   if (stale && renamed_.size() < kMostRenames) return {};
   if (known->weakref != nullptr) ++holders_[known->weakref];
   return *known;
@@ -61,8 +59,8 @@ PyObject* ModuleNames::named_under(const void* root) {
   std::lock_guard lock(mutex_);
   const Known* known = alive_locked(root);
   const void* top = known != nullptr && is_root_locked(known->root, known->root_serial) ? known->root : root;
-  api_.inc_ref(object(top));
-  return object(top);
+  api_.inc_ref(object_at(top));
+  return object_at(top);
 }
 
 ModuleNames::Module ModuleNames::find(const RawStack& raw) {
@@ -84,10 +82,10 @@ ModuleNames::Module ModuleNames::find(const RawStack& raw) {
     std::lock_guard lock(mutex_);
     return alive_locked(root) == nullptr;
   };
-  if (!was_root && unknown()) name_tree(object(root));  // it left that tree
+  if (!was_root && unknown()) name_tree(object_at(root));  // it left that tree
   if (const Module known = look(self, root); known.id != 0) return known;
   // Not in the tree of the outermost module: held some other way (a plain list, a closure). It is its own root.
-  name_tree(object(self));
+  name_tree(object_at(self));
   return look(self, root);
 }
 
@@ -227,8 +225,8 @@ std::vector<std::pair<PyObject*, std::uint64_t>> ModuleNames::living_roots() {
     const Known* known = alive_locked(module);
     if (known == nullptr || known->root != module) return true;
     if (known->weakref == nullptr) return false;  // whether it lives is not known
-    api_.inc_ref(object(module));
-    living.emplace_back(object(module), known->shape);
+    api_.inc_ref(object_at(module));
+    living.emplace_back(object_at(module), known->shape);
     return false;
   });
   return living;

@@ -8,7 +8,6 @@ namespace {
 
 // Of code.h and object.h.
 constexpr int kGenerator = 0x20, kCoroutine = 0x80, kAsyncGenerator = 0x200;
-constexpr std::size_t kTypeFlags = 168;             // PyTypeObject::tp_flags
 constexpr unsigned long kTypeSubclass = 1ul << 31;  // Py_TPFLAGS_TYPE_SUBCLASS
 constexpr std::size_t kCellContents = 16;           // PyCellObject::ob_ref
 
@@ -39,7 +38,7 @@ bool has_flag(const PythonApi& api, PyObject* code, int flags) {
 // A class, or a function that makes a generator or a coroutine: calling it runs nothing of what it is for.
 bool runs_later(const PythonApi& api, PyObject* callable) {
   const PyObject* type = type_of(callable);
-  if ((read_at<unsigned long>(type, kTypeFlags) & kTypeSubclass) != 0) return true;
+  if ((type_flags(type) & kTypeSubclass) != 0) return true;
   if (std::string_view(type_name(type)) != "function") return false;
   PyObject* code = api.get_attribute(callable, "__code__");
   if (code == nullptr) {

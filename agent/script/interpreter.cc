@@ -30,12 +30,14 @@ const void* python_frame() {
   return observe::PythonStack::top(observe::g_process.python, t == nullptr ? nullptr : t->python_thread);
 }
 
-class Entered {
+class RunningNow {
  public:
-  explicit Entered(const void* node = nullptr) : before_(running()), now_{python_frame(), node, before_} { set(&now_); }
-  ~Entered() { set(before_); }
-  Entered(const Entered&) = delete;
-  Entered& operator=(const Entered&) = delete;
+  explicit RunningNow(const void* node = nullptr) : before_(running()), now_{python_frame(), node, before_} {
+    set(&now_);
+  }
+  ~RunningNow() { set(before_); }
+  RunningNow(const RunningNow&) = delete;
+  RunningNow& operator=(const RunningNow&) = delete;
 
  private:
   static void set(const Running* running) {
@@ -55,7 +57,7 @@ using Run = void (*)(void* interpreter, void* stack);
 void run(void* interpreter, void* stack) {
   if (any_unasked()) observe::find_misplaced_sources();
   region_ends_by_exception(stack);
-  Entered entered;
+  RunningNow entered;
   observe::original<Run>(CASTSCOPE_HOOK_JIT_RUN)(interpreter, stack);
 }
 
@@ -64,7 +66,7 @@ using Folded = std::optional<std::vector<c10::IValue>>;
 using FoldConstant = Folded (*)(const torch::jit::Node* node, bool ignore_custom_classes, void* aliases);
 
 Folded fold_constant(const torch::jit::Node* node, bool ignore_custom_classes, void* aliases) {
-  Entered entered(node);
+  RunningNow entered(node);
   return observe::original<FoldConstant>(CASTSCOPE_HOOK_FOLD_CONSTANT)(node, ignore_custom_classes, aliases);
 }
 

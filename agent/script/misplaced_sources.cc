@@ -21,7 +21,7 @@ using Told = std::vector<std::pair<std::uint32_t, ToldSource>>;
 //
 // A function's wrapper has it as __wrapped__. One that opens a region names autocast in its code; PyTorch's own says
 // that it cannot be scripted, which torch.jit.script looks at for functions only.
-constexpr const char* kSource = R"py(
+constexpr const char* kDecorators = R"py(
 import ast, gc, inspect, sys, textwrap, types
 
 
@@ -97,7 +97,7 @@ def refused():
     return [code.co_filename, int(decorator(text, code.co_firstlineno, dropped)[0]), code.co_name]
 )py";
 
-Snippet g_find{kSource, "find"}, g_refused{kSource, "refused"};
+Snippet g_find{kDecorators, "find"}, g_refused{kDecorators, "refused"};
 constexpr const char* kNotKnown = "<unknown file>";
 
 struct Answer {

@@ -27,7 +27,7 @@ pthread_key_t g_thread_key;
 // In a forked child, its first thread: what it was in the parent. Leaked, its lane lies in the parent's segment.
 thread_local const ThreadState* t_before_fork = nullptr;
 
-void thread_ends(void* state) {
+void give_up_thread(void* state) {
   auto* t = static_cast<ThreadState*>(state);
   thread_slot() = nullptr;
   if (Recording* r = g_process.recording.load()) {
@@ -92,7 +92,7 @@ ThreadState* make_thread_state() {
 }
 
 // Key 0 is somebody else's where there is none left for us.
-bool watch_thread_ends() { return pthread_key_create(&g_thread_key, thread_ends) == 0; }
+bool watch_thread_ends() { return pthread_key_create(&g_thread_key, give_up_thread) == 0; }
 
 void threads_child_begins() {
   if (ThreadState* t = thread_slot()) {

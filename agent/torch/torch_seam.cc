@@ -272,12 +272,12 @@ void operator_ends(const at::RecordFunction&, at::ObserverContext*) {
   if (t_operators != nullptr && t_operators->depth > 0) --t_operators->depth;
 }
 
-std::unique_ptr<at::ObserverContext> user_scope_begins(const at::RecordFunction& fn) {
+std::unique_ptr<at::ObserverContext> scope_begins(const at::RecordFunction& fn) {
   if (g_user_scope_begin != nullptr) g_user_scope_begin(fn.name());
   return nullptr;
 }
 
-void user_scope_ends(const at::RecordFunction& fn, at::ObserverContext*) {
+void scope_ends(const at::RecordFunction& fn, at::ObserverContext*) {
   if (g_user_scope_end != nullptr) g_user_scope_end(fn.name());
 }
 
@@ -302,8 +302,7 @@ bool add_record_callbacks(UserScope user_scope_begin, UserScope user_scope_end) 
   g_operator_callback = at::addGlobalCallback(
       at::RecordFunctionCallback(operator_begins, operator_ends).needsInputs(true).scopes({at::RecordScope::FUNCTION}));
   ask_for(kLearning, true);
-  at::addGlobalCallback(
-      at::RecordFunctionCallback(user_scope_begins, user_scope_ends).scopes({at::RecordScope::USER_SCOPE}));
+  at::addGlobalCallback(at::RecordFunctionCallback(scope_begins, scope_ends).scopes({at::RecordScope::USER_SCOPE}));
   return true;
 }
 

@@ -16,12 +16,12 @@ namespace {
 
 using torch::jit::Node;
 
-struct Entered {
+struct EnteredRegion {
   std::uint32_t serial = 0;
   const void* trace = nullptr;  // TracingState
   Node* last = nullptr;         // before it was entered
 };
-thread_local std::vector<Entered> t_entered;
+thread_local std::vector<EnteredRegion> t_entered;
 
 Node* last_node(torch::jit::tracer::TracingState& state) { return state.graph->insertPoint()->prev(); }
 
@@ -49,7 +49,7 @@ void cast_traced(std::string_view op, std::uint32_t argument, std::string_view a
   if (node->kind() != kTo) return;
   NodeNote what{.is_cast = true, .baked = true, .op = std::string(op), .argument = argument};
   what.argument_name = argument_name;
-  what.in_own_region = std::ranges::any_of(t_entered, [&](const Entered& e) { return e.trace == state.get(); });
+  what.in_own_region = std::ranges::any_of(t_entered, [&](const EnteredRegion& e) { return e.trace == state.get(); });
   note(node->sourceRange(), std::move(what));
 }
 
@@ -60,9 +60,9 @@ void region_entered_in_trace(std::uint32_t serial) {
 
 bool region_left_in_trace(std::uint32_t serial, const Region& region) {
   const auto found = std::find_if(t_entered.begin(), t_entered.end(),
-                                  [&](const Entered& entered) { return entered.serial == serial; });
+                                  [&](const EnteredRegion& entered) { return entered.serial == serial; });
   if (found == t_entered.end()) return false;
-  const Entered entered = *found;
+  const EnteredRegion entered = *found;
   t_entered.erase(found);
   const auto& state = torch::jit::tracer::getTracingState();
   if (state == nullptr || state.get() != entered.trace) return false;

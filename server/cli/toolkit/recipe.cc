@@ -10,7 +10,9 @@
 #include <fstream>
 #include <thread>
 
+#include "absl/algorithm/container.h"
 #include "absl/cleanup/cleanup.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -67,7 +69,7 @@ std::uint64_t fnv1a(std::string_view text, std::uint64_t hash) {
   return hash;
 }
 
-// A translation unit with torch's headers takes about 1 GB.
+// A translation unit with torch's headers takes about 1.4 GB.
 int parallel_compilations() {
   int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   std::ifstream info("/proc/meminfo");
@@ -84,6 +86,45 @@ absl::Status rename_into_place(const std::string& from, const std::string& to) {
   fs::rename(from, to, error);
   if (error) return absl::UnavailableError(absl::StrCat(to, " cannot be written: ", error.message()));
   return absl::OkStatus();
+}
+
+// Rooms of the agent whose sources are compiled as one: PyTorch's headers, which take longer than all of the agent, are
+// read once then. Sources of other rooms are compiled one by one.
+struct Unit {
+  const char* name;
+  std::vector<std::string_view> rooms;
+};
+const std::vector<Unit> kUnits = {
+    {"pytorch",
+     {"wiring", "cpython", "torch", "torchscript", "naming", "session", "regions", "casts", "script", "enforce",
+      "compile", "operators", "errors", "start"}},
+    {"gpu", {"gpu"}},
+    {"cupti", {"gpu/cupti"}},
+    {"ground", {"memory", "lanes", "imports", "matmuls"}},
+    {"decided", {"enforce/decided"}},
+    {"freshness", {"enforce/freshness"}},
+};
+
+std::string_view room_of(std::string_view source) {
+  constexpr std::string_view kAgent = "agent/";
+  return source.substr(kAgent.size(), source.rfind('/') - kAgent.size());
+}
+
+// What the compiler is given: a file in `folder` for each unit, and what belongs to none.
+absl::StatusOr<Words> write_units(const fs::path& folder) {
+  Words left = sources_in("agent/", ".cc"), result;
+  std::sort(left.begin(), left.end());
+  for (const Unit& unit : kUnits) {
+    const std::string path = (folder / absl::StrCat(unit.name, ".cc")).string();
+    std::ofstream out(path);
+    for (std::string_view room : unit.rooms)
+      for (const std::string& source : left)
+        if (room_of(source) == room) out << "#include \"" << source << "\"\n";
+    if (!out.flush()) return absl::UnavailableError(absl::StrCat(path, " cannot be written"));
+    std::erase_if(left, [&](const std::string& source) { return absl::c_linear_search(unit.rooms, room_of(source)); });
+    result.push_back(path);
+  }
+  return result + left;
 }
 
 Words object_names(const fs::path& folder, std::size_t n) {
@@ -140,11 +181,12 @@ absl::Status compile_agent(const std::string& sources, const TorchInstall& torch
   if (error) return absl::UnavailableError(absl::StrCat(folder, " cannot be made: ", error.message()));
   auto remove = absl::MakeCleanup([&] { fs::remove_all(folder, error); });
 
-  Words files = sources_in("agent/", ".cc");
-  Words objects = object_names(folder, files.size());
+  absl::StatusOr<Words> files = write_units(folder);
+  if (!files.ok()) return files.status();
+  Words objects = object_names(folder, files->size());
   std::vector<Words> commands;
-  for (std::size_t i = 0; i < files.size(); i++) {
-    commands.push_back(cxx + kAgentFlags + torch_flags(torch) + Words{"-c", files[i], "-o", objects[i]});
+  for (std::size_t i = 0; i < files->size(); i++) {
+    commands.push_back(cxx + kAgentFlags + torch_flags(torch) + Words{"-c", (*files)[i], "-o", objects[i]});
   }
   ChildOptions options{.folder = sources, .environment = {"CASTSCOPE_OFF=1"}};
   absl::Status status = run_children(commands, parallel_compilations(), options);
