@@ -193,7 +193,7 @@ def test_lines_of_a_compiled_policy():
 
 
 def test_the_formats_are_those_of_the_agent():
-    header = (HERE.parent / "enforce" / "policy_table.h").read_text()
+    header = (HERE.parent / "enforce" / "decided" / "policy_table.h").read_text()
     assert set(policy_functions._FORMATS) == set(re.findall(r'Format = "(castscope-policy \d+)"', header))
 
 
