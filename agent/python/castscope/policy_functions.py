@@ -1,9 +1,9 @@
 """What a policy says under "functions", in the job: annotates them when their module has been imported.
 
-The lines are those of agent/enforce/decided/policy_table.h; of them only `function <module:name> half|float|promote` counts
-here. A rule stands above an annotation in the source, but for what that never casts. The script itself cannot be named:
-it is not imported. Nor is a function changed for those who have it already, as by `from module import name` before the
-module's own import has ended; a class is.
+The lines are those of agent/enforce/decided/policy_table.h; of them only `function <module:name> half|float|promote`
+counts here. A rule stands above an annotation in the source, but for what that never casts. The script itself cannot be
+named: it is not imported. Nor is a function changed for those who have it already, as by `from module import name`
+before the module's own import has ended; a class is.
 
 A rule for a function of PyTorch itself is all that decides there: with half and promote, too, autocast is off inside,
 since else the policy's lists would cast again what its operators are given. What it writes into, out=, is not cast.
