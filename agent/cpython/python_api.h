@@ -95,7 +95,7 @@ T read_at(const void* base, std::size_t offset) {
 inline PyObject* type_of(const PyObject* o) { return read_at<PyObject*>(o, 8); }
 // PyTypeObject::tp_name: PyObject_VAR_HEAD is 24 bytes.
 inline const char* type_name(const PyObject* type) { return read_at<const char*>(type, 24); }
-inline PyObject* type_base(const PyObject* type) { return read_at<PyObject*>(type, 256); }  // tp_base
+inline PyObject* type_base(const PyObject* type) { return read_at<PyObject*>(type, 256); }           // tp_base
 inline std::uint64_t type_flags(const PyObject* type) { return read_at<std::uint64_t>(type, 168); }  // tp_flags
 // What Python's functions take, of an address that was only good for comparing before.
 inline PyObject* object_at(const void* p) { return static_cast<PyObject*>(const_cast<void*>(p)); }
