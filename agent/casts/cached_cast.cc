@@ -9,7 +9,7 @@
 namespace castscope::observe {
 namespace {
 
-// As copies go without having been counted (before recording began), neither falls below zero.
+// PyTorch may drop copies that it made before recording began and that nobody counted: the count stops at zero then.
 std::uint64_t changed(lanes::Shared<std::uint64_t>& count, std::uint64_t more, std::uint64_t less) {
   std::uint64_t seen = count.load(std::memory_order_relaxed), value;
   do {

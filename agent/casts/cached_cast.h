@@ -49,7 +49,7 @@ inline bool passes(const TensorImpl* source, ScalarType to) {
   return from == to || !may_autocast(from);
 }
 
-// What comes beside a cast or a hit now and then, off the hot path.
+// cast_and_record calls these seldom; they stand in a source of their own, so that the hot path stays small.
 [[gnu::cold]] void learn_call_site(Recording& r, std::uint64_t call_site, const TensorImpl* tensor);
 // The call belongs to tracing.
 [[gnu::cold]] at::Tensor cast_in_trace(ThreadState& t, ScalarType to, const at::Tensor& arg, c10::DeviceType device,

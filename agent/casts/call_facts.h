@@ -1,4 +1,4 @@
-// What a cast is, apart from its place.
+// CallFacts describes a cast apart from where in the code it is made.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace castscope::observe {
 
-// What is known of a call before it is made, apart from its place.
+// The hook fills it before it calls PyTorch.
 struct CallFacts {
   std::uint8_t from = 0, to = 0, device = 0;
   lanes::Cause cause = lanes::Cause::kUnknown;

@@ -1,4 +1,4 @@
-// What the cast hooks share: the record of a cast.
+// The cast hooks write an event for each cast and each hit with these functions.
 #pragma once
 
 #include "agent/casts/sites.h"

@@ -14,7 +14,7 @@ struct CastSource {
   bool cache_enabled = true;  // by the autocast region
 };
 
-// Of a cache of castscope's. Neither: the copy was there.
+// castscope's own cache fills it. With both false the cache had the copy already.
 struct CastOutcome {
   bool converted = false, kept = false;
   Held gone;  // let go of for the new one: its old copy, those of weights that are gone or not used any more
