@@ -122,18 +122,7 @@ void note_traced(Recording& r, std::uint64_t call_site, const void* caller, cons
 }
 
 void* cached_cast_hook(int python_minor) {
-  switch (python_minor) {
-    case 11:
-      return reinterpret_cast<void*>(&cached_cast<11>);
-    case 12:
-      return reinterpret_cast<void*>(&cached_cast<12>);
-    case 13:
-      return reinterpret_cast<void*>(&cached_cast<13>);
-    case 14:
-      return reinterpret_cast<void*>(&cached_cast<14>);
-    default:
-      return reinterpret_cast<void*>(&cached_cast<0>);
-  }
+  return for_python(python_minor, []<int Minor>() { return reinterpret_cast<void*>(&cached_cast<Minor>); });
 }
 
 }  // namespace castscope::observe

@@ -235,18 +235,7 @@ void* to_copy_hook_of(castscope_hook hook) {
 }  // namespace
 
 void* to_copy_hook(castscope_hook hook, int python_minor) {
-  switch (python_minor) {
-    case 11:
-      return to_copy_hook_of<11>(hook);
-    case 12:
-      return to_copy_hook_of<12>(hook);
-    case 13:
-      return to_copy_hook_of<13>(hook);
-    case 14:
-      return to_copy_hook_of<14>(hook);
-    default:
-      return to_copy_hook_of<0>(hook);
-  }
+  return for_python(python_minor, [hook]<int Minor>() { return to_copy_hook_of<Minor>(hook); });
 }
 
 void* conversion_hook(castscope_hook hook) {

@@ -9,7 +9,6 @@
 #include "agent/casts/region_in_source.h"
 #include "agent/naming/module_names.h"
 #include "agent/regions/script_regions.h"
-#include "agent/session/call_stack.h"
 #include "agent/session/facts.h"
 #include "agent/torch/torch_python.h"
 #include "agent/torchscript/interpreter_state.h"
@@ -17,6 +16,7 @@
 #include "agent/torchscript/tracing.h"
 
 namespace castscope::observe {
+
 NamedByNode name_by_node(ThreadState& t, const script::NodeNote& node, const script::NodePlace* place,
                          lanes::SiteDefinition& site) {
   site.call_site =

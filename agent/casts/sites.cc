@@ -13,7 +13,6 @@
 #include "agent/torch/backward_node.h"
 #include "agent/torch/torch_python.h"
 #include "agent/torchscript/interpreter_state.h"
-#include "agent/torchscript/tracing.h"
 #include "agent/wiring/features.h"
 
 namespace castscope::observe {

@@ -65,18 +65,7 @@ void* hook_for() {
 }  // namespace
 
 void* cached_cast_hook(int python_minor) {
-  switch (python_minor) {
-    case 11:
-      return hook_for<11>();
-    case 12:
-      return hook_for<12>();
-    case 13:
-      return hook_for<13>();
-    case 14:
-      return hook_for<14>();
-    default:
-      return hook_for<0>();
-  }
+  return observe::for_python(python_minor, []<int Minor>() { return hook_for<Minor>(); });
 }
 
 at::Tensor cast_argument(ScalarType to, const at::Tensor& arg, c10::DeviceType device, std::uint64_t site) {

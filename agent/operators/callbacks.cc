@@ -6,7 +6,6 @@
 #include <exception>
 #include <variant>
 
-#include "agent/casts/cast_record.h"
 #include "agent/operators/inside_operator.h"
 #include "agent/operators/math_settings.h"
 #include "agent/operators/use_record.h"

@@ -13,7 +13,6 @@
 #include "agent/session/facts.h"
 #include "agent/session/marks.h"
 #include "agent/torch/autocast_state.h"
-#include "agent/torch/originals.h"
 #include "agent/torch/torch_python.h"
 #include "agent/torchscript/tracing.h"
 #include "agent/wiring/features.h"

@@ -27,20 +27,28 @@ PythonStack::Summary stack_summary(const ThreadState& t) {
   return summary;
 }
 
-// The same, where the version of Python is not known at compile time.
-inline PythonStack::Summary summary_of(const ThreadState& t) {
-  switch (g_process.has_python ? g_process.python.minor : 0) {
+// Calls `make` with the stack walk of this version of Python as its template argument; 0 stands for any other version,
+// and for a process without Python.
+template <typename Make>
+auto for_python(int minor, Make make) {
+  switch (minor) {
     case 11:
-      return stack_summary<11>(t);
+      return make.template operator()<11>();
     case 12:
-      return stack_summary<12>(t);
+      return make.template operator()<12>();
     case 13:
-      return stack_summary<13>(t);
+      return make.template operator()<13>();
     case 14:
-      return stack_summary<14>(t);
+      return make.template operator()<14>();
     default:
-      return stack_summary<0>(t);
+      return make.template operator()<0>();
   }
+}
+
+// What is running in this thread, where the version of Python is not known at compile time.
+inline PythonStack::Summary summary_of(const ThreadState& t) {
+  return for_python(g_process.has_python ? g_process.python.minor : 0,
+                    [&]<int Minor>() { return stack_summary<Minor>(t); });
 }
 
 // All frames; the hash is that of the summary.
