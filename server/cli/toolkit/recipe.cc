@@ -97,10 +97,7 @@ struct Unit {
 };
 const std::vector<Unit> kUnits = {
     // The hot path: in a large unit GCC inlines less of it (inline-unit-growth). A hit took 16 ns more there.
-    {"hot",
-     {},
-     {"agent/casts/cached_cast.cc", "agent/enforce/casting.cc", "agent/enforce/copies.cc",
-      "agent/enforce/enforced_cast.cc", "agent/enforce/kept_copy.cc", "agent/enforce/present_call.cc"}},
+    {"hot", {}, {"agent/casts/cached_cast.cc", "agent/enforce/casting.cc", "agent/enforce/enforced_cast.cc"}},
     {"pytorch",
      {"wiring", "cpython", "torch", "torchscript", "naming", "session", "regions", "casts", "script", "enforce",
       "compile", "operators", "errors", "start"},
