@@ -7,9 +7,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "agent/lanes/event_views.h"
 #include "agent/lanes/format.h"
 
 namespace castscope::wire {
+
+using lanes::EventWords;
 
 enum Column {
   kCodes,
@@ -90,7 +93,9 @@ class Model {
   }
   const Slot& slot(std::uint32_t i) const { return slots_[i]; }
   std::uint64_t predicted_time(std::uint32_t i) const { return free_at(slots_[i].last.kind) + slots_[i].delay; }
-  std::uint32_t predicted_entries(std::uint32_t i) const { return slots_[i].last.entries + slots_[i].entries_step; }
+  std::uint32_t predicted_entries(std::uint32_t i) const {
+    return EventWords::entries(slots_[i].last) + slots_[i].entries_step;
+  }
   std::uint32_t step() const { return step_; }
   std::uint32_t region() const { return region_; }
 
@@ -104,7 +109,7 @@ class Model {
     slot_ = i;
     slot.delay += half(event.time - free_at(event.kind) - slot.delay);
     slot.duration += half(event.duration - slot.duration);
-    slot.entries_step = event.entries - slot.last.entries;
+    slot.entries_step = EventWords::entries(event) - EventWords::entries(slot.last);
     slot.last = event;
     free_at_ = event.time + event.duration;
     if (is_told_late(event.kind)) late_free_at_ = free_at_;

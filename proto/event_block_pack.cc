@@ -6,10 +6,13 @@
 #include <memory>
 
 #include "absl/container/flat_hash_map.h"
+#include "agent/lanes/event_views.h"
 #include "proto/event_block.h"
 #include "proto/event_block_model.h"
 
 namespace castscope::wire {
+
+using lanes::EventWords;
 namespace {
 
 using lanes::Event;
@@ -93,16 +96,17 @@ class Packer {
   void put_changes(std::uint32_t slot, const Event& event) {
     const Event& last = model_.slot(slot).last;
     std::uint8_t mask = 0;
-    if (event.ndim != last.ndim || std::memcmp(event.dims, last.dims, sizeof event.dims) != 0) {
+    if (event.ndim != last.ndim ||
+        std::memcmp(EventWords::dims(event), EventWords::dims(last), sizeof EventWords::dims(event)) != 0) {
       mask |= kDimsBit;
       columns_[kDims].push_back(static_cast<char>(event.ndim));
-      for (const std::uint32_t dim : event.dims) put_varint(columns_[kDims], dim);
+      for (const std::uint32_t dim : EventWords::dims(event)) put_varint(columns_[kDims], dim);
     }
     if (event.bytes != last.bytes) {
       mask |= kBytesBit;
       put_varint(columns_[kBytes], event.bytes);
     }
-    if (event.tensor != last.tensor) {
+    if (EventWords::tensor(event) != EventWords::tensor(last)) {
       mask |= kTensorBit;
       put_tensor(event);
     }
@@ -114,9 +118,10 @@ class Packer {
       mask |= kRegionBit;
       put_varint(columns_[kRegions], zigzag(static_cast<std::uint64_t>(event.region) - model_.region()));
     }
-    if (event.entries != model_.predicted_entries(slot)) {
+    if (EventWords::entries(event) != model_.predicted_entries(slot)) {
       mask |= kEntriesBit;
-      put_varint(columns_[kEntries], zigzag(static_cast<std::uint64_t>(event.entries) - last.entries));
+      put_varint(columns_[kEntries],
+                 zigzag(static_cast<std::uint64_t>(EventWords::entries(event)) - EventWords::entries(last)));
     }
     if (event.flags != last.flags) {
       mask |= kFlagsBit;
@@ -126,12 +131,12 @@ class Packer {
   }
 
   void put_tensor(const Event& event) {
-    const auto [it, fresh] = tensors_.try_emplace(event.tensor, model_.tensors.size());
+    const auto [it, fresh] = tensors_.try_emplace(EventWords::tensor(event), model_.tensors.size());
     put_bits(kTensorClasses, fresh ? 0 : model_.tensors.size() - it->second);
     if (!fresh) return;
     std::uint64_t& last = model_.last_new_tensor(event.kind);
-    put_bits(kNewTensorClasses, heap_distance(event.tensor, last));
-    model_.tensors.push_back(last = event.tensor);
+    put_bits(kNewTensorClasses, heap_distance(EventWords::tensor(event), last));
+    model_.tensors.push_back(last = EventWords::tensor(event));
   }
 
   void put_number(Column classes, std::uint64_t difference) { put_bits(classes, zigzag(difference)); }

@@ -1,4 +1,5 @@
 #include "proto/event_block.h"
+#include "agent/lanes/event_views.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -50,25 +51,26 @@ std::vector<Event> deep_stream() {
   std::vector<Event> deep(8);
   deep[0].kind = deep[7].kind = EventKind::kDeep;
   deep[0].flags = 1;
-  deep[1].kind = EventKind::kValues;
   deep[1].site = 7;
-  deep[1].tensor = std::bit_cast<std::uint64_t>(70'000.25);
-  deep[1].bytes = 1'000'000;
-  deep[1].dims[0] = 256, deep[1].dims[1] = 1, deep[1].dims[2] = 20, deep[1].dims[3] = 3;
+  put(deep[1], lanes::ValuesEvent{.most = 70'000.25,
+                                  .elements = 1'000'000,
+                                  .sampled = 256,
+                                  .not_finite = 1,
+                                  .zeros = 20,
+                                  .integers = 3,
+                                  .beyond = 2});
   deep[1].ndim = 4;
-  deep[1].entries = 2;
   deep[2].kind = EventKind::kBackward;
   deep[2].site = 31;
   deep[3].kind = EventKind::kOptimizer;
   deep[3].site = 32;
   deep[4].kind = EventKind::kScaler;
   deep[4].site = 33;
-  deep[4].tensor = std::bit_cast<std::uint64_t>(65'536.0);
-  deep[4].bytes = std::bit_cast<std::uint64_t>(32'768.0);
+  put(deep[4], lanes::ScalerEvent{65'536.0, 32'768.0});
   deep[5].kind = EventKind::kPass;
   deep[5].site = 34;
-  deep[5].tensor = 0x7f0000000040;
-  deep[5].dims[0] = 64, deep[5].ndim = 1;
+  lanes::EventWords::tensor(deep[5]) = 0x7f0000000040;
+  lanes::EventWords::dims(deep[5])[0] = 64, deep[5].ndim = 1;
   deep[6].kind = EventKind::kOperator;
   deep[6].site = 35;
   deep[6].bytes = 8192;
@@ -115,10 +117,9 @@ TEST(EventBlockTest, AValueAmongAddressesCostsOnlyItself) {
   for (int i = 0; i < 2000; ++i) {
     Event& cast = casts.emplace_back();
     cast.kind = EventKind::kCast;
-    cast.tensor = 0x7f0000000000 + static_cast<std::uint64_t>(i) * 4160;
+    lanes::EventWords::tensor(cast) = 0x7f0000000000 + static_cast<std::uint64_t>(i) * 4160;
     Event& value = values.emplace_back();
-    value.kind = EventKind::kValues;
-    value.tensor = std::bit_cast<std::uint64_t>(1.0 + i);
+    put(value, lanes::ValuesEvent{.most = 1.0 + i});
     mixed.push_back(cast);
     mixed.push_back(value);
   }

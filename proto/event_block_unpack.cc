@@ -5,10 +5,13 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "agent/lanes/event_views.h"
 #include "proto/event_block.h"
 #include "proto/event_block_model.h"
 
 namespace castscope::wire {
+
+using lanes::EventWords;
 namespace {
 
 using lanes::Event;
@@ -124,18 +127,18 @@ class Unpacker {
     const std::uint8_t mask = columns_[kMasks].byte();
     if (mask & kDimsBit) {
       event->ndim = columns_[kDims].byte();
-      for (std::uint32_t& dim : event->dims) dim = static_cast<std::uint32_t>(columns_[kDims].varint());
+      for (std::uint32_t& dim : EventWords::dims(*event)) dim = static_cast<std::uint32_t>(columns_[kDims].varint());
     }
     if (mask & kBytesBit) event->bytes = columns_[kBytes].varint();
-    if (mask & kTensorBit) event->tensor = get_tensor(event->kind);
+    if (mask & kTensorBit) EventWords::tensor(*event) = get_tensor(event->kind);
     event->step = model_.step();
     if (mask & kStepBit) event->step += static_cast<std::uint32_t>(unzigzag(columns_[kSteps].varint()));
     event->region = model_.region();
     if (mask & kRegionBit) event->region += static_cast<std::uint32_t>(unzigzag(columns_[kRegions].varint()));
     if (mask & kEntriesBit)
-      event->entries += static_cast<std::uint32_t>(unzigzag(columns_[kEntries].varint()));
+      EventWords::entries(*event) += static_cast<std::uint32_t>(unzigzag(columns_[kEntries].varint()));
     else
-      event->entries = model_.predicted_entries(slot);
+      EventWords::entries(*event) = model_.predicted_entries(slot);
     if (mask & kFlagsBit) event->flags = columns_[kFlags].byte();
   }
 

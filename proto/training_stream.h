@@ -7,9 +7,12 @@
 #include <random>
 #include <vector>
 
+#include "agent/lanes/event_views.h"
 #include "agent/lanes/format.h"
 
 namespace castscope::wire {
+
+using lanes::EventWords;
 
 // `deep`: every step is a deep one, in which each linear is told too, when it ends, and what it was given as it is.
 inline std::vector<lanes::Event> training_stream(std::size_t count, std::uint64_t seed = 42, bool deep = false) {
@@ -41,10 +44,10 @@ inline std::vector<lanes::Event> training_stream(std::size_t count, std::uint64_
       const bool hit = i % 3 == 2, activation = i % 3 == 0;
       lanes::Event& event = emit(hit ? lanes::EventKind::kHit : lanes::EventKind::kCast, i + 1, step);
       const std::uint64_t heap = 0x7f0000000000 + i * 4160;
-      event.tensor = activation && random() % 3 == 0 ? heap + random() % 64 * 192 : heap;
-      event.entries = activation ? 0 : step;
-      event.dims[0] = 64;
-      event.dims[1] = hit ? 0 : 64 + i;
+      EventWords::tensor(event) = activation && random() % 3 == 0 ? heap + random() % 64 * 192 : heap;
+      EventWords::entries(event) = activation ? 0 : step;
+      EventWords::dims(event)[0] = 64;
+      EventWords::dims(event)[1] = hit ? 0 : 64 + i;
       event.ndim = hit ? 1 : 2;
       event.bytes = hit ? 0 : 64 * (64 + i) * 2;
       event.duration = hit ? 0 : static_cast<std::uint32_t>(duration(random));

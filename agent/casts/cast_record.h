@@ -2,6 +2,7 @@
 #pragma once
 
 #include "agent/casts/sites.h"
+#include "agent/lanes/event_views.h"
 #include "agent/session/call_stack.h"
 #include "agent/torch/tensor_facts.h"
 
@@ -13,10 +14,12 @@ inline lanes::Phase phase_of(lanes::Phase elsewhere) {
 }
 
 [[gnu::always_inline]] inline void describe(lanes::Event& e, const TensorImpl* source) {
-  e.tensor = reinterpret_cast<std::uint64_t>(source);
+  using Words = lanes::EventWords;
+  auto& dims = Words::dims(e);
+  Words::tensor(e) = reinterpret_cast<std::uint64_t>(source);
   e.ndim = 0;
-  e.dims[0] = e.dims[1] = e.dims[2] = e.dims[3] = 0;
-  e.entries = 0;
+  dims[0] = dims[1] = dims[2] = dims[3] = 0;
+  Words::entries(e) = 0;
   if (!has_plain_sizes(source)) return;
   const c10::IntArrayRef sizes = source->sizes_default();
   const std::size_t n = sizes.size();
@@ -24,11 +27,11 @@ inline lanes::Phase phase_of(lanes::Phase elsewhere) {
   const std::size_t folded = n > 4 ? n - 4 : 0;
   std::uint64_t first = 1;
   for (std::size_t i = 0; i <= folded && i < n; ++i) first *= static_cast<std::uint64_t>(sizes[i]);
-  if (n > 0) e.dims[0] = lanes::LaneWriter::saturate(first);
+  if (n > 0) dims[0] = lanes::LaneWriter::saturate(first);
   for (std::size_t i = folded + 1; i < n; ++i)
-    e.dims[i - folded] = lanes::LaneWriter::saturate(static_cast<std::uint64_t>(sizes[i]));
+    dims[i - folded] = lanes::LaneWriter::saturate(static_cast<std::uint64_t>(sizes[i]));
   const c10::VariableVersion& version = source->version_counter();
-  if (version.enabled()) e.entries = version.current_version();
+  if (version.enabled()) Words::entries(e) = version.current_version();
 }
 
 // What the tensor looks at: stays the same when the tensor is made anew for each use.
@@ -57,8 +60,8 @@ inline lanes::Phase phase_of(lanes::Phase elsewhere) {
   e->flags = flags;
   e->reserved = 0;
   describe(*e, source);
-  e->entries ^= content;
-  if (flags & lanes::kFlagData) e->tensor = data_of(source);
+  lanes::EventWords::entries(*e) ^= content;
+  if (flags & lanes::kFlagData) lanes::EventWords::tensor(*e) = data_of(source);
   t.lane.publish();
 }
 

@@ -1,5 +1,7 @@
 #include "agent/gpu/kernel_counts.h"
 
+#include "agent/lanes/event_views.h"
+
 namespace castscope::gpu {
 namespace {
 
@@ -141,19 +143,18 @@ void KernelCounts::tell(const DeviceWork& work, std::uint32_t id, std::uint64_t 
   lanes::Event* e = lane_.begin_picture_event();
   if (e == nullptr) return;
   *e = lanes::Event{};
-  e->kind = lanes::EventKind::kKernel;
   e->site = id;
   e->time = clock_.to_segment(work.start);
   e->duration = lanes::LaneWriter::saturate(clock_.ticks(work.end - work.start));
-  e->bytes = work.bytes;
-  e->tensor = work.correlation;
   e->step = step_at(called);
-  if (work.start > called) e->entries = lanes::LaneWriter::saturate(clock_.ticks(work.start - called));
-  e->dims[0] = work.device;
-  e->dims[1] = work.stream;
-  e->dims[2] = work.blocks;
-  e->dims[3] = work.threads;
-  e->ndim = 4;
+  const std::uint64_t waited = work.start > called ? clock_.ticks(work.start - called) : 0;
+  put(*e, lanes::KernelEvent{.device = work.device,
+                             .stream = work.stream,
+                             .blocks = work.blocks,
+                             .threads = work.threads,
+                             .bytes = work.bytes,
+                             .correlation = work.correlation,
+                             .waited = lanes::LaneWriter::saturate(waited)});
   lane_.publish();
 }
 

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "agent/lanes/event_views.h"
 #include "agent/lanes/segment_reader.h"
 
 namespace castscope::gpu {
@@ -116,11 +117,11 @@ TEST_F(KernelCountsTest, AnEventTellsWhenItRanAndInWhichStepItWasLaunched) {
   EXPECT_EQ(t.events[0].site, t.kernels.begin()->first);
   EXPECT_EQ(t.events[0].time, 5'000u + 125);
   EXPECT_EQ(t.events[0].duration, 2'500u);
-  EXPECT_EQ(t.events[0].entries, 125u) << "from its launch to its begin";
-  EXPECT_EQ(t.events[0].dims[1], 7u);
+  EXPECT_EQ(as_kernel(t.events[0]).waited, 125u) << "from its launch to its begin";
+  EXPECT_EQ(as_kernel(t.events[0]).stream, 7u);
   EXPECT_EQ(t.events[0].step, 4u);
   EXPECT_EQ(t.events[1].step, 5u);
-  EXPECT_EQ(t.events[1].entries, 0u) << "the clocks disagree: not before its launch";
+  EXPECT_EQ(as_kernel(t.events[1]).waited, 0u) << "the clocks disagree: not before its launch";
 }
 
 TEST_F(KernelCountsTest, WhatIsOpenWaitsAndAtLastIsUnplaced) {

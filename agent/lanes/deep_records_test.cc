@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/lanes/event_views.h"
 #include "agent/lanes/lane_writer.h"
 #include "agent/lanes/segment_reader.h"
 #include "agent/lanes/segment_writer.h"
@@ -66,16 +67,17 @@ class DeepRecordsTest : public testing::Test {
     header.deep_ticks.fetch_add(5000);
     LaneWriter to(*writer_, *lane);
     Event values{};
-    values.kind = EventKind::kValues;
     values.site = 7;
-    values.tensor = std::bit_cast<std::uint64_t>(65536.5);
-    values.bytes = 1000;
-    values.dims[0] = 256, values.dims[1] = 1, values.dims[2] = 2, values.dims[3] = 200;
-    values.entries = 5;
+    put(values, ValuesEvent{.most = 65536.5,
+                            .elements = 1000,
+                            .sampled = 256,
+                            .not_finite = 1,
+                            .zeros = 2,
+                            .integers = 200,
+                            .beyond = 5});
     Event scale{};
     scale.kind = EventKind::kScaler;
-    scale.tensor = std::bit_cast<std::uint64_t>(65536.0);
-    scale.bytes = std::bit_cast<std::uint64_t>(32768.0);
+    put(scale, ScalerEvent{65536.0, 32768.0});
     Event mm{};
     mm.kind = EventKind::kOperator;
     mm.site = 7;

@@ -1,129 +1,19 @@
-// The records of the definition area of a segment (format.h), and the closed lists that they speak in. The same
-// records go over the wire as they are.
+// The records of the definition area of a segment (format.h); the closed lists that they speak in stand in
+// closed_lists.h. The same records go over the wire as they are.
 #pragma once
 
 #include <cstdint>
 
+#include "agent/lanes/closed_lists.h"
+
 namespace castscope::lanes {
 
-// Closed lists. The numbers are those of proto/castscope/v1/castscope.proto, which documents each value
-// (tests/… assert that they agree); never reuse a number.
-
-enum class Cause : std::uint8_t {
-  kUnknown = 0,
-  kAutocast = 1,       // at::autocast::cached_cast
-  kUserTo = 2,         // .to(), .half(), .float(), … called from Python
-  kDtypeArgument = 3,  // an autocast kernel that sets a dtype argument; the operator converts
-  kCustomCast = 4,     // register_autocast, custom_fwd(cast_inputs=…)
-  kPromotion = 5,      // TensorIterator brings operands to a common dtype
-  kBackward = 6,       // the engine or a backward node (ToCopyBackward0)
-  kScript = 7,         // TorchScript's _autocast_to_{reduced,full}_precision
-  kOperator = 8,       // an operator converts inside its own implementation
-  kFsdp = 9,           // FSDP's mixed-precision policy
-  kCompiled = 10,      // autocast's, in a graph of torch.compile
-  kReflatten = 11,     // autocast's kernel for cuDNN's RNN, which copies all weights into one buffer at every call
-  kAnnotation = 12,    // an annotation of the package castscope: half_function, float_function, force_fp32, …
-  kPytorch = 13,       // Python code of PyTorch's own: GradScaler, torch.testing, the check of a trace
-};
-
-enum class Role : std::uint8_t {
-  kUnknown = 0,
-  kInput = 1,
-  kWeight = 2,
-  kBuffer = 3,
-  kActivation = 4,
-  kGradient = 5,
-};
-
-enum class Phase : std::uint8_t { kUnknown = 0, kForward = 1, kBackward = 2, kOther = 3 };
-
-enum class WhyNotCached : std::uint8_t {
-  kNone = 0,  // it was kept in the cache, or served from it
-  kInferenceMode = 1,
-  kCacheDisabled = 2,
-  kOtherDtype = 3,  // cast to another dtype than the region's (a float32-policy operator)
-  kNotFp32 = 4,     // the source is not float32
-  kNoRequiresGrad = 5,
-  kNotLeaf = 6,
-  kView = 7,
-  kCudaGraph = 8,    // at::caching::is_cached_tensor
-  kNotAutocast = 9,  // another cause than cached_cast: there is no cache
-  kScript = 10,      // … a graph of TorchScript, which casts at each use
-};
-
-enum class RegionKind : std::uint8_t {
-  kNone = 0,
-  kContext = 1,    // autocast.__enter__ (with, decorator, _enter_autocast)
-  kRaw = 2,        // set_autocast_enabled without nesting
-  kInherited = 3,  // a thread that got its state from elsewhere (autograd engine)
-  kScript = 4,     // of scripted code: it is no state of a thread; the interpreter enters it
-};
-
-// What a fact says, and what its subject and detail mean.
-enum class FactKind : std::uint16_t {
-  kUnknown = 0,
-  kStaleHit = 1,       // subject = site; the cache served a copy of what the source no longer is. detail = Staleness
-  kLostGrad = 2,       // subject = site; the copy served has no graph though grad mode is on and the source needs one
-  kError = 3,          // subject = operator use, or 0; an exception was made: text = its message, detail = ErrorKind
-  kUnscale = 4,        // GradScaler unscaled an optimizer's gradients; detail = 1: not all finite, 2, 3: see scaling.cc
-  kUpdate = 5,         // GradScaler updated its scale
-  kOptimizerStep = 6,  // subject = 0; text = name of the optimizer's class; detail = 1: within GradScaler.step
-  // Tensor.backward or autograd.backward or grad was called; subject = region in force, or 0.
-  // detail = 1: gradients were asked for (autograd.grad), none were accumulated; text = a sign that the loss is scaled
-  // by hand, as the first call there shows it: "the loss is a product", "gradients of the loss are given"; "" = none
-  kBackward = 7,
-  // Operators ran in a region whose opener, a coroutine or a generator, was suspended: it was left open across an await
-  // or a yield. subject = region; stack = of the first of them, text = its name; counted when the region is left
-  kRegionLeaked = 8,
-  // subject = region; stack = where it was entered: its thread or the process ended without exit. detail = 1: it was
-  // left and autocast stays as in it, since its object was entered again within it and forgot what to go back to
-  kRegionNeverLeft = 9,
-  kScale = 10,  // GradScaler scaled a loss (deep steps only)
-  kClip = 11,   // gradients were clipped (deep steps only)
-  // Of TorchScript. A region's place is the text "file:line".
-  kScriptRefused = 12,         // its autocast pass raised; stack = the region in the script, text = the message
-  kScriptIgnoresDtype = 13,    // stack = a region whose dtype is no constant; detail = c10::ScalarType taken instead
-  kScriptIgnoresDisable = 14,  // subject = site, a cast in a script's region with autocast off; text = that region
-  // … of what was traced in a region with autocast off; text = that region, detail = 1: as the source has it
-  kTraceDropsDisable = 15,
-  kTraceDropsRegion = 16,  // stack = the call that traces: scripted code was called in a region; text = that region
-  // Of torch.compile and torch.export.
-  kCompiled = 17,    // stack = the call that compiles; text = "0/1 forward (train.py:12)", the compile id and the code
-  kRecompiled = 18,  // … for this guard: text = "0/1 forward (train.py:12): GUARD"
-  // A compiled backward pass runs outside of autocast, which casts in it; stack = the operator in it, text = its name,
-  // detail = c10::ScalarType
-  kCompileCastsBackward = 19,
-  // Compiled code runs whose region has no dtype of its own, and the default is another by now; stack = that region,
-  // detail = c10::ScalarType that it was compiled with
-  kCompileStateUnguarded = 20,
-  kCompileBypassesCache = 21,  // stack = the call that compiles; text = PyTorch's reason
-  kCompileSkipsRounding = 22,  // stack = the line whose results a fused kernel keeps in float32; counted by values
-  kExportDropsRegion = 23,     // subject = region; stack = the call that exports within it; detail = 1: decomposes
-  // A decorated method was scripted: PyTorch drops the decorator. stack = the method; text = the decorator, as far as
-  // it is known
-  kScriptDropsDecorator = 24,
-  // Python code that a script calls in a region of its own runs outside of it; subject = an operator that it calls,
-  // stack = the region in the script
-  kScriptStopsAtPython = 25,
-  // An argument arrived at a function that castscope annotates, or at an operator some of whose arguments are never
-  // cast. text = "function<TAB>argument<TAB>annotation", detail = c10::ScalarType that arrived | kArrived…
-  kArgumentArrived = 26,
-  // An operator of a script raised whose other arguments TorchScript's pass casts; text = "aten::conv2d bias:
-  // Optional[Tensor]", with those that it leaves as they come
-  kScriptLeavesArgument = 27,
-};
+// Of FactKind::kArgumentArrived.
 inline constexpr std::uint16_t kArrivedKept = 256;     // never_cast names it
 inline constexpr std::uint16_t kArrivedHeldOff = 512;  // … and else it would have been cast there, or within
 // c10::ScalarType that it was cast to, in the six bits from this one on; all set: it was not.
 inline constexpr unsigned kArrivedCastTo = 10;
 inline constexpr std::uint16_t kArrivedNotCast = 63;
-enum class Staleness : std::uint16_t {
-  kNone = 0,
-  kSameValues = 1,  // it was written to, with the values that it had
-  kVersion = 2,     // its version counter was raised and the values differ
-  kMoved = 3,       // it looks at other memory (p.data = …)
-  kUnversioned = 4  // the values differ, and no version counter says so (fused optimizers, NumPy views, .data writes)
-};
 enum class ErrorKind : std::uint16_t { kNative = 0, kPython = 1 };
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -298,14 +188,6 @@ struct FactDefinition {
   std::uint32_t stack;
   std::uint32_t text;  // string
 };
-enum class GpuWork : std::uint8_t {
-  kUnknown = 0,
-  kKernel = 1,
-  kCopy = 2,
-  kSet = 3,
-  // A launch of a cast, timed by CUDA events: its time is at most that. Nothing else of its step is known.
-  kCastByEvents = 4,
-};
 // What a GPU did, in a step whose kernels were timed, for a cast or an operator.
 struct KernelDefinition {
   std::uint32_t site;    // the cast that launched it; 0 = none did
@@ -321,18 +203,6 @@ inline constexpr std::uint8_t kKernelReplayed = 1;  // a CUDA graph's replay; si
 // The operator that launched it was not known any more when the record came.
 inline constexpr std::uint8_t kKernelUnplaced = 2;
 
-// What a matrix product computes in, and adds up in.
-enum class MatmulCompute : std::uint8_t {
-  kUnknown = 0,
-  kFp16 = 1,      // fp16, added up in fp16
-  kFp32 = 2,      // inputs as they are (fp32, bf16, fp16, fp8), added up in fp32
-  kTf32 = 3,      // fp32 inputs rounded to TF32's 10 bits, added up in fp32
-  kFastFp16 = 4,  // fp32 inputs rounded to fp16
-  kFastBf16 = 5,  // fp32 inputs rounded to bf16
-  kBf16x9 = 6,    // fp32 emulated by nine products of bf16
-  kFp64 = 7,
-  kInt32 = 8,
-};
 // A call of cuBLAS or cuBLASLt, in a deep step. Column-major, as cuBLAS has it: C (m × n) = A (m × k) · B (k × n). Of a
 // product with a vector (cublasSgemv_v2), which no Tensor Cores compute, n = 1.
 struct MatmulDefinition {

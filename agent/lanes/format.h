@@ -21,6 +21,7 @@
 #include <cstdint>
 
 #include "agent/lanes/definition_records.h"
+#include "agent/lanes/gauges.h"
 
 namespace castscope::lanes {
 
@@ -78,19 +79,15 @@ enum class EventKind : std::uint8_t {
   kHit = 2,          // site
   kRegionEnter = 3,  // site = region definition
   kRegionExit = 4,   // site = region definition
-  kCacheClear = 5,   // bytes, entries: what the cache held
+  kCacheClear = 5,   // ClearEvent
   kStep = 6,         // step = the number that begins here; flags = StepReason
   kOptimizer = 7,    // an optimizer step was taken; site = fact kOptimizerStep, 0 = not known
   kScaler = 8,     // GradScaler acted, or gradients were clipped; site = fact kUnscale, kUpdate, kScale, kClip, 0 = not
-                   // known. kUpdate: tensor, bytes = bits of the double scale before, after, where it is in CPU memory
+                   // known. kUpdate: ScalerEvent
   kThread = 9,     // site = thread definition: the lane belongs to this thread from here on
   kDeep = 10,      // flags: 1 = from here on every operator is looked at, 0 = no longer
-  kValues = 11,    // a sample of a tensor's values: site = cast site (its source) or operator use (its result).
-                   // tensor = bits of the double max |x| of the finite ones; bytes = elements of the tensor;
-                   // dims = how many were sampled, are not finite, are 0, are integers (below 2^23: beyond, float32
-                   // has no others);
-                   // entries = finite ones beyond the largest finite number of the dtype cast to (casts only);
-                   // flags = kFlagDiffer
+  kValues = 11,    // a sample of a tensor's values, ValuesEvent: site = cast site (its source) or operator use (its
+                   // result)
   kBackward = 12,  // backward was called; site = fact kBackward
   // An operator was looked at; site = its use, which counts it too; duration, bytes of its results; flags = so many
   // other uses were open around it in this thread. Written when it ends: `time`, its begin, lies before that of events
@@ -98,8 +95,7 @@ enum class EventKind : std::uint8_t {
   kOperator = 13,
   kPass = 14,  // cached_cast returned its argument while operators are looked at; site = pass-through site
   // A GPU did something; site = its kernel definition, which counts it too; time, duration: on the device, brought to
-  // the segment's clock; step = that in which it was launched; bytes moved; dims = device, stream, grid blocks,
-  // threads in a block; tensor = CUPTI's correlation id; entries = ticks from its launch on. In its reader's lane.
+  // the segment's clock; step = that in which it was launched; KernelEvent. In its reader's lane.
   kKernel = 15,
 };
 inline constexpr EventKind kLastEventKind = EventKind::kKernel;
@@ -107,8 +103,8 @@ inline constexpr EventKind kLastEventKind = EventKind::kKernel;
 enum class StepReason : std::uint8_t { kOptimizer = 1, kRegionEnd = 2, kExplicit = 3 };
 
 inline constexpr std::uint8_t kFlagKept = 1;  // kCast: the copy went into the cache
-// kCast: `tensor` is the address of the data. So it is for views, and for tensors that require no grad: they are
-// often made anew for each use (w.t(), w.data), and what stays is what they look at.
+// kCast: the source is known by the address of its data. So it is for views, and for tensors that require no grad: they
+// are often made anew for each use (w.t(), w.data), and what stays is what they look at.
 inline constexpr std::uint8_t kFlagData = 2;
 // kRegionEnter, kRegionExit: the region was open when this process was forked. Its parent entered it, and leaves it
 // too.
@@ -119,18 +115,24 @@ inline constexpr std::uint8_t kFlagDiffer = 8;
 // kCast: the first that this thread's counter of the site counts. It may pay for page faults and the start of threads.
 inline constexpr std::uint8_t kFlagFirst = 16;
 
+// What the words mean that are private here depends on the kind: event_views.h.
 struct alignas(64) Event {
-  std::uint64_t time;      // segment clock at the begin of the call; kPass: at its end
-  std::uint64_t tensor;    // identity of the source (its TensorImpl, or kFlagData): only good for comparing
-  std::uint64_t bytes;     // kCast: of the copy; kOperator: of its results; kCacheClear: freed
-  std::uint32_t duration;  // kCast, kOperator: segment clock, saturating
+  std::uint64_t time;  // segment clock at the begin of the call; kPass: at its end
+ private:
+  friend struct EventWords;
+  std::uint64_t tensor;
+
+ public:
+  std::uint64_t bytes;     // kCast: of the copy; kOperator: of its results; kKernel: moved; else: event_views.h
+  std::uint32_t duration;  // kCast, kOperator, kKernel: segment clock, saturating
   std::uint32_t site;
   std::uint32_t step;
-  std::uint32_t region;   // serial number of the open region in this process; 0 = none
-  std::uint32_t dims[4];  // sizes of the source, outermost first, saturating; more than 4: the first is the product
-  std::uint32_t entries;  // kCast, kHit, kPass: version counter of the source (of a weight whose copy is not kept also
-                          // what some of its values are, mixed into it: another number says that it is not the same
-                          // weight); kCacheClear: entries dropped; kKernel: segment clock
+  std::uint32_t region;  // serial number of the open region in this process; 0 = none
+ private:
+  std::uint32_t dims[4];
+  std::uint32_t entries;
+
+ public:
   EventKind kind;
   std::uint8_t flags;
   std::uint8_t ndim;
@@ -195,20 +197,12 @@ struct SegmentHeader {
   Shared<std::uint64_t> pair_sequence;  // odd while the second pair is being written
   Shared<std::uint64_t> clock1, monotonic1_ns;
   // process-wide; written by any thread with atomic adds, off the hot path
-  Shared<std::uint64_t> cache_bytes, cache_entries, cache_peak_bytes, cache_peak_entries, cache_clears;
-  Shared<std::uint64_t> steps;              // number of the present step
-  Shared<std::uint64_t> lost_definitions;   // definitions that did not fit
-  Shared<std::uint64_t> deep_steps;         // steps, or parts of one, in which every operator was looked at
-  Shared<std::uint64_t> deep_operators;     // operators looked at
-  Shared<std::uint64_t> deep_ticks;         // time spent looking
-  Shared<std::uint64_t> lost_events;        // dropped by threads that could get no lane
-  Shared<std::uint64_t> exit_status;        // with kExited: status given to exit(), + 1; 0 = not known
-  Shared<std::uint64_t> gpu_steps;          // deep steps whose kernels were timed
-  Shared<std::uint64_t> gpu_records;        // of kernels, copies and sets that came
-  Shared<std::uint64_t> gpu_lost;           // of them that CUPTI dropped, or never delivered
-  Shared<std::uint64_t> gpu_unplaced;       // that came, and whose operator was not known any more
-  Shared<std::uint64_t> gpu_event_steps;    // deep steps in which only casts were timed, by CUDA events
-  Shared<std::uint64_t> gpu_casts_untimed;  // their launches in those steps that were not
+#define CASTSCOPE_WORD_OF_GAUGE(name, word, ...) Shared<std::uint64_t> word;
+  CASTSCOPE_FIRST_GAUGES(CASTSCOPE_WORD_OF_GAUGE)
+  Shared<std::uint64_t> lost_events;  // dropped by threads that could get no lane
+  Shared<std::uint64_t> exit_status;  // with kExited: status given to exit(), + 1; 0 = not known
+  CASTSCOPE_LATER_GAUGES(CASTSCOPE_WORD_OF_GAUGE)
+#undef CASTSCOPE_WORD_OF_GAUGE
   // what threads counted that could get no lane: as Lane::overflow and Lane::other, added to atomically
   Counter lost, lost_other;
 };

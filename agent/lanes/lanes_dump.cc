@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "agent/lanes/event_views.h"
 #include "agent/lanes/segment_reader.h"
 
 namespace {
@@ -149,12 +150,12 @@ void print_lane(SegmentReader& reader, std::size_t i) {
   for (const Event& e : events) {
     std::printf("event %lu kind %u site %u step %u region %u ns %lu took %lu bytes %lu entries %u flags %u", first++,
                 static_cast<unsigned>(e.kind), e.site, e.step, e.region, reader.clock().since_begin_ns(e.time),
-                reader.clock().duration_ns(e.duration), e.bytes, e.entries, e.flags);
+                reader.clock().duration_ns(e.duration), e.bytes, EventWords::entries(e), e.flags);
+    const ValuesEvent v = as_values(e);
     if (e.kind == EventKind::kValues)
-      std::printf(" most %g sampled %u not_finite %u zeros %u integers %u", std::bit_cast<double>(e.tensor), e.dims[0],
-                  e.dims[1], e.dims[2], e.dims[3]);
-    if (e.kind == EventKind::kScaler)
-      std::printf(" scale %g -> %g", std::bit_cast<double>(e.tensor), std::bit_cast<double>(e.bytes));
+      std::printf(" most %g sampled %u not_finite %u zeros %u integers %u", v.most, v.sampled, v.not_finite, v.zeros,
+                  v.integers);
+    if (e.kind == EventKind::kScaler) std::printf(" scale %g -> %g", as_scaler(e).before, as_scaler(e).after);
     std::printf("\n");
   }
 }

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "agent/lanes/event_views.h"
 #include "agent/lanes/lane_writer.h"
 #include "agent/lanes/segment_reader.h"
 #include "agent/lanes/segment_writer.h"
@@ -44,7 +45,7 @@ class LanesTest : public testing::Test {
   static void push(LaneWriter& lane, std::uint64_t number) {
     if (Event* e = lane.begin_event()) {
       *e = Event{};
-      e->tensor = number;
+      EventWords::tensor(*e) = number;
       e->kind = EventKind::kCast;
       lane.publish();
     }
@@ -66,7 +67,7 @@ TEST_F(LanesTest, WhatIsPublishedIsTaken) {
   std::uint64_t first = 9;
   EXPECT_EQ(r->take(0, 1000, &events, &first), 100u);
   EXPECT_EQ(first, 0u);
-  for (std::uint64_t i = 0; i < 100; ++i) EXPECT_EQ(events[i].tensor, i);
+  for (std::uint64_t i = 0; i < 100; ++i) EXPECT_EQ(EventWords::tensor(events[i]), i);
 }
 
 TEST_F(LanesTest, AFullRingDropsAndCounts) {
@@ -109,8 +110,8 @@ TEST_F(LanesTest, NothingIsLostUncounted) {
       const std::size_t n = r->take(i, 1u << 20, &events, &first);
       ASSERT_EQ(first, received[i]);
       for (const Event& e : events) {
-        ASSERT_GT(e.tensor, newest[i]);
-        newest[i] = e.tensor;
+        ASSERT_GT(EventWords::tensor(e), newest[i]);
+        newest[i] = EventWords::tensor(e);
       }
       received[i] += n;
       r->release(i, first + n);

@@ -141,22 +141,9 @@ ProcessState SegmentReader::process_state() {
   if (!error_.empty()) return state_;
   const auto& h = *reinterpret_cast<const SegmentHeader*>(base_);
   ProcessState& s = state_;
-  s.cache_bytes = h.cache_bytes.load(std::memory_order_relaxed);
-  s.cache_entries = h.cache_entries.load(std::memory_order_relaxed);
-  s.cache_peak_bytes = h.cache_peak_bytes.load(std::memory_order_relaxed);
-  s.cache_peak_entries = h.cache_peak_entries.load(std::memory_order_relaxed);
-  s.cache_clears = h.cache_clears.load(std::memory_order_relaxed);
-  s.steps = h.steps.load(std::memory_order_relaxed);
-  s.lost_definitions = h.lost_definitions.load(std::memory_order_relaxed);
-  s.deep_steps = h.deep_steps.load(std::memory_order_relaxed);
-  s.deep_operators = h.deep_operators.load(std::memory_order_relaxed);
-  s.deep_ticks = h.deep_ticks.load(std::memory_order_relaxed);
-  s.gpu_steps = h.gpu_steps.load(std::memory_order_relaxed);
-  s.gpu_records = h.gpu_records.load(std::memory_order_relaxed);
-  s.gpu_lost = h.gpu_lost.load(std::memory_order_relaxed);
-  s.gpu_unplaced = h.gpu_unplaced.load(std::memory_order_relaxed);
-  s.gpu_event_steps = h.gpu_event_steps.load(std::memory_order_relaxed);
-  s.gpu_casts_untimed = h.gpu_casts_untimed.load(std::memory_order_relaxed);
+#define CASTSCOPE_READ_GAUGE(name, word, ...) s.word = h.word.load(std::memory_order_relaxed);
+  CASTSCOPE_GAUGES(CASTSCOPE_READ_GAUGE)
+#undef CASTSCOPE_READ_GAUGE
   s.lost_events = h.lost_events.load(std::memory_order_relaxed);
   s.lost = {};
   add(s.lost, h.lost);

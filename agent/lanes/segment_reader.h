@@ -52,11 +52,9 @@ struct CounterValues {
 };
 
 struct ProcessState {
-  std::uint64_t cache_bytes = 0, cache_entries = 0, cache_peak_bytes = 0, cache_peak_entries = 0, cache_clears = 0;
-  std::uint64_t steps = 0, lost_definitions = 0;
-  std::uint64_t deep_steps = 0, deep_operators = 0, deep_ticks = 0;
-  std::uint64_t gpu_steps = 0, gpu_records = 0, gpu_lost = 0, gpu_unplaced = 0;
-  std::uint64_t gpu_event_steps = 0, gpu_casts_untimed = 0;
+#define CASTSCOPE_WORD_OF_GAUGE(name, word, ...) std::uint64_t word = 0;
+  CASTSCOPE_GAUGES(CASTSCOPE_WORD_OF_GAUGE)
+#undef CASTSCOPE_WORD_OF_GAUGE
   // by threads that could get no lane
   std::uint64_t lost_events = 0;
   CounterValues lost, lost_other;

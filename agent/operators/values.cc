@@ -6,6 +6,7 @@
 #include <bit>
 #include <limits>
 
+#include "agent/lanes/event_views.h"
 #include "agent/operators/value_sample.h"
 #include "agent/session/process.h"
 #include "agent/torch/tensor_facts.h"
@@ -64,18 +65,17 @@ void note_values(observe::ThreadState& t, const TensorImpl* tensor, std::uint32_
   if (e == nullptr) return;
   *e = lanes::Event{};
   e->time = t.lane.now();
-  e->tensor = std::bit_cast<std::uint64_t>(s.most);
-  e->bytes = s.elements;
   e->site = number;
   e->step = observe::g_process.recording.load(std::memory_order_relaxed)->steps.current();
   e->region = t.region_serial;
-  e->dims[0] = s.sampled;
-  e->dims[1] = s.not_finite;
-  e->dims[2] = s.zeros;
-  e->dims[3] = s.integers;
-  e->entries = s.beyond;
-  e->flags = s.least < s.most ? lanes::kFlagDiffer : 0;
-  e->kind = lanes::EventKind::kValues;
+  put(*e, lanes::ValuesEvent{.most = s.most,
+                             .elements = s.elements,
+                             .sampled = s.sampled,
+                             .not_finite = s.not_finite,
+                             .zeros = s.zeros,
+                             .integers = s.integers,
+                             .beyond = s.beyond,
+                             .differ = s.least < s.most});
   t.lane.publish();
 }
 

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/hash/fnv1a.h"
 #include "agent/lanes/descriptor.h"
 #include "agent/preload/preload.h"
 #include "agent/preload/unfiled.h"
@@ -49,8 +50,7 @@ static bool note_unfiled(const char* sentence) {
  * report. */
 static bool is_first_to_say(const char* sentence) {
   if (unfiled != NULL ? run_has_directory() : run_make_directory()) {
-    uint64_t hash = 1469598103934665603u; /* FNV-1a */
-    for (const char* c = sentence; *c != '\0'; c++) hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+    uint64_t hash = castscope_fnv1a(CASTSCOPE_FNV1A_SHORT_START, sentence, strlen(sentence));
     char path[PATH_MAX + 64];
     snprintf(path, sizeof(path), "%s/said-%016llx", run_directory(), (unsigned long long)hash);
     int fd = castscope_open(path, O_WRONLY | O_CREAT | O_EXCL);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "agent/lanes/event_views.h"
 #include "agent/regions/optimizer_step.h"
 #include "agent/regions/region_steps.h"
 #include "agent/session/facts.h"
@@ -38,8 +39,7 @@ void tell(ThreadState& t, lanes::EventKind kind, std::uint32_t fact, double befo
   if (e == nullptr) return;
   *e = lanes::Event{};
   e->time = t.lane.now();
-  e->tensor = std::bit_cast<std::uint64_t>(before);
-  e->bytes = std::bit_cast<std::uint64_t>(after);
+  put(*e, lanes::ScalerEvent{before, after});
   e->site = fact;
   e->step = g_process.recording.load()->steps.current();
   e->region = t.region_serial;

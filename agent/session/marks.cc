@@ -1,5 +1,6 @@
 #include "agent/session/marks.h"
 
+#include "agent/lanes/event_views.h"
 #include "agent/session/process.h"
 
 namespace castscope::observe {
@@ -14,7 +15,7 @@ void mark(ThreadState& t, lanes::EventKind kind, std::uint32_t site, std::uint8_
   e->site = site;
   e->step = g_process.recording.load()->steps.current();
   e->region = t.region_serial;
-  e->entries = entries;
+  lanes::EventWords::entries(*e) = entries;
   e->kind = kind;
   e->flags = flags;
   t.lane.publish();

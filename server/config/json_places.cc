@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/utf8/utf8.h"
 
 namespace castscope::config {
 namespace {
@@ -47,7 +48,7 @@ TextPlace place_behind(std::string_view text, TextPlace at, std::size_t offset) 
     const char c = text[at.offset];
     if (c == '\n') {
       ++at.line, at.column = 1;
-    } else if ((static_cast<unsigned char>(c) & 0xc0) != 0x80) {  // characters, not bytes
+    } else if (!utf8::continues(c)) {  // characters, not bytes
       ++at.column;
     }
   }

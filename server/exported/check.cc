@@ -8,8 +8,8 @@
 #include "server/exported/program/stack_trace.h"
 #include "server/exported/run_dtypes.h"
 #include "server/exported/summary.h"
+#include "server/judging/source_reader.h"
 #include "server/report/findings/fingerprint.h"
-#include "server/report/findings/source_reader.h"
 #include "server/rules/judgement.h"
 
 namespace castscope::exported {
@@ -43,7 +43,7 @@ std::string_view code_of(std::string_view line) {
 void refresh(store::SourceFile& file, std::int64_t number) {
   store::RunData any_time;
   any_time.start.start_ns = std::numeric_limits<std::int64_t>::max();
-  const store::SourceFile on_disk = report::read_whole(any_time, file.file);
+  const store::SourceFile on_disk = judging::read_whole(any_time, file.file);
   const auto known = file.lines.find(number);
   const auto now = on_disk.lines.find(number);
   if (known == file.lines.end() || now == on_disk.lines.end()) return;

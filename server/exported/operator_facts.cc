@@ -7,6 +7,7 @@
 
 #include "server/policy/decide.h"
 #include "server/policy/load.h"
+#include "server/rules/evidence/operators/matrix_products.h"
 
 namespace castscope::exported {
 namespace {
@@ -79,9 +80,8 @@ constexpr std::array<std::string_view, 66> kMoves = {"_reshape_alias",
                                                      "zero_",
                                                      "zeros",
                                                      "zeros_like"};
-constexpr std::array<std::string_view, 15> kOneDtype = {
-    "linear", "matmul",           "mm",          "bmm", "addmm", "baddbmm", "addbmm", "einsum", "conv1d", "conv2d",
-    "conv3d", "conv_transpose1d", "convolution", "mv",  "prelu"};
+constexpr std::array<std::string_view, 7> kOneDtype = {
+    "einsum", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "convolution", "prelu"};  // and matrix products
 
 constexpr std::array<std::string_view, 12> kHoldsOthers = {"bilinear", "chain_matmul", "einsum",    "gru",
                                                            "gru_cell", "inner",        "lstm",      "lstm_cell",
@@ -135,7 +135,9 @@ OperatorKind kind_of(const Node& node) {
   return holds(kMoves, name) ? OperatorKind::kMoves : OperatorKind::kComputes;
 }
 
-bool wants_one_dtype(const Node& node) { return holds(kOneDtype, aten_name(node)); }
+bool wants_one_dtype(const Node& node) {
+  return rules::is_matrix_product(aten_name(node)) || holds(kOneDtype, aten_name(node));
+}
 
 bool follows_first(const Node& node) { return holds(kFollowsFirst, aten_name(node)); }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/lanes/event_views.h"
 #include "agent/lanes/format.h"
 #include "proto/castscope/v1/castscope.pb.h"
 #include "proto/event_block.h"
@@ -73,7 +74,7 @@ class BatchBuilder {
     for (std::uint32_t i = 0; i < count; ++i) {
       events[i].kind = lanes::EventKind::kCast;
       events[i].site = site;
-      events[i].tensor = first + i;
+      lanes::EventWords::tensor(events[i]) = first + i;
     }
     return this->events(lane, first, events);
   }

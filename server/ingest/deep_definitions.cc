@@ -31,7 +31,7 @@ absl::Status Definitions::apply_operator_use(const std::string& key, const Recor
   if (use.operands > lanes::kMostOperands || operands.size() != use.operands * sizeof(lanes::Operand))
     return nonsense(absl::StrCat("an operator use of ", use.operands, " operands in ", record.payload.size(),
                                  " bytes, where at most ", lanes::kMostOperands, " operands may be"));
-  if (!is_listed(use.phase, lanes::Phase::kOther))
+  if (!lanes::is_listed(use.phase))
     return nonsense(absl::StrCat("operator use ", record.id, " with a phase that is on no list"));
   store::OperatorUseInfo info{.id = record.id,
                               .stack = known(stacks_, use.stack),
@@ -47,7 +47,7 @@ absl::Status Definitions::apply_operator_use(const std::string& key, const Recor
                               .operands = std::vector<lanes::Operand>(use.operands)};
   for (std::size_t i = 0; i < info.operands.size(); ++i) {
     std::memcpy(&info.operands[i], operands.data() + i * sizeof(lanes::Operand), sizeof(lanes::Operand));
-    if (!is_listed(info.operands[i].role, lanes::Role::kGradient))
+    if (!lanes::is_listed(info.operands[i].role))
       return nonsense(absl::StrCat("operator use ", record.id, " with a role that is on no list"));
   }
   name_arguments(text(use.arguments), info);
@@ -55,7 +55,7 @@ absl::Status Definitions::apply_operator_use(const std::string& key, const Recor
   if (absl::Status status = number(Numbered::kOperatorUse, record.id, &fresh); !status.ok() || !fresh) return status;
   bytes_ += info.op.size() + info.node.size();
   for (const std::string& name : info.argument_names) bytes_ += name.size();
-  return kept(sink.operator_use(key, info));
+  return kept(sink.define(key, info));
 }
 
 absl::Status Definitions::apply_flow(const std::string& key, const Record& record, store::RunSink& sink) {
@@ -64,16 +64,17 @@ absl::Status Definitions::apply_flow(const std::string& key, const Record& recor
   const std::uint32_t from = known(Numbered::kOperatorUse, flow.from), to = known(Numbered::kOperatorUse, flow.to);
   bool fresh = false;
   if (absl::Status status = number(Numbered::kFlow, record.id, &fresh); !status.ok() || !fresh) return status;
-  return kept(
-      sink.flow(key, {.id = record.id, .from = from, .to = to, .argument = flow.argument, .cast_to = flow.cast_to}));
+  return kept(sink.define(
+      key,
+      store::FlowInfo{.id = record.id, .from = from, .to = to, .argument = flow.argument, .cast_to = flow.cast_to}));
 }
 
 absl::Status Definitions::apply_fact(const std::string& key, const Record& record, store::RunSink& sink) {
   lanes::FactDefinition fact{};
   if (absl::Status status = read(record.payload, "fact", &fact); !status.ok()) return status;
   using enum lanes::FactKind;
-  const bool listed = is_listed(fact.kind, kScriptLeavesArgument) &&
-                      (fact.kind != kStaleHit || fact.detail <= static_cast<int>(lanes::Staleness::kUnversioned)) &&
+  const bool listed = lanes::is_listed(fact.kind) &&
+                      (fact.kind != kStaleHit || lanes::is_listed(static_cast<lanes::Staleness>(fact.detail))) &&
                       (fact.kind != kError || fact.detail <= static_cast<int>(lanes::ErrorKind::kPython));
   if (!listed) return nonsense(absl::StrCat("fact ", record.id, " with a kind or detail that is on no list"));
   const std::uint32_t subject = known_subject(fact);
@@ -81,48 +82,23 @@ absl::Status Definitions::apply_fact(const std::string& key, const Record& recor
   if (absl::Status status = number(Numbered::kFact, record.id, &fresh); !status.ok() || !fresh) return status;
   const std::string& said = text(fact.text);
   bytes_ += said.size();
-  return kept(sink.fact(key, {.id = record.id,
-                              .subject = subject,
-                              .stack = known(stacks_, fact.stack),
-                              .kind = fact.kind,
-                              .detail = fact.detail,
-                              .text = said}));
+  return kept(sink.define(key, store::FactInfo{.id = record.id,
+                                               .subject = subject,
+                                               .stack = known(stacks_, fact.stack),
+                                               .kind = fact.kind,
+                                               .detail = fact.detail,
+                                               .text = said}));
 }
 
 std::uint32_t Definitions::known_subject(const lanes::FactDefinition& fact) const {
-  using enum lanes::FactKind;
-  switch (fact.kind) {
-    case kStaleHit:
-    case kLostGrad:
-    case kScriptIgnoresDisable:
-    case kTraceDropsDisable:
+  switch (lanes::subject_of(fact.kind)) {
+    case lanes::FactSubject::kSite:
       return known(Numbered::kSite, fact.subject);
-    case kError:
-    case kScriptStopsAtPython:
+    case lanes::FactSubject::kOperatorUse:
       return known(Numbered::kOperatorUse, fact.subject);
-    case kBackward:
-    case kRegionLeaked:
-    case kRegionNeverLeft:
-    case kExportDropsRegion:
+    case lanes::FactSubject::kRegion:
       return known(regions_, fact.subject);
-    case kUnknown:
-    case kUnscale:
-    case kUpdate:
-    case kOptimizerStep:
-    case kScale:
-    case kClip:
-    case kScriptRefused:
-    case kScriptIgnoresDtype:
-    case kTraceDropsRegion:
-    case kCompiled:
-    case kRecompiled:
-    case kCompileCastsBackward:
-    case kCompileStateUnguarded:
-    case kCompileBypassesCache:
-    case kCompileSkipsRounding:
-    case kScriptDropsDecorator:
-    case kArgumentArrived:
-    case kScriptLeavesArgument:
+    case lanes::FactSubject::kNothing:
       break;
   }
   return 0;

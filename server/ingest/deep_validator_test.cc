@@ -1,6 +1,7 @@
 // What deep steps see, over the wire: good and bad.
 #include <bit>
 
+#include "agent/lanes/event_views.h"
 #include "server/ingest/validator_test.h"
 
 namespace castscope::ingest {
@@ -184,13 +185,9 @@ TEST_F(DeepValidatorTest, AnEventNamesWhatItsKindSays) {
 
 TEST_F(DeepValidatorTest, WhatAnEventSaysOfValuesAndScalesIsKept) {
   lanes::Event values = event(EventKind::kValues, 1);
-  values.tensor = std::bit_cast<std::uint64_t>(70'000.5);
-  values.bytes = 12;
-  values.dims[3] = 9;
-  values.entries = 2;
+  put(values, lanes::ValuesEvent{.most = 70'000.5, .elements = 12, .integers = 9, .beyond = 2});
   lanes::Event scale = event(EventKind::kScaler, 0);
-  scale.tensor = std::bit_cast<std::uint64_t>(65'536.0);
-  scale.bytes = std::bit_cast<std::uint64_t>(32'768.0);
+  put(scale, lanes::ScalerEvent{65'536.0, 32'768.0});
   accept(Batch().operator_use(1, mm()).events(1, 0, {values, scale}));
   ASSERT_EQ(lane().events.size(), 2u);
   EXPECT_EQ(std::memcmp(&lane().events[0], &values, sizeof values), 0);

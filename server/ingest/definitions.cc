@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "proto/utf8.h"
 #include "server/ingest/record.h"
+#include "server/utf8/utf8.h"
 
 namespace castscope::ingest {
 namespace {
@@ -73,7 +73,7 @@ absl::Status Definitions::apply_one(const std::string& key, const Record& record
   switch (record.kind) {
     case DefinitionKind::kString: {
       const auto [it, fresh] = strings_.try_emplace(record.id);
-      if (fresh) it->second = wire::to_utf8(record.payload);
+      if (fresh) it->second = utf8::repaired(record.payload);
       bytes_ += fresh ? record.payload.size() : 0;
       return absl::OkStatus();
     }
@@ -89,11 +89,11 @@ absl::Status Definitions::apply_one(const std::string& key, const Record& record
       lanes::ModuleDefinition module{};
       if (absl::Status status = read(record.payload, "module", &module); !status.ok()) return status;
       if (!insert(modules_, record.id)) return absl::OkStatus();
-      return kept(sink.module(key, {.id = record.id,
-                                    .path = text(module.path),
-                                    .type = text(module.type),
-                                    .root_type = text(module.root_type),
-                                    .root_number = module.root_number}));
+      return kept(sink.define(key, store::ModuleInfo{.id = record.id,
+                                                     .path = text(module.path),
+                                                     .type = text(module.type),
+                                                     .root_type = text(module.root_type),
+                                                     .root_number = module.root_number}));
     }
     case DefinitionKind::kOperator: {
       lanes::OperatorDefinition op{};
@@ -105,11 +105,11 @@ absl::Status Definitions::apply_one(const std::string& key, const Record& record
       lanes::CallSiteDefinition site{};
       if (absl::Status status = read(record.payload, "call site", &site); !status.ok()) return status;
       insert(call_sites_, record.id);
-      return kept(sink.call_site(key, {.id = record.id,
-                                       .op = operator_name(site.op),
-                                       .argument = site.argument,
-                                       .argument_name = text(site.argument_name),
-                                       .code_address = text(site.code_address)}));
+      return kept(sink.define(key, store::CallSiteInfo{.id = record.id,
+                                                       .op = operator_name(site.op),
+                                                       .argument = site.argument,
+                                                       .argument_name = text(site.argument_name),
+                                                       .code_address = text(site.code_address)}));
     }
     case DefinitionKind::kRegion:
       return apply_region(key, record, sink);
@@ -129,8 +129,8 @@ absl::Status Definitions::apply_one(const std::string& key, const Record& record
       lanes::ThreadDefinition thread{};
       if (absl::Status status = read(record.payload, "thread", &thread); !status.ok()) return status;
       if (!insert(threads_, record.id)) return absl::OkStatus();
-      return kept(
-          sink.thread(key, {.id = record.id, .lane = thread.lane, .tid = thread.tid, .name = text(thread.name)}));
+      return kept(sink.define(
+          key, store::ThreadInfo{.id = record.id, .lane = thread.lane, .tid = thread.tid, .name = text(thread.name)}));
     }
     case DefinitionKind::kAttribute:
       return apply_attribute(key, record, sink);
@@ -161,50 +161,50 @@ absl::Status Definitions::apply_stack(const std::string& key, const Record& reco
     resolved += location.file.size() + location.function.size();
     if (resolved > kMostStackText) return nonsense(absl::StrCat("stack ", record.id, " with megabytes of text"));
   }
-  return kept(sink.stack(key, stack));
+  return kept(sink.define(key, stack));
 }
 
 absl::Status Definitions::apply_region(const std::string& key, const Record& record, store::RunSink& sink) {
   lanes::RegionDefinition region{};
   if (absl::Status status = read(record.payload, "region", &region); !status.ok()) return status;
-  if (!is_listed(region.kind, lanes::RegionKind::kScript)) return nonsense("a region of an unknown kind");
+  if (!lanes::is_listed(region.kind)) return nonsense("a region of an unknown kind");
   if (contains(regions_, record.id)) return absl::OkStatus();
   const std::uint32_t parent = known(regions_, region.parent);  // before itself becomes known: no region is its parent
   insert(regions_, record.id);
-  return kept(sink.region(key, {.id = record.id,
-                                .stack = known(stacks_, region.stack),
-                                .parent = parent,
-                                .nesting = region.nesting,
-                                .device = region.device,
-                                .dtype = region.dtype,
-                                .enabled = region.enabled != 0,
-                                .cache_enabled = region.cache_enabled != 0,
-                                .kind = region.kind,
-                                .flags = region.flags}));
+  return kept(sink.define(key, store::RegionInfo{.id = record.id,
+                                                 .stack = known(stacks_, region.stack),
+                                                 .parent = parent,
+                                                 .nesting = region.nesting,
+                                                 .device = region.device,
+                                                 .dtype = region.dtype,
+                                                 .enabled = region.enabled != 0,
+                                                 .cache_enabled = region.cache_enabled != 0,
+                                                 .kind = region.kind,
+                                                 .flags = region.flags}));
 }
 
 absl::Status Definitions::apply_site(const std::string& key, const Record& record, store::RunSink& sink) {
   lanes::SiteDefinition site{};
   if (absl::Status status = read(record.payload, "site", &site); !status.ok()) return status;
-  if (!is_listed(site.role, lanes::Role::kGradient) || !is_listed(site.cause, lanes::Cause::kPytorch) ||
-      !is_listed(site.why, lanes::WhyNotCached::kScript) || !is_listed(site.phase, lanes::Phase::kOther))
+  if (!lanes::is_listed(site.role) || !lanes::is_listed(site.cause) || !lanes::is_listed(site.why) ||
+      !lanes::is_listed(site.phase))
     return nonsense(absl::StrCat("site ", record.id, " with a role, cause, phase or reason that is on no list"));
   bool fresh = false;
   if (absl::Status status = number(Numbered::kSite, record.id, &fresh); !status.ok() || !fresh) return status;
-  return kept(sink.site(key, {.id = record.id,
-                              .stack = known(stacks_, site.stack),
-                              .module = known(modules_, site.module),
-                              .call_site = known(call_sites_, site.call_site),
-                              .region = known(regions_, site.region),
-                              .op = operator_name(site.op),
-                              .role = site.role,
-                              .cause = site.cause,
-                              .why = site.why,
-                              .phase = site.phase,
-                              .from = site.from,
-                              .to = site.to,
-                              .device = site.device,
-                              .flags = site.flags}));
+  return kept(sink.define(key, store::SiteInfo{.id = record.id,
+                                               .stack = known(stacks_, site.stack),
+                                               .module = known(modules_, site.module),
+                                               .call_site = known(call_sites_, site.call_site),
+                                               .region = known(regions_, site.region),
+                                               .op = operator_name(site.op),
+                                               .role = site.role,
+                                               .cause = site.cause,
+                                               .why = site.why,
+                                               .phase = site.phase,
+                                               .from = site.from,
+                                               .to = site.to,
+                                               .device = site.device,
+                                               .flags = site.flags}));
 }
 
 absl::Status Definitions::apply_attribute(const std::string& key, const Record& record, store::RunSink& sink) {
@@ -213,7 +213,7 @@ absl::Status Definitions::apply_attribute(const std::string& key, const Record& 
   const auto [it, fresh] = attributes_.emplace(text(attribute.key), text(attribute.value));
   if (!fresh) return absl::OkStatus();
   bytes_ += it->first.size() + it->second.size();
-  return kept(sink.attribute(key, it->first, it->second));
+  return kept(sink.define(key, store::AttributeInfo{.name = it->first, .value = it->second}));
 }
 
 }  // namespace castscope::ingest

@@ -14,8 +14,7 @@ constexpr std::uint8_t kMostAlignment = 8;  // 256 bytes; more is no use to any 
 absl::Status Definitions::apply_kernel(const std::string& key, const Record& record, store::RunSink& sink) {
   lanes::KernelDefinition kernel{};
   if (absl::Status status = read(record.payload, "kernel", &kernel); !status.ok()) return status;
-  if (!is_listed(kernel.work, lanes::GpuWork::kCastByEvents))
-    return nonsense(absl::StrCat("kernel ", record.id, " whose work is on no list"));
+  if (!lanes::is_listed(kernel.work)) return nonsense(absl::StrCat("kernel ", record.id, " whose work is on no list"));
   store::KernelInfo info{.id = record.id,
                          .site = known(Numbered::kSite, kernel.site),
                          .use = known(Numbered::kOperatorUse, kernel.use),
@@ -29,13 +28,13 @@ absl::Status Definitions::apply_kernel(const std::string& key, const Record& rec
   if (absl::Status status = number(Numbered::kKernel, record.id, &fresh); !status.ok() || !fresh) return status;
   // The name is not counted again: a run keeps each once, as the segment does.
   bytes_ += info.op.size() + info.origin.size();
-  return kept(sink.kernel(key, info));
+  return kept(sink.define(key, info));
 }
 
 absl::Status Definitions::apply_matmul(const std::string& key, const Record& record, store::RunSink& sink) {
   lanes::MatmulDefinition m{};
   if (absl::Status status = read(record.payload, "matrix product", &m); !status.ok()) return status;
-  if (!is_listed(m.compute, lanes::MatmulCompute::kInt32))
+  if (!lanes::is_listed(m.compute))
     return nonsense(absl::StrCat("matrix product ", record.id, " computes in what is on no list"));
   store::MatmulInfo info{.id = record.id,
                          .use = known(Numbered::kOperatorUse, m.use),
@@ -59,7 +58,7 @@ absl::Status Definitions::apply_matmul(const std::string& key, const Record& rec
   bool fresh = false;
   if (absl::Status status = number(Numbered::kMatmul, record.id, &fresh); !status.ok() || !fresh) return status;
   bytes_ += info.op.size() + info.function.size();
-  return kept(sink.matmul(key, info));
+  return kept(sink.define(key, info));
 }
 
 }  // namespace castscope::ingest

@@ -1,4 +1,5 @@
 // What GPUs did, over the wire: good and bad.
+#include "agent/lanes/event_views.h"
 #include "server/ingest/validator_test.h"
 
 namespace castscope::ingest {
@@ -97,15 +98,15 @@ TEST_F(GpuValidatorTest, AnEventOfAGpuNamesAKernelOrNothing) {
   for (std::uint32_t number = 0; number < events.size(); ++number) {
     events[number].kind = EventKind::kKernel;
     events[number].site = number;
-    events[number].dims[2] = 108;
-    events[number].tensor = 4711;
+    lanes::EventWords::dims(events[number])[2] = 108;
+    lanes::EventWords::tensor(events[number]) = 4711;
   }
   accept(Batch().site(1).operator_use(2).kernel(3, kernel_of(1, 2)).matmul(4, product_of(2)).events(1, 0, events));
   ASSERT_EQ(lane().events.size(), 5u);
   for (std::uint32_t number = 0; number < 5; ++number)
     EXPECT_EQ(lane().events[number].site, number == 3 ? 3u : 0u) << number;
-  EXPECT_EQ(lane().events[3].dims[2], 108u);
-  EXPECT_EQ(lane().events[3].tensor, 4711u);
+  EXPECT_EQ(as_kernel(lane().events[3]).blocks, 108u);
+  EXPECT_EQ(as_kernel(lane().events[3]).correlation, 4711u);
 }
 
 TEST_F(GpuValidatorTest, GaugesAreHandedOn) {

@@ -21,9 +21,4 @@ absl::Status read(std::string_view payload, const char* name, T* out) {
   return absl::OkStatus();
 }
 
-template <typename Enum>
-bool is_listed(Enum value, Enum last) {
-  return static_cast<unsigned>(value) <= static_cast<unsigned>(last);
-}
-
 }  // namespace castscope::ingest

@@ -53,42 +53,9 @@ class RecordingSink : public store::RunSink {
     ++p.introduced;
     return absl::OkStatus();
   }
-  absl::Status attribute(const std::string& key, const std::string& name, const std::string& value) override {
-    processes[key].attributes.emplace_back(name, value);
+  absl::Status define(const std::string& key, const store::Definition& definition) override {
+    std::visit([&](const auto& one) { remember(processes[key], one); }, definition);
     return absl::OkStatus();
-  }
-  absl::Status stack(const std::string& key, const store::StackInfo& s) override {
-    return define(processes[key].stacks, s);
-  }
-  absl::Status module(const std::string& key, const store::ModuleInfo& m) override {
-    return define(processes[key].modules, m);
-  }
-  absl::Status call_site(const std::string& key, const store::CallSiteInfo& c) override {
-    return define(processes[key].call_sites, c);
-  }
-  absl::Status region(const std::string& key, const store::RegionInfo& r) override {
-    return define(processes[key].regions, r);
-  }
-  absl::Status site(const std::string& key, const store::SiteInfo& s) override {
-    return define(processes[key].sites, s);
-  }
-  absl::Status operator_use(const std::string& key, const store::OperatorUseInfo& u) override {
-    return define(processes[key].operator_uses, u);
-  }
-  absl::Status flow(const std::string& key, const store::FlowInfo& f) override {
-    return define(processes[key].flows, f);
-  }
-  absl::Status fact(const std::string& key, const store::FactInfo& f) override {
-    return define(processes[key].facts, f);
-  }
-  absl::Status kernel(const std::string& key, const store::KernelInfo& k) override {
-    return define(processes[key].kernels, k);
-  }
-  absl::Status matmul(const std::string& key, const store::MatmulInfo& m) override {
-    return define(processes[key].matmuls, m);
-  }
-  absl::Status thread(const std::string& key, const store::ThreadInfo& t) override {
-    return define(processes[key].threads, t);
   }
   absl::Status events(const std::string& key, const store::EventBlock& block) override {
     Lane& lane = processes[key].lanes[block.lane];
@@ -122,11 +89,22 @@ class RecordingSink : public store::RunSink {
   }
 
  private:
+  static void remember(Process& p, const store::AttributeInfo& a) { p.attributes.emplace_back(a.name, a.value); }
+  void remember(Process& p, const store::StackInfo& one) { add(p.stacks, one); }
+  void remember(Process& p, const store::ModuleInfo& one) { add(p.modules, one); }
+  void remember(Process& p, const store::CallSiteInfo& one) { add(p.call_sites, one); }
+  void remember(Process& p, const store::RegionInfo& one) { add(p.regions, one); }
+  void remember(Process& p, const store::SiteInfo& one) { add(p.sites, one); }
+  void remember(Process& p, const store::OperatorUseInfo& one) { add(p.operator_uses, one); }
+  void remember(Process& p, const store::FlowInfo& one) { add(p.flows, one); }
+  void remember(Process& p, const store::FactInfo& one) { add(p.facts, one); }
+  void remember(Process& p, const store::KernelInfo& one) { add(p.kernels, one); }
+  void remember(Process& p, const store::MatmulInfo& one) { add(p.matmuls, one); }
+  void remember(Process& p, const store::ThreadInfo& one) { add(p.threads, one); }
   template <typename Info>
-  absl::Status define(std::map<std::uint32_t, Info>& map, const Info& info) {
+  void add(std::map<std::uint32_t, Info>& map, const Info& one) {
     ++definitions;
-    map[info.id] = info;
-    return absl::OkStatus();
+    map[one.id] = one;
   }
 };
 

@@ -246,22 +246,9 @@ absl::Status ProcessValidator::lanes(const v1::Batch& batch, store::RunSink& sin
 }
 
 absl::Status ProcessValidator::gauges(const v1::Gauges& g, store::RunSink& sink) {
-  return kept(sink.gauges(key_, {.cache_bytes = g.cache_bytes(),
-                                 .cache_entries = g.cache_entries(),
-                                 .cache_peak_bytes = g.cache_peak_bytes(),
-                                 .cache_peak_entries = g.cache_peak_entries(),
-                                 .cache_clears = g.cache_clears(),
-                                 .steps = g.steps(),
-                                 .lost_definitions = g.lost_definitions(),
-                                 .deep_steps = g.deep_steps(),
-                                 .deep_operators = g.deep_operators(),
-                                 .deep_ns = g.deep_ns(),
-                                 .gpu_steps = g.gpu_steps(),
-                                 .gpu_records = g.gpu_records(),
-                                 .gpu_lost = g.gpu_lost(),
-                                 .gpu_unplaced = g.gpu_unplaced(),
-                                 .gpu_event_steps = g.gpu_event_steps(),
-                                 .gpu_casts_untimed = g.gpu_casts_untimed()}));
+#define CASTSCOPE_TAKE_GAUGE(name, ...) .name = g.name(),
+  return kept(sink.gauges(key_, {CASTSCOPE_GAUGES(CASTSCOPE_TAKE_GAUGE)}));
+#undef CASTSCOPE_TAKE_GAUGE
 }
 
 absl::Status ProcessValidator::end(const v1::ProcessEnd& end, store::RunSink& sink) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/lanes/event_views.h"
 #include "server/ingest/batch_builder.h"
 #include "server/ingest/recording_sink.h"
 #include "server/ingest/validator.h"
@@ -33,7 +34,7 @@ class ValidatorTest : public testing::Test {
   RecordingSink::Lane& lane(std::uint32_t id = 1) { return sink_.only().lanes[id]; }
   std::vector<std::uint64_t> tensors(std::uint32_t id = 1) {
     std::vector<std::uint64_t> all;
-    for (const lanes::Event& event : lane(id).events) all.push_back(event.tensor);
+    for (const lanes::Event& event : lane(id).events) all.push_back(lanes::EventWords::tensor(event));
     return all;
   }
   std::uint64_t casts(std::uint32_t lane, std::uint32_t site) { return sink_.only().counters[{lane, site}].casts; }

@@ -16,11 +16,11 @@
 #include "absl/strings/str_cat.h"
 #include "proto/protocol.h"
 #include "proto/quiet.h"
-#include "proto/utf8.h"
 #include "server/relay/audience.h"
 #include "server/relay/drainer.h"
 #include "server/relay/outbox.h"
 #include "server/relay/uplink.h"
+#include "server/utf8/utf8.h"
 
 namespace castscope::relay {
 namespace {
@@ -34,7 +34,7 @@ constexpr std::size_t kMostCommandBytes = 64u << 10;
 
 std::string host_name() {
   char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? wire::to_utf8(name) : "unknown";
+  return gethostname(name, sizeof name - 1) == 0 ? utf8::repaired(name) : "unknown";
 }
 
 // Names this relay's sequence numbers: no two relays of a run share one.
@@ -46,19 +46,19 @@ std::string fresh_relay_id() {
 v1::Hello make_hello(const Options& options, const std::string& host) {
   v1::Hello hello;
   hello.set_protocol(wire::kProtocol);
-  hello.set_version(wire::to_utf8(options.run.castscope_version));
-  hello.set_token(wire::to_utf8(options.token));
-  hello.set_run(wire::to_utf8(options.run.id));
+  hello.set_version(utf8::repaired(options.run.castscope_version));
+  hello.set_token(utf8::repaired(options.token));
+  hello.set_run(utf8::repaired(options.run.id));
   hello.set_relay(fresh_relay_id());
   hello.set_host(host);
-  hello.set_name(wire::to_utf8(options.run.name));
-  hello.set_cwd(wire::to_utf8(options.run.cwd));
-  hello.set_checkout(wire::to_utf8(options.run.checkout));
+  hello.set_name(utf8::repaired(options.run.name));
+  hello.set_cwd(utf8::repaired(options.run.cwd));
+  hello.set_checkout(utf8::repaired(options.run.checkout));
   hello.set_begin_realtime_ns(options.run.begin_realtime_ns);
   std::size_t bytes = 0;
   for (const std::string& word : options.run.command) {
     bytes += word.size();
-    hello.add_command(bytes > kMostCommandBytes ? "…" : wire::to_utf8(word));
+    hello.add_command(bytes > kMostCommandBytes ? "…" : utf8::repaired(word));
     if (bytes > kMostCommandBytes) break;
   }
   return hello;
@@ -70,7 +70,7 @@ class Relay::Impl {
  public:
   explicit Impl(Options options)
       : options_(std::move(options)),
-        host_(options_.run.host.empty() ? host_name() : wire::to_utf8(options_.run.host)),
+        host_(options_.run.host.empty() ? host_name() : utf8::repaired(options_.run.host)),
         outbox_(options_.max_unacknowledged_bytes),
         uplink_(options_.channel, make_hello(options_, host_), &outbox_),
         drainer_(options_, host_, &outbox_) {}
@@ -177,7 +177,7 @@ void Relay::Impl::say_goodbye() {
     goodbye.set_exit_status(farewell_->exit_status);
     goodbye.set_signal(farewell_->signal);
     goodbye.set_still_running(farewell_->still_running);
-    for (const std::string& notice : farewell_->notices) goodbye.add_notices(wire::to_utf8(notice));
+    for (const std::string& notice : farewell_->notices) goodbye.add_notices(utf8::repaired(notice));
     outbox_.push(std::move(message), {});
   }
   nothing_to_send_ = drainer_.progress().processes == 0;

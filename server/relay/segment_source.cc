@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "agent/lanes/event_views.h"
 #include "proto/event_block.h"
 #include "proto/protocol.h"
 
@@ -86,7 +87,10 @@ void SegmentSource::to_nanoseconds(std::vector<lanes::Event>* events, std::size_
           std::min<std::uint64_t>(clock.duration_ns(ticks), std::numeric_limits<std::uint32_t>::max()));
     };
     event.duration = in_ns(event.duration);
-    if (event.kind == lanes::EventKind::kKernel) event.entries = in_ns(event.entries);
+    if (event.kind != lanes::EventKind::kKernel) continue;
+    lanes::KernelEvent kernel = as_kernel(event);
+    kernel.waited = in_ns(kernel.waited);
+    put(event, kernel);
   }
 }
 
@@ -160,22 +164,13 @@ void SegmentSource::collect_states(v1::Batch* to) {
   told_state_ = state;
   state_told_ = true;
   v1::Gauges& gauges = *to->mutable_gauges();
-  gauges.set_cache_bytes(state.cache_bytes);
-  gauges.set_cache_entries(state.cache_entries);
-  gauges.set_cache_peak_bytes(state.cache_peak_bytes);
-  gauges.set_cache_peak_entries(state.cache_peak_entries);
-  gauges.set_cache_clears(state.cache_clears);
-  gauges.set_steps(state.steps);
-  gauges.set_lost_definitions(state.lost_definitions);
-  gauges.set_deep_steps(state.deep_steps);
-  gauges.set_deep_operators(state.deep_operators);
-  gauges.set_deep_ns(reader_->clock().duration_ns(state.deep_ticks));
-  gauges.set_gpu_steps(state.gpu_steps);
-  gauges.set_gpu_records(state.gpu_records);
-  gauges.set_gpu_lost(state.gpu_lost);
-  gauges.set_gpu_unplaced(state.gpu_unplaced);
-  gauges.set_gpu_event_steps(state.gpu_event_steps);
-  gauges.set_gpu_casts_untimed(state.gpu_casts_untimed);
+  enum class Unit { kNumber, kTicks };
+  const auto told = [&](std::uint64_t value, Unit unit) {
+    return unit == Unit::kTicks ? reader_->clock().duration_ns(value) : value;
+  };
+#define CASTSCOPE_TELL_GAUGE(name, word, unit, meaning) gauges.set_##name(told(state.word, Unit::unit));
+  CASTSCOPE_GAUGES(CASTSCOPE_TELL_GAUGE)
+#undef CASTSCOPE_TELL_GAUGE
 }
 
 bool SegmentSource::take_definitions(std::string* records) {

@@ -181,9 +181,9 @@ Judgement sort_out(std::vector<Finding> findings, const Settings& settings, cons
   return judgement;
 }
 
-Judgement judgement_of(const store::RunData& data, const Settings& settings) {
-  if (data.damage && data.damage->evidence) return {};
-  Judgement judgement = sort_out(judge(data, settings), settings, data.source, data.start.project());
+Judgement weigh(std::vector<Finding> found, const store::RunData& data, const Settings& settings) {
+  Judgement judgement = sort_out(std::move(found), settings, data.source, data.start.project());
+  if (data.damage && data.damage->evidence) return judgement;
   if (std::string hint = unused_policy(data, settings); !hint.empty())
     judgement.hints.push_back(std::move(hint));
   else
@@ -191,10 +191,8 @@ Judgement judgement_of(const store::RunData& data, const Settings& settings) {
   return judgement;
 }
 
-absl::Status record_findings(store::RunStore& store, const Settings& settings) {
-  const absl::StatusOr<store::RunData> data = store.read();
-  if (!data.ok()) return data.status();
-  return store.set_findings(judgement_of(*data, settings).findings);
+Judgement judgement_of(const store::RunData& data, const Settings& settings) {
+  return weigh(judge(data, settings), data, settings);
 }
 
 }  // namespace castscope::rules

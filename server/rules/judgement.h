@@ -6,12 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "server/rules/evidence/finding.h"
 #include "server/rules/inquiry/settings.h"
 #include "server/store/run/run_data.h"
 #include "server/store/run/source_lines.h"
-#include "server/store/write/run_store.h"
 
 namespace castscope::rules {
 
@@ -27,11 +25,10 @@ struct Judgement {
 // `project`: RunStart::project(). A line whose text is not kept silences nothing.
 Judgement sort_out(std::vector<Finding> findings, const Settings&, const store::SourceLines&, std::string_view project);
 
-// judge() and sort_out() in one. Of a damaged file whose evidence is not all there: nothing.
+// The same of what judge() found in this run, with hints at policies that came to nothing.
+Judgement weigh(std::vector<Finding> found, const store::RunData&, const Settings&);
+// judge() and weigh() in one.
 Judgement judgement_of(const store::RunData&, const Settings& = {});
-
-// Judges what the store holds and keeps the findings in it (for the views of the run file).
-absl::Status record_findings(store::RunStore&, const Settings& = {});
 
 // Does a comment on this line silence the rule? `# castscope: ignore` silences all, `# castscope: ignore[a, cache-*]`
 // what it names. What else follows `ignore`, but for ` -- a reason`, makes it silence nothing: it may be a name.

@@ -28,6 +28,7 @@ const Rule* find_rule(std::string_view name) {
 }
 
 std::vector<Finding> judge(const store::RunData& data, const Settings& settings) {
+  if (data.damage && data.damage->evidence) return {};
   std::vector<Finding> findings;
   for (const Rule* rule : kRules) {
     if (!settings.selects(rule->name)) continue;

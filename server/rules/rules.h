@@ -16,7 +16,8 @@ std::span<const Rule* const> all_rules();
 const Rule* find_rule(std::string_view name);
 
 // Findings of all rules that the settings select: errors first, then by rule and place; the same order every time.
-// What settings and comments silence is among them: judgement.h sorts it out.
+// What settings and comments silence is among them: judgement.h sorts it out. None of a damaged file whose evidence is
+// not all there.
 std::vector<Finding> judge(const store::RunData&, const Settings& = {});
 
 }  // namespace castscope::rules

@@ -29,7 +29,7 @@ ABOUT = """\
 
 <!-- Written by tests/cases/rules_document.py: run that instead of editing. -->
 
-What castscope looks for in a run. `castscope rules` prints the list, `castscope explain RULE` tells of one: what happens, why it matters, an example that runs, the fix, its thresholds. [ci.md](ci.md) has the settings. A rule is a pure function of what was seen; it says the same while the job runs and over the finished file.
+What castscope looks for in a run. `castscope rules` prints the list, `castscope rules RULE` tells of one: what happens, why it matters, an example that runs, the fix, its thresholds. [ci.md](ci.md) has the settings. A rule is a pure function of what was seen; it says the same while the job runs and over the finished file.
 
 *Severity*: `error`, the result is wrong; `warning`, it is likely wrong; `performance`, time or memory is lost; `info`, worth knowing. Findings marked `deep_only` come from [deep steps](decisions/deep-steps.md), and so do their counts.
 

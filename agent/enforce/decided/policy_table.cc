@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "agent/enforce/decided/pattern.h"
+#include "agent/hash/fnv1a.h"
 
 namespace castscope::enforce {
 namespace {
@@ -190,9 +191,8 @@ std::string escaped(std::string_view word) {
 }
 
 std::string hash_of(std::string_view text) {
-  std::uint64_t hash = 1469598103934665603u;
-  for (const unsigned char c : text) hash = (hash ^ c) * 1099511628211u;
   char digits[17];
+  const std::uint64_t hash = castscope_fnv1a(CASTSCOPE_FNV1A_SHORT_START, text.data(), text.size());
   std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
   return digits;
 }

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/cli/commands/commands.h"
+#include "server/cli/commands/log.h"
 #include "server/cli/job/job.h"
 #include "server/cli/version.h"
 #include "server/report/text/words.h"
@@ -72,6 +73,7 @@ int usage_status(int argc, char** argv) {
 
 int castscope_main(int argc, char** argv) {
   put_aside_inherited_signals();
+  set_up_log();
   CommandLine line;
   line.app.name("castscope");
   line.app.require_subcommand(1);

@@ -18,7 +18,7 @@
 #include "server/cli/job/proc.h"
 #include "server/cli/recording/recording.h"
 #include "server/relay/unreadable.h"
-#include "server/store/read/run_reader.h"
+#include "server/store/read/run_heading.h"
 
 namespace castscope::cli {
 namespace {
@@ -153,8 +153,8 @@ std::string title(const RunDirectory& directory) {
 
 // Where the recorder had begun to write, when it is still the file of this run.
 bool is_file_of(const std::string& path, const RunDirectory& directory) {
-  auto data = store::read_run(path);
-  return data.ok() && data->start.run_id == directory.id();
+  const auto heading = store::read_heading(path);
+  return heading.ok() && heading->start.run_id == directory.id();
 }
 
 void say_what_stays(const RunDirectory& directory) {
@@ -222,12 +222,12 @@ int recover(const RunDirectory& directory, const RecoverOptions& options) {
   }
   RecordingResult result = (*recording)->finish(std::nullopt, directory.said());
   if (!result.problem.empty()) say(result.problem);
-  if (!result.data || !result.relay.delivered) return kOwnFailure;
+  if (result.run == nullptr || !result.relay.delivered) return kOwnFailure;
   const bool whole = took_all(result.relay);
   if (whole) directory.discard();
   say(absl::StrCat("recovered ", result.output.run_file()));
   if (!result.missing.empty()) say(result.missing);
-  print_summary(*result.data, {result.output.run_file(), result.output.report_file()});
+  print_summary(*result.run, {result.output.run_file(), result.output.report_file()});
   if (!whole) say_what_stays(directory);
   return !whole || (expected && !expected->empty() && result.relay.processes.empty()) ? kOwnFailure : 0;
 }

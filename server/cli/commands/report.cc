@@ -15,7 +15,6 @@
 #include "server/report/forms/formats.h"
 #include "server/report/model/model.h"
 #include "server/report/text/words.h"
-#include "server/report/timelines/convert.h"
 #include "server/store/read/run_reader.h"
 
 namespace castscope::cli {
@@ -39,10 +38,10 @@ std::string report_beside(const std::string& run_file) {
 }
 
 int print_summary_of(const ReportOptions& options, const rules::Settings& settings) {
-  const auto data = store::read_as_it_is(options.run_file);
-  if (!data.ok()) return fail(data.status(), kIncompleteData);
-  print_summary(*data, {options.run_file, report_beside(options.run_file)}, settings);
-  const absl::Status damage = report::damage_status(options.run_file, *data);
+  const auto run = judging::read_and_judge(options.run_file, settings);
+  if (!run.ok()) return fail(run.status(), kIncompleteData);
+  print_summary(**run, {options.run_file, report_beside(options.run_file)});
+  const absl::Status damage = report::damage_status(options.run_file, (*run)->data);
   return damage.ok() ? 0 : fail(damage, kIncompleteData);
 }
 
@@ -57,14 +56,6 @@ int report(const ReportOptions& options) {
   if (options.summary) return print_summary_of(options, *settings);
   return into_output(options.output, [&](std::ostream& out) {
     return report::write_report(options.run_file, *report::format_of(options.format), *settings, out);
-  });
-}
-
-int convert(const ReportOptions& options) {
-  if (absl::Status status = refuse_output(options.output, {options.run_file}, options.force); !status.ok())
-    return fail(status, kUsage);
-  return into_output(options.output, [&](std::ostream& out) {
-    return report::convert(options.run_file, *report::event_format(options.format), out);
   });
 }
 
@@ -102,6 +93,7 @@ void add_report(CommandLine& line) {
       "  castscope report train.castscope | jq .totals\n"
       "  castscope report -f html -o train.html train.castscope\n"
       "  castscope report -f dot train.castscope | dot -Tsvg > graph.svg\n"
+      "  castscope report -f jsonl train.castscope | head\n"
       "  castscope report -f sarif -o castscope.sarif train.castscope\n"
       "  castscope report -f md train.castscope >> \"$GITHUB_STEP_SUMMARY\"\n"
       "  castscope report --summary train.castscope\n\n"
@@ -113,22 +105,22 @@ void add_report(CommandLine& line) {
   });
 }
 
+// As it was called before `report` had these forms. Scripts know it.
 void add_convert(CommandLine& line) {
-  auto* command = line.app.add_subcommand("convert", "Give the single events of a run file to other tools");
+  auto* command = line.app.add_subcommand("convert", "The old name of `castscope report -f jsonl`")->group("");
   auto options = std::make_shared<ReportOptions>();
   options->format = "jsonl";
   command->add_option("RUN", options->run_file, "NAME.castscope")->required();
-  command
-      ->add_option("-f,--format", options->format, "jsonl: one object a line; chrome: for chrome://tracing, Perfetto")
+  command->add_option("-f,--format", options->format, "jsonl or chrome, as in `castscope report`")
       ->check(CLI::IsMember({"jsonl", "chrome"}))
       ->capture_default_str();
   command->add_option("-o,--output", options->output, "A file instead of standard output")->check(is_given());
   command->add_flag("--force", options->force, "Overwrite a file that exists");
   command->footer(
       "Examples:\n"
-      "  castscope convert train.castscope | head\n"
-      "  castscope convert -f chrome -o trace.json train.castscope");
-  command->callback([&line, options] { line.run = [options] { return convert(*options); }; });
+      "  castscope convert train.castscope | head     as castscope report -f jsonl train.castscope | head\n"
+      "  castscope convert -f chrome train.castscope  as castscope report -f chrome train.castscope");
+  command->callback([&line, options] { line.run = [options] { return report(*options); }; });
 }
 
 void add_version(CommandLine& line) {

@@ -131,7 +131,7 @@ void report_end(const RunOptions& options, const RunDirectory& directory, const 
     say(absl::StrCat("the collector at ", collector, " has no account of this run (", result.problem,
                      "), in which nothing was cast"));
     directory.discard();
-  } else if (!result.relay.delivered || (!result.problem.empty() && !result.data)) {
+  } else if (!result.relay.delivered || (!result.problem.empty() && result.run == nullptr)) {
     std::string where = collector.empty() ? result.output.run_file() : absl::StrCat("the collector at ", collector);
     say(absl::StrCat("not everything reached ", where, result.problem.empty() ? "" : ": ", result.problem,
                      "; what is left lies in ", directory.path(), ": `castscope recover` goes on with it"));
@@ -141,7 +141,7 @@ void report_end(const RunOptions& options, const RunDirectory& directory, const 
     if (!collector.empty()) say(absl::StrCat("the run is kept by the collector at ", collector));
   }
   const Output& output = result.output;
-  if (result.data) print_summary(*result.data, {output.run_file(), output.report_file()}, options.settings);
+  if (result.run != nullptr) print_summary(*result.run, {output.run_file(), output.report_file()});
 }
 
 // A castscope.json that lies about and is wrong keeps no job from running; one that was asked for does, and a policy.

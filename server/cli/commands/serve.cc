@@ -9,7 +9,6 @@
 #include <memory>
 #include <mutex>
 
-#include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include "absl/strings/str_cat.h"
@@ -17,7 +16,7 @@
 #include "server/cli/recording/findings_log.h"
 #include "server/cli/recording/output_name.h"
 #include "server/cli/recording/recording.h"
-#include "server/store/read/run_reader.h"
+#include "server/store/read/run_heading.h"
 #include "server/web/runs/file_run.h"
 #include "server/web/runs/live_run.h"
 #include "server/web/viewer.h"
@@ -60,9 +59,11 @@ class RunShelf {
     spdlog::info("run {} from {}: {} {}", run.id, run.host, known ? "goes on in" : "begins in", output.run_file());
     Open& entry = open_[run.id];
     entry = {std::shared_ptr<store::RunStore>(*std::move(store)), nullptr, output};
-    findings_.begin(run.id, entry.store);
+    // castscope.json and the source lie where the job runs: none of its settings or comments silence anything here.
+    const auto judge = std::make_shared<judging::RunJudge>(entry.store, rules::Settings());
+    findings_.begin(run.id, judge);
     if (viewed_ == nullptr) return entry.store;
-    entry.shown = web::LiveRun::begin(web::id_of_file(output.run_file()), entry.store, start_of(run), known, {});
+    entry.shown = web::LiveRun::begin(web::id_of_file(output.run_file()), judge, start_of(run), known, {});
     viewed_->put(entry.shown);
     std::lock_guard live(live_mutex_);
     live_[run.id] = entry.shown;
@@ -95,17 +96,18 @@ class RunShelf {
                       .complete = closing.farewell && closing.still_running == 0};
     if (closing.exit_status >= 0) end.exit_status = closing.exit_status;
     if (closing.signal > 0) end.signal = closing.signal;
-    if (end.complete) end.complete = every_process_ended(*entry.store);
-    auto concluded = conclude(*entry.store, end, entry.output, Sources::kElsewhere);
+    if (end.complete) end.complete = entry.store->every_process_ended().value_or(false);
+    auto concluded = conclude(*entry.store, end, entry.output, judging::Lines::kAsKept);
     if (concluded.ok()) {
       if (!concluded->moved.empty()) spdlog::warn("run {}: {}", id, concluded->moved);
-      findings_.end(id, concluded->data);
+      findings_.end(id, *concluded->run);
       spdlog::info("run {}: {} and .json written", id, concluded->output.run_file());
     } else {
       spdlog::error("run {}: {}", id, std::string(concluded.status().message()));
     }
     if (entry.shown != nullptr)
-      conclude_shown(entry, closing.farewell ? web::RunState::kFinished : web::RunState::kLost);
+      conclude_shown(entry, closing.farewell ? web::RunState::kFinished : web::RunState::kLost,
+                     concluded.ok() ? concluded->run : nullptr);
   }
 
  private:
@@ -116,9 +118,9 @@ class RunShelf {
   };
 
   // The newest stay in memory with all of their events; older ones are read from their files when somebody asks.
-  void conclude_shown(const Open& entry, web::RunState state) {
+  void conclude_shown(const Open& entry, web::RunState state, judging::JudgedRunPtr last) {
     constexpr std::size_t kStay = 4;
-    entry.shown->concluded(state);
+    entry.shown->concluded(state, std::move(last));
     std::lock_guard lock(mutex_);
     concluded_.push_back(entry.shown);
     if (concluded_.size() <= kStay) return;
@@ -138,15 +140,6 @@ class RunShelf {
             .checkout = run.checkout};
   }
 
-  static bool every_process_ended(store::RunStore& store) {
-    auto data = store.read();
-    if (!data.ok()) return false;
-    for (const auto& process : data->processes) {
-      if (process.end != store::ProcessEnd::kExited && process.end != store::ProcessEnd::kReplaced) return false;
-    }
-    return true;
-  }
-
   // The file that holds this run, from an earlier life of this collector or not; else a free name.
   Output place(const ingest::RunOpening& run) const {
     std::string name;
@@ -159,8 +152,8 @@ class RunShelf {
     Output output{(fs::path(folder_) / name).string()};
     std::error_code error;
     for (int n = 2; fs::exists(output.run_file(), error); n++) {
-      auto data = store::read_run(output.run_file());
-      if (data.ok() && data->start.run_id == run.id) break;
+      const auto heading = store::read_heading(output.run_file());
+      if (heading.ok() && heading->start.run_id == run.id) break;
       output.stem = (fs::path(folder_) / absl::StrCat(name, "-", n)).string();
     }
     return output;
@@ -191,7 +184,6 @@ absl::StatusOr<std::unique_ptr<web::Viewer>> start_viewer(const ServeOptions& op
 }
 
 int serve(const ServeOptions& options) {
-  spdlog::set_default_logger(spdlog::stderr_color_mt("castscope"));
   std::error_code error;
   fs::create_directories(options.folder, error);
   const std::string folder = fs::absolute(options.folder, error).string();

@@ -9,7 +9,6 @@
 #include <cstring>
 
 #include "server/report/forms/terminal.h"
-#include "server/rules/judgement.h"
 
 namespace castscope::cli {
 
@@ -19,7 +18,7 @@ int terminal_width(int file) {
   return known ? std::clamp<int>(size.ws_col, 20, 160) : 80;
 }
 
-void print_summary(const store::RunData& data, const SummaryFiles& files, const rules::Settings& settings) {
+void print_summary(const judging::JudgedRun& run, const SummaryFiles& files) {
   report::TerminalOptions options;
   const bool terminal = isatty(STDERR_FILENO) != 0;
   options.width = terminal_width(STDERR_FILENO);
@@ -27,7 +26,7 @@ void print_summary(const store::RunData& data, const SummaryFiles& files, const 
   options.colour = terminal && getenv("NO_COLOR") == nullptr && kind != nullptr && std::strcmp(kind, "dumb") != 0;
   options.run_file = files.run_file;
   options.report_file = files.report_file;
-  std::string text = report::summary(report::model_of(data, rules::judgement_of(data, settings)), options);
+  std::string text = report::summary(report::model_of(run), options);
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
 }

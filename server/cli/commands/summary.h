@@ -2,8 +2,7 @@
 
 #include <string>
 
-#include "server/rules/inquiry/settings.h"
-#include "server/store/run/run_data.h"
+#include "server/judging/judged_run.h"
 
 namespace castscope::cli {
 
@@ -12,7 +11,7 @@ struct SummaryFiles {
 };
 
 // On stderr, fitted to the terminal there.
-void print_summary(const store::RunData& data, const SummaryFiles& files, const rules::Settings& settings = {});
+void print_summary(const judging::JudgedRun& run, const SummaryFiles& files);
 
 // Of the terminal that this file is open on; 80 where it is none.
 int terminal_width(int file);

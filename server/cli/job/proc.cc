@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "server/utf8/utf8.h"
 
 namespace castscope::cli {
 namespace {
@@ -75,8 +76,7 @@ std::string checkout_of(const std::string& folder) {
 std::string one_line(std::string text, std::size_t most_bytes) {
   for (char& c : text) c = static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? ' ' : c;
   if (text.size() <= most_bytes) return text;
-  while (most_bytes > 0 && (static_cast<unsigned char>(text[most_bytes]) & 0xc0) == 0x80) most_bytes--;
-  return absl::StrCat(text.substr(0, most_bytes), "…");
+  return absl::StrCat(text.substr(0, utf8::cut(text, most_bytes)), "…");
 }
 
 }  // namespace castscope::cli

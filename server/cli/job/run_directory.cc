@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "agent/hash/fnv1a.h"
 #include "agent/preload/unfiled.h"
 #include "server/cli/job/proc.h"
 #include "server/relay/process.h"
@@ -240,8 +241,7 @@ std::vector<std::string> RunDirectory::all_said() const {
 
 // As agent/preload/say.c does.
 void RunDirectory::note(const std::string& sentence) const {
-  std::uint64_t hash = 1469598103934665603u;  // FNV-1a
-  for (unsigned char c : sentence) hash = (hash ^ c) * 1099511628211u;
+  const std::uint64_t hash = castscope_fnv1a(CASTSCOPE_FNV1A_SHORT_START, sentence.data(), sentence.size());
   const std::string path = absl::StrCat(path_, "/said-", absl::Hex(hash, absl::kZeroPad16));
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return;

@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/rules/judgement.h"
-#include "server/store/read/run_reader.h"
-
 namespace castscope::cli {
 namespace {
 
@@ -25,7 +22,7 @@ FindingsLog::~FindingsLog() {
   thread_.join();
 }
 
-void FindingsLog::begin(const std::string& run_id, std::shared_ptr<store::RunStore> store) {
+void FindingsLog::begin(const std::string& run_id, std::shared_ptr<judging::RunJudge> judge) {
   std::shared_ptr<Run> run;
   {
     const std::lock_guard lock(mutex_);
@@ -35,11 +32,11 @@ void FindingsLog::begin(const std::string& run_id, std::shared_ptr<store::RunSto
     run = known;
   }
   const std::lock_guard judging(run->judging);
-  run->store = std::move(store);
-  run->commits = 0;
+  run->judge = std::move(judge);
+  run->evidence = 0;
 }
 
-void FindingsLog::end(const std::string& run_id, const store::RunData& data) {
+void FindingsLog::end(const std::string& run_id, const judging::JudgedRun& judged) {
   std::shared_ptr<Run> run;
   {
     const std::lock_guard lock(mutex_);
@@ -53,8 +50,8 @@ void FindingsLog::end(const std::string& run_id, const store::RunData& data) {
     }
   }
   const std::lock_guard judging(run->judging);
-  run->store = nullptr;
-  say(*run, data, true);
+  run->judge = nullptr;
+  say(*run, judged, true);
 }
 
 std::map<std::string, std::shared_ptr<FindingsLog::Run>> FindingsLog::runs() {
@@ -75,25 +72,21 @@ void FindingsLog::judge_until_stopped() {
   }
 }
 
-// By a connection of its own, beside the one that writes: what comes in does not wait for this. The number of commits
-// is taken before the file is read: what comes in meanwhile is looked for the next time. So is all of a file that could
-// not be read, whose writer may be at it; the end of the run has the last word, and the sentence.
+// What comes in meanwhile is looked for the next time. So is all of a file that could not be read, whose writer may be
+// at it; the end of the run has the last word, and the sentence.
 void FindingsLog::judge(Run& run) {
   const std::lock_guard judging(run.judging);
-  if (run.store == nullptr) return;
-  const std::uint64_t commits = run.store->commits();
-  if (commits == run.commits) return;
-  const absl::StatusOr<store::RunData> data = store::read_run(run.store->path());
-  if (!data.ok()) return;
-  run.commits = commits;
-  say(run, *data, false);
+  if (run.judge == nullptr) return;
+  const std::uint64_t evidence = run.judge->evidence();
+  if (evidence == run.evidence) return;
+  const absl::StatusOr<judging::JudgedRunPtr> judged = run.judge->judge();
+  if (!judged.ok()) return;
+  run.evidence = evidence;
+  say(run, **judged, false);
 }
 
-// castscope.json and the source lie where the job runs: none of its settings or comments silence anything here, as in
-// the report that the collector writes.
-void FindingsLog::say(Run& run, const store::RunData& data, bool last) {
-  const rules::Judgement judgement = rules::judgement_of(data);
-  for (const LogLine& line : run.told.news(data, judgement.findings, last)) options_.log(line);
+void FindingsLog::say(Run& run, const judging::JudgedRun& judged, bool last) {
+  for (const LogLine& line : run.told.news(judged.data, judged.judgement.findings, last)) options_.log(line);
 }
 
 }  // namespace castscope::cli

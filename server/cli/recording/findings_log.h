@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "server/cli/recording/findings_told.h"
-#include "server/store/write/run_store.h"
+#include "server/judging/run_judge.h"
 
 namespace castscope::cli {
 
@@ -30,21 +30,21 @@ class FindingsLog {
   explicit FindingsLog(FindingsLogOptions options);
   ~FindingsLog();
 
-  void begin(const std::string& run_id, std::shared_ptr<store::RunStore> store);
+  void begin(const std::string& run_id, std::shared_ptr<judging::RunJudge> judge);
   // The run was closed: its findings as they are in the end. A relay that comes back begins it anew.
-  void end(const std::string& run_id, const store::RunData& data);
+  void end(const std::string& run_id, const judging::JudgedRun& run);
 
  private:
   struct Run {
     explicit Run(const std::string& id) : told(id) {}
     std::mutex judging;
-    std::shared_ptr<store::RunStore> store;  // null: it is closed
-    std::uint64_t commits = 0;               // of the store when it was last judged
+    std::shared_ptr<judging::RunJudge> judge;  // null: it is closed
+    std::uint64_t evidence = 0;                // when it was last judged
     FindingsTold told;
   };
   void judge_until_stopped();
   void judge(Run& run);
-  void say(Run& run, const store::RunData& data, bool last);
+  void say(Run& run, const judging::JudgedRun& judged, bool last);
   std::map<std::string, std::shared_ptr<Run>> runs();
 
   const FindingsLogOptions options_;

@@ -42,7 +42,7 @@ class FindingsLogTest : public ::testing::Test {
     while (logged() < lines) std::this_thread::yield();
   }
   static void conclude(FindingsLog& log, const std::string& id, store::RunStore& store) {
-    log.end(id, *store.read());
+    log.end(id, *judging::judged(*store.read(), {}));
     EXPECT_TRUE(store.close().ok());
   }
 
@@ -60,8 +60,8 @@ class FindingsLogTest : public ::testing::Test {
 
 TEST_F(FindingsLogTest, WhileRunsGoOn) {
   const auto one = store("one"), other = store("other");
-  log_.begin("one", one);
-  log_.begin("other", other);
+  log_.begin("one", std::make_shared<judging::RunJudge>(one, rules::Settings()));
+  log_.begin("other", std::make_shared<judging::RunJudge>(other, rules::Settings()));
   TestRun run(*one), another(*other, 200);
   cast_twice(run, 10);
   wait_for(1);
@@ -77,44 +77,39 @@ TEST_F(FindingsLogTest, WhileRunsGoOn) {
   EXPECT_EQ(logged(), 2u);
 }
 
-// Runs are judged in the order of their names: when the other one is told, this one was tried.
-TEST_F(FindingsLogTest, WhatCouldNotBeReadIsLookedForAgain) {
-  const auto one = store("one"), other = store("other");
-  TestRun run(*one), another(*other, 200);
+// By the writer, who holds it open.
+TEST_F(FindingsLogTest, ARunWhoseFileWasMovedAwayIsTold) {
+  const auto one = store("one");
+  TestRun run(*one);
   cast_twice(run, 10);
-  cast_twice(another, 10);
-  const std::filesystem::path file = folder_ / "one.castscope", away = folder_ / "away";
-  std::filesystem::rename(file, away);
-  log_.begin("one", one);
-  log_.begin("other", other);
+  std::filesystem::rename(folder_ / "one.castscope", folder_ / "away");
+  log_.begin("one", std::make_shared<judging::RunJudge>(one, rules::Settings()));
   wait_for(1);
-  std::filesystem::rename(away, file);
-  wait_for(2);
-  EXPECT_EQ(lines_[1].find("run one: "), 0u) << lines_[1];
+  EXPECT_EQ(lines_[0].find("run one: "), 0u) << lines_[0];
 }
 
 TEST_F(FindingsLogTest, WhatComesUpInTheEndIsToldThen) {
   const auto one = store("one");
   TestRun run(*one);
   cast_twice(run, 10);
-  const store::RunData data = *one->read();
+  const judging::JudgedRunPtr judged = judging::judged(*one->read(), {});
   FindingsLog slow{
       {.log = [this](const LogLine& line) { lines_.push_back(line.text); }, .least_pause = std::chrono::hours(1)}};
-  slow.begin("one", one);
-  slow.end("one", data);
+  slow.begin("one", std::make_shared<judging::RunJudge>(one, rules::Settings()));
+  slow.end("one", *judged);
   EXPECT_EQ(lines_.size(), 1u);
 }
 
 TEST_F(FindingsLogTest, WhoComesBackIsNotToldAgain) {
   auto one = store("one");
-  log_.begin("one", one);
+  log_.begin("one", std::make_shared<judging::RunJudge>(one, rules::Settings()));
   {
     TestRun run(*one);
     cast_twice(run, 10);
     wait_for(1);
-    log_.end("one", *one->read());
+    log_.end("one", *judging::judged(*one->read(), {}));
   }
-  log_.begin("one", one);
+  log_.begin("one", std::make_shared<judging::RunJudge>(one, rules::Settings()));
   TestRun again(*one, 300);
   cast_twice(again, 20);
   wait_for(2);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "server/report/text/words.h"
 #include "server/rules/evidence/places/finding_processes.h"
+#include "server/utf8/utf8.h"
 
 namespace castscope::cli {
 namespace {
@@ -19,11 +20,9 @@ LogLine::Level level_of(const store::Finding& finding) {
 }
 
 std::string one_line(const std::string& text) {
-  std::string line = report::on_one_line(report::as_utf8(text));
+  std::string line = report::on_one_line(utf8::repaired(text));
   if (line.size() <= kMostOfALine) return line;
-  std::size_t end = kMostOfALine;
-  while ((static_cast<unsigned char>(line[end]) & 0xc0) == 0x80) --end;  // not within a character
-  return line.substr(0, end) + "…";
+  return line.substr(0, utf8::cut(line, kMostOfALine)) + "…";
 }
 
 std::int64_t size_of(const store::Finding& finding) {

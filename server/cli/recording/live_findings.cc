@@ -5,16 +5,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/report/findings/fingerprint.h"
-#include "server/report/findings/source_reader.h"
 #include "server/report/text/words.h"
-#include "server/rules/judgement.h"
-#include "server/rules/rules.h"
-#include "server/store/read/run_reader.h"
 
 namespace castscope::cli {
 
-LiveFindings::LiveFindings(std::shared_ptr<store::RunStore> store, LiveFindingsOptions options)
-    : store_(std::move(store)), options_(std::move(options)), thread_([this] { judge_until_stopped(); }) {}
+LiveFindings::LiveFindings(std::shared_ptr<judging::RunJudge> judge, LiveFindingsPace pace)
+    : judge_(std::move(judge)), pace_(pace), thread_([this] { judge_until_stopped(); }) {}
 
 LiveFindings::~LiveFindings() {
   {
@@ -32,34 +28,31 @@ std::vector<store::Finding> LiveFindings::take_new() {
 
 void LiveFindings::judge_until_stopped() {
   std::uint64_t seen = 0;
-  std::chrono::nanoseconds pause = options_.least_pause;
+  std::chrono::nanoseconds pause = pace_.least_pause;
   std::unique_lock lock(mutex_);
   while (!wake_.wait_for(lock, pause, [this] { return stopped_; })) {
-    const std::uint64_t now = options_.evidence();
+    const std::uint64_t now = judge_->evidence();
     if (now == seen) continue;
     seen = now;
     lock.unlock();
     const auto begin = std::chrono::steady_clock::now();
     judge();
-    pause = std::max<std::chrono::nanoseconds>(options_.least_pause,
-                                               options_.share * (std::chrono::steady_clock::now() - begin));
+    pause =
+        std::max<std::chrono::nanoseconds>(pace_.least_pause, pace_.share * (std::chrono::steady_clock::now() - begin));
     lock.lock();
   }
 }
 
-// By a connection of its own, beside the one that writes: the job's evidence does not wait for this.
 void LiveFindings::judge() {
-  absl::StatusOr<store::RunData> data = store::read_run(store_->path());
-  if (!data.ok()) return;  // the end of the run has the last word, and the sentence
-  std::vector<store::Finding> all = rules::judge(*data, options_.settings);
-  if (options_.sources_here && !all.empty()) data->source = report::read_source(*data, all);
-  const rules::Judgement judgement =
-      rules::sort_out(std::move(all), options_.settings, data->source, data->start.project());
-  if (store_->set_findings(judgement.findings).ok()) (void)store_->commit();
-  const std::vector<std::string> prints = report::fingerprints(judgement.findings, data->source, data->start.project());
+  const absl::StatusOr<judging::JudgedRunPtr> run = judge_->judge();
+  if (!run.ok()) return;  // the end of the run has the last word, and the sentence
+  const store::RunData& data = (*run)->data;
+  const std::vector<store::Finding>& findings = (*run)->judgement.findings;
+  if (judge_->store().set_findings(findings).ok()) (void)judge_->store().commit();
+  const std::vector<std::string> prints = report::fingerprints(findings, data.source, data.start.project());
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < prints.size(); ++i) {
-    if (told_.insert(prints[i]).second) fresh_.push_back(judgement.findings[i]);
+    if (told_.insert(prints[i]).second) fresh_.push_back(findings[i]);
   }
 }
 

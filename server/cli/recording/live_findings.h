@@ -3,8 +3,6 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -12,24 +10,19 @@
 #include <thread>
 #include <vector>
 
-#include "server/rules/inquiry/settings.h"
-#include "server/store/write/run_store.h"
+#include "server/judging/run_judge.h"
 
 namespace castscope::cli {
 
-struct LiveFindingsOptions {
-  rules::Settings settings;
-  bool sources_here = true;  // the job's files are on this machine: comments in them count
-  // Any number that grows with the evidence: without anything new nothing is judged.
-  std::function<std::uint64_t()> evidence;
-  // Judging may take a hundredth of the time: what took 50 ms is not done again for 5 s.
+// Judging may take a hundredth of the time: what took 50 ms is not done again for 5 s.
+struct LiveFindingsPace {
   std::chrono::milliseconds least_pause{3000};
   int share = 100;
 };
 
 class LiveFindings {
  public:
-  LiveFindings(std::shared_ptr<store::RunStore> store, LiveFindingsOptions options);
+  explicit LiveFindings(std::shared_ptr<judging::RunJudge> judge, LiveFindingsPace pace = {});
   ~LiveFindings();  // stops; the run file keeps what was found last
 
   // Findings that had not been there at the judgement before: each is handed out once.
@@ -39,8 +32,8 @@ class LiveFindings {
   void judge_until_stopped();
   void judge();
 
-  const std::shared_ptr<store::RunStore> store_;
-  const LiveFindingsOptions options_;
+  const std::shared_ptr<judging::RunJudge> judge_;
+  const LiveFindingsPace pace_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopped_ = false;

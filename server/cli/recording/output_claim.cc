@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "agent/hash/fnv1a.h"
 #include "server/cli/job/run_directory.h"
 
 namespace castscope::cli {
@@ -17,8 +18,7 @@ namespace {
 std::string lock_path(const std::string& stem) {
   auto base = RunDirectory::base();
   if (!base.ok()) return "";
-  std::uint64_t hash = 1469598103934665603u;  // FNV-1a
-  for (unsigned char c : stem) hash = (hash ^ c) * 1099511628211u;
+  const std::uint64_t hash = castscope_fnv1a(CASTSCOPE_FNV1A_SHORT_START, stem.data(), stem.size());
   return absl::StrCat(*base, "/writing-", absl::Hex(hash, absl::kZeroPad16));
 }
 

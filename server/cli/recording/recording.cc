@@ -15,10 +15,7 @@
 #include "server/cli/toolkit/fresh_file.h"
 #include "server/cli/version.h"
 #include "server/policy/compiled.h"
-#include "server/report/findings/source_reader.h"
 #include "server/report/forms/json.h"
-#include "server/rules/judgement.h"
-#include "server/rules/rules.h"
 
 namespace castscope::cli {
 namespace {
@@ -75,6 +72,12 @@ std::string what_is_missing(const std::vector<pid_t>& expected, const relay::Sum
                       " nothing is left to recover: what they cast, if they did, is not in this record");
 }
 
+// What was judged into the run file, for whoever reads it by SQL or where the source is no more.
+absl::Status keep(const judging::JudgedRun& run, judging::Lines lines, store::RunStore& store) {
+  absl::Status status = lines == judging::Lines::kFromDisk ? store.set_source(run.data.source) : absl::OkStatus();
+  return status.ok() ? store.set_findings(run.judgement.findings) : status;
+}
+
 std::string first_problem(const relay::Summary& summary) {
   if (!summary.problem.empty()) return summary.problem;
   for (const auto& process : summary.processes) {
@@ -104,7 +107,7 @@ absl::Status write_text_file(const std::string& path, const std::string& text) {
 }
 
 absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd& end, const Output& output,
-                                    Sources sources, const rules::Settings& settings) {
+                                    judging::Lines lines, const rules::Settings& settings) {
   const bool moved = store.has_moved();
   absl::Status status = moved ? store.notice(
                                     "the run file was moved or deleted while it was being written: this is "
@@ -113,27 +116,21 @@ absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd&
   if (status.ok()) status = store.finish(end);
   absl::StatusOr<store::RunData> data = store.read();
   if (status.ok()) status = data.status();
-  if (status.ok() && sources == Sources::kOnThisMachine) {
-    data->source = report::read_source(*data, rules::judge(*data, settings));
-    status = store.set_source(data->source);
-  }
-  if (status.ok()) status = rules::record_findings(store, settings);
-  Conclusion result{.data = {}, .output = output, .moved = ""};
+  Conclusion result{.run = nullptr, .output = output, .moved = ""};
+  if (data.ok()) result.run = judging::judged(*std::move(data), settings, lines);
+  if (status.ok()) status = keep(*result.run, lines, store);
   OutputClaim claim;
-  if (moved && data.ok()) {
-    result.output = place_anew(output, data->start.command, claim);
+  if (moved && result.run != nullptr) {
+    result.output = place_anew(output, result.run->data.start.command, claim);
     result.moved = absl::StrCat(output.run_file(), " was moved or deleted while it was being written; the run is in ",
                                 result.output.run_file(), " instead");
   }
   absl::Status closed = result.moved.empty() ? store.close() : store.close_elsewhere(result.output.run_file());
   // What was read is worth a report, whatever becomes of the file.
-  if (data.ok()) {
-    const report::Model model = report::model_of(*data, rules::judgement_of(*data, settings));
-    closed.Update(write_text_file(result.output.report_file(), report::json_text(model)));
-  }
+  if (result.run != nullptr)
+    closed.Update(write_text_file(result.output.report_file(), report::json_text(report::model_of(*result.run))));
   if (status.ok()) status = closed;
   if (!status.ok()) return status;
-  result.data = *std::move(data);
   return result;
 }
 
@@ -170,9 +167,10 @@ absl::Status Recording::open_store() {
                    : store::RunStore::create(path, start, store_options);
   if (!store.ok()) return store.status();
   store_ = *std::move(store);
+  judge_ = std::make_shared<judging::RunJudge>(store_, options_.settings, judging::Lines::kFromDisk);
   if (options_.viewed != nullptr) {
-    shown_ = web::LiveRun::begin(options_.viewed->free_id(path), store_, start, options_.resume,
-                                 {.settings = options_.settings, .sources_here = true});
+    shown_ =
+        web::LiveRun::begin(options_.viewed->free_id(path), judge_, start, options_.resume, {.sources_here = true});
     options_.viewed->put(shown_);
   }
   ingest::RunKeeper keeper;
@@ -221,13 +219,7 @@ absl::Status Recording::start_relay() {
 }
 
 void Recording::watch_findings() {
-  if (store_ == nullptr) return;
-  const auto evidence = [relay = relay_.get()] {
-    const relay::Progress now = relay->progress();
-    return now.casts + now.hits + now.events + now.dropped + now.processes;
-  };
-  live_ =
-      std::make_unique<LiveFindings>(store_, LiveFindingsOptions{.settings = options_.settings, .evidence = evidence});
+  if (judge_ != nullptr) live_ = std::make_unique<LiveFindings>(judge_);
 }
 
 std::vector<store::Finding> Recording::new_findings() {
@@ -279,15 +271,15 @@ void Recording::close_store(const std::optional<JobEnd>& end, const std::vector<
   store::RunEnd run_end{.end_ns = realtime_ns(), .exit_status = {}, .signal = {}, .complete = result.complete};
   if (end && end->signal != 0) run_end.signal = end->signal;
   if (end && end->signal == 0) run_end.exit_status = end->exit_status;
-  auto concluded = conclude(*store_, run_end, options_.output, Sources::kOnThisMachine, options_.settings);
+  auto concluded = conclude(*store_, run_end, options_.output, judging::Lines::kFromDisk, options_.settings);
   if (concluded.ok()) {
-    result.data = std::move(concluded->data);
+    result.run = concluded->run;
     result.output = concluded->output;
     if (result.problem.empty()) result.problem = concluded->moved;
   } else if (result.problem.empty()) {
     result.problem = std::string(concluded.status().message());
   }
-  if (shown_ != nullptr) shown_->concluded(web::RunState::kFinished);
+  if (shown_ != nullptr) shown_->concluded(web::RunState::kFinished, result.run);
 }
 
 }  // namespace castscope::cli

@@ -14,6 +14,7 @@
 #include "server/cli/recording/live_findings.h"
 #include "server/cli/recording/output_name.h"
 #include "server/ingest/server.h"
+#include "server/judging/run_judge.h"
 #include "server/relay/connect.h"
 #include "server/relay/relay.h"
 #include "server/store/write/run_store.h"
@@ -51,10 +52,10 @@ struct RecordingOptions {
 struct RecordingResult {
   relay::Summary relay;
   bool complete = false;
-  std::string problem;                 // a sentence when the report is not what it should be
-  std::string missing;                 // a sentence about what was `expected` and is not there
-  Output output;                       // where it is
-  std::optional<store::RunData> data;  // of local collecting
+  std::string problem;        // a sentence when the report is not what it should be
+  std::string missing;        // a sentence about what was `expected` and is not there
+  Output output;              // where it is
+  judging::JudgedRunPtr run;  // of local collecting; null when it could not be kept
 };
 
 class Recording {
@@ -79,25 +80,23 @@ class Recording {
 
   RecordingOptions options_;
   std::shared_ptr<store::RunStore> store_;
+  std::shared_ptr<judging::RunJudge> judge_;
   std::shared_ptr<web::LiveRun> shown_;  // where somebody may look: the sink in front of the store
   std::unique_ptr<ingest::Server> server_;
   std::unique_ptr<relay::Relay> relay_;
-  std::unique_ptr<LiveFindings> live_;  // asks the relay for its progress
+  std::unique_ptr<LiveFindings> live_;
 };
 
-// Where the job's source files are: a run that came over the network names files of another machine, or whatever its
-// sender likes, and none of them is read.
-enum class Sources { kElsewhere, kOnThisMachine };
-
 struct Conclusion {
-  store::RunData data;
+  judging::JudgedRunPtr run;  // never null
   Output output;
   std::string moved;  // a sentence when that is not where it was begun
 };
-// Judges, reads and closes the run: what remains to do with a store when its last word has been said. Writes the
-// report beside it. A run file that was moved or deleted meanwhile is written anew, elsewhere if need be.
+// Reads the run, judges it, keeps what was found and closes the file: what remains to do with a store when its last
+// word has been said. Writes the report beside it. A run file that was moved or deleted meanwhile is written anew,
+// elsewhere if need be.
 absl::StatusOr<Conclusion> conclude(store::RunStore& store, const store::RunEnd& end, const Output& output,
-                                    Sources sources, const rules::Settings& settings = {});
+                                    judging::Lines lines, const rules::Settings& settings = {});
 
 absl::Status write_text_file(const std::string& path, const std::string& text);
 

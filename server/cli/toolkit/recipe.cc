@@ -17,6 +17,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "agent/hash/fnv1a.h"
 #include "server/cli/toolkit/child.h"
 #include "server/cli/toolkit/embedded.h"
 
@@ -64,9 +65,8 @@ Words operator+(Words left, const Words& right) {
   return left;
 }
 
-std::uint64_t fnv1a(std::string_view text, std::uint64_t hash) {
-  for (unsigned char c : text) hash = (hash ^ c) * 1099511628211u;
-  return hash;
+std::uint64_t hash_on(std::uint64_t hash, std::string_view text) {
+  return castscope_fnv1a(hash, text.data(), text.size());
 }
 
 // A translation unit with torch's headers takes about 1.4 GB.
@@ -155,10 +155,10 @@ Words c_compiler() { return compiler("CC", {"gcc", "cc", "clang"}); }
 
 const std::string& source_hash() {
   static const auto* hash = [] {
-    std::uint64_t value = 1469598103934665603u;
-    for (const auto& file : embedded_files()) value = fnv1a(file.content, fnv1a(file.path, value));
+    std::uint64_t value = CASTSCOPE_FNV1A_SHORT_START;
+    for (const auto& file : embedded_files()) value = hash_on(hash_on(value, file.path), file.content);
     const std::string flags = absl::StrJoin(kPreloadFlags + kAgentFlags + kAgentLinkFlags, " ");
-    return new std::string(absl::StrFormat("%016x", fnv1a(flags, value)));
+    return new std::string(absl::StrFormat("%016x", hash_on(value, flags)));
   }();
   return *hash;
 }

@@ -1,5 +1,4 @@
-// What gates and comparisons look at, of a run file or of a report: the same from either, since both are read by way of
-// the report's JSON.
+// What gates and comparisons look at, of a judged run or of its report: the same from either (account_test.cc).
 #pragma once
 
 #include <cstdint>
@@ -14,6 +13,8 @@
 
 namespace castscope::report {
 
+struct Model;
+
 // A place where casts happen, known by its code. Several sites of a run may be one place: modules in a loop, stacks
 // that differ further out, ranks.
 struct AccountSite {
@@ -22,6 +23,7 @@ struct AccountSite {
   std::string text;            // the line's, normalised; "line 12" where it is not known
   std::string op, argument, phase, cause, from, to;
   std::uint64_t casts = 0, hits = 0, bytes = 0, cpu_ns = 0;
+  bool operator==(const AccountSite&) const = default;
 };
 
 // What an operator with weights computed in (model/precision.h); reports of the first castscopes have none.
@@ -30,6 +32,7 @@ struct AccountPrecision {
   std::int64_t line = 0;
   bool grad_mode = false;
   std::uint64_t calls = 0;  // in deep steps
+  bool operator==(const AccountPrecision&) const = default;
 };
 
 struct Account {
@@ -52,12 +55,13 @@ struct Account {
   std::vector<AccountPrecision> precision;
 };
 
-// A run file is judged by these settings. Of a report, whose rules have spoken, what they select and silence is left
-// out and their severities count; thresholds do not.
-absl::StatusOr<Account> read_account(const std::string& file, const rules::Settings& settings);
-
+Account account_of(const Model&, const std::string& name);
+// Of a report, whose rules have spoken, what the settings select and silence is left out and their severities count;
+// thresholds do not.
 absl::StatusOr<Account> account_of(const nlohmann::ordered_json& report, const std::string& name,
                                    const rules::Settings& settings);
+// Of a file, which is one or the other; a run is judged by the settings.
+absl::StatusOr<Account> read_account(const std::string& file, const rules::Settings& settings);
 
 // Why what this run does not show may be there all the same: sentences; none of a run that was seen whole and ended
 // well.

@@ -12,6 +12,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "server/judging/judged_run.h"
+#include "server/report/forms/json.h"
+#include "server/report/model/model.h"
+#include "server/store/testing/test_run.h"
+
 namespace castscope::report {
 namespace {
 
@@ -198,6 +203,64 @@ TEST(AccountTest, WhatCannotBeReadIsASentence) {
   std::ofstream(file) << report();
   EXPECT_TRUE(read_account(file, {}).ok());
   std::filesystem::remove(file);
+}
+
+// A gate says the same of a run and of the report that was written of it.
+TEST(AccountTest, OfARunAndOfItsReportAreTheSame) {
+  const std::string file = ::testing::TempDir() + "account-" + std::to_string(getpid()) + ".castscope";
+  store::RunStart start;
+  start.command = {"python", "train.py"};
+  start.cwd = "/home/user/project";
+  auto opened = store::RunStore::create(file, start);
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  store::TestRun run(**opened);
+  run.enter(run.region("train.py", 10));
+  const auto weight = run.weight("train.py", 11, "head", lanes::WhyNotCached::kNoRequiresGrad);
+  run.cast(weight, 0x100).cast(weight, 0x100);
+  const auto mm =
+      run.use({.op = "aten::mm",
+               .line = 12,
+               .operands = {store::operand(store::kBFloat16), store::operand(store::kBFloat16, lanes::Role::kWeight)},
+               .module = "head"});
+  run.deep().called(mm).shallow().exit().end();
+  ASSERT_TRUE((*opened)->notice("a notice").ok());
+  ASSERT_TRUE(
+      (*opened)->finish({.end_ns = 2'000'000'000'000'000'000, .exit_status = 3, .signal = {}, .complete = true}).ok());
+  const auto judged = judging::judged(*(*opened)->read(), {});
+  ASSERT_TRUE((*opened)->close().ok());
+  std::filesystem::remove(file);
+
+  const Model model = model_of(*judged);
+  const Account one = account_of(model, "run.castscope"), other = read(to_json(model));
+  EXPECT_FALSE(one.findings.empty());
+  EXPECT_FALSE(one.sites.empty());
+  EXPECT_FALSE(one.precision.empty());
+  EXPECT_EQ(one.failure, "exit status 3");
+  EXPECT_EQ(one.sites, other.sites);
+  EXPECT_EQ(one.precision, other.precision);
+  EXPECT_EQ(one.fingerprints, other.fingerprints);
+  EXPECT_EQ(one.notices, other.notices);
+  const auto words = [](const Account& a) {
+    std::vector<std::string> all = {a.command, a.run_folder, a.project, a.damage, a.failure};
+    for (const store::Finding& f : a.findings) {
+      const store::CodeLocation at = f.location.value_or(store::CodeLocation());
+      for (const std::string& word :
+           {f.rule, f.severity, f.title, f.fix, at.file, at.function, std::to_string(at.line)})
+        all.push_back(word);
+    }
+    return all;
+  };
+  EXPECT_EQ(words(one), words(other));
+  const auto numbers = [](const Account& a) {
+    return std::vector<std::uint64_t>{a.complete,       a.processes,
+                                      a.casts,          a.hits,
+                                      a.passes,         a.bytes,
+                                      a.cpu_ns,         a.cache_peak_bytes,
+                                      a.steps,          a.cache_peak_entries,
+                                      a.steps_ns,       a.ignored_by_settings,
+                                      a.ignored_in_code};
+  };
+  EXPECT_EQ(numbers(one), numbers(other));
 }
 
 }  // namespace

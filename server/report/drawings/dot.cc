@@ -6,6 +6,7 @@
 #include "server/graph/folding.h"
 #include "server/report/drawings/labels.h"
 #include "server/report/text/words.h"
+#include "server/utf8/utf8.h"
 
 namespace castscope::report {
 namespace {
@@ -96,7 +97,7 @@ class Dot {
 
 std::string dot_escaped(std::string_view text) {
   std::string escaped;
-  for (const char c : as_utf8(text)) {
+  for (const char c : utf8::repaired(text)) {
     if (c == '"' || c == '\\') escaped += '\\';
     if (c == '\n')
       escaped += "\\n";

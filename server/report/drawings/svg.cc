@@ -7,6 +7,7 @@
 #include "server/report/drawings/labels.h"
 #include "server/report/text/words.h"
 #include "server/store/run/names.h"
+#include "server/utf8/utf8.h"
 
 namespace castscope::report {
 namespace {
@@ -21,29 +22,25 @@ std::string at(double value) {
   return text;
 }
 
-std::size_t characters(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
-}
-
 // What fits, the end of a path before its begin.
 std::string tail(const std::string& text, double width, double letter) {
   const auto most = static_cast<std::size_t>(width / letter);
-  std::size_t all = characters(text);
+  std::size_t all = utf8::characters(text);
   if (all <= most) return text;
   std::size_t from = 0;
   for (; all >= most && from < text.size(); --all) do
       ++from;
-    while (from < text.size() && (text[from] & 0xc0) == 0x80);
+    while (from < text.size() && utf8::continues(text[from]));
   return "…" + text.substr(from);
 }
 
 std::string head(const std::string& text, double width, double letter) {
   const auto most = static_cast<std::size_t>(width / letter);
-  if (characters(text) <= most) return text;
+  if (utf8::characters(text) <= most) return text;
   std::size_t to = 0;
   for (std::size_t n = 0; n + 1 < most; ++n) do
       ++to;
-    while (to < text.size() && (text[to] & 0xc0) == 0x80);
+    while (to < text.size() && utf8::continues(text[to]));
   return text.substr(0, to) + "…";
 }
 
@@ -132,7 +129,7 @@ class Drawing {
     // Near the box that it goes into, in the free strip above it.
     const graph::Point &end = points.back(), &before = points[points.size() - 2];
     const double share = 0.45, x = end.x + (before.x - end.x) * share * share, y = end.y + (before.y - end.y) * share;
-    const double width = kBoldLetter * static_cast<double>(characters(text)) + 12;
+    const double width = kBoldLetter * static_cast<double>(utf8::characters(text)) + 12;
     const auto group = html_.element("g", {{"class", "mark"}});
     std::string told;
     for (const graph::Edge* edge : bundle.edges) {

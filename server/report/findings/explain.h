@@ -1,4 +1,4 @@
-// What `castscope explain` and `castscope rules` say: the rules' own words, for people and for programs.
+// What `castscope rules` and `castscope rules RULE` say: the rules' own words, for people and for programs.
 #pragma once
 
 #include <string>

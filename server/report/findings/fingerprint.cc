@@ -6,21 +6,15 @@
 #include <map>
 
 #include "absl/strings/ascii.h"
+#include "agent/hash/fnv1a.h"
 #include "server/report/text/words.h"
 #include "server/rules/evidence/places/places.h"
+#include "server/utf8/utf8.h"
 
 namespace castscope::report {
 namespace {
 
-// FNV-1a, 64 bits: no secrets are kept by it, and it is the same everywhere.
-std::uint64_t hash(std::string_view text) {
-  std::uint64_t value = 0xcbf29ce484222325;
-  for (const char c : text) {
-    value ^= static_cast<unsigned char>(c);
-    value *= 0x100000001b3;
-  }
-  return value;
-}
+std::uint64_t hash(std::string_view text) { return castscope_fnv1a(CASTSCOPE_FNV1A_START, text.data(), text.size()); }
 
 // Parts end with a zero byte, so that none runs into the next.
 std::string identity(const store::Finding& finding, const store::SourceLines& source, std::string_view project) {
@@ -39,7 +33,7 @@ std::string portable_path(std::string_view file, std::string_view project) {
 }
 
 std::string normalised(std::string_view source_line) {
-  std::string text = as_utf8(source_line);
+  std::string text = utf8::repaired(source_line);
   absl::RemoveExtraAsciiWhitespace(&text);
   // Of bytes that are no UTF-8, who writes JSON may make one sign or several.
   constexpr std::string_view kReplacement = "\xef\xbf\xbd", kTwo = "\xef\xbf\xbd\xef\xbf\xbd";

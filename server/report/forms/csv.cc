@@ -4,10 +4,11 @@
 
 #include "server/report/text/words.h"
 #include "server/store/run/names.h"
+#include "server/utf8/utf8.h"
 
 namespace castscope::report {
 std::string csv_field(std::string_view text) {
-  std::string field = as_utf8(text);
+  std::string field = utf8::repaired(text);
   // A spreadsheet runs what looks like a formula to it (OWASP, CSV injection).
   const std::size_t begin = field.find_first_not_of(" \t\r\n\v\f");
   const bool like_formula =

@@ -14,7 +14,7 @@
 #include "server/report/compare/account.h"
 #include "server/report/compare/gate.h"
 #include "server/report/forms/formats.h"
-#include "server/report/timelines/convert.h"
+#include "server/report/timelines/json_lines.h"
 #include "server/store/file/sqlite.h"
 #include "server/store/read/run_reader.h"
 #include "server/store/testing/test_run.h"
@@ -96,7 +96,7 @@ TEST_F(DamageTest, WithoutItsEventsAFileIsReportedAsItWas) {
   ASSERT_TRUE(report(Format::kJson, file, &after).ok());
   EXPECT_EQ(after, before);
   std::ostringstream lines;
-  EXPECT_TRUE(absl::IsDataLoss(convert(file, EventFormat::kJsonLines, lines)));
+  EXPECT_TRUE(absl::IsDataLoss(json_lines(file, lines)));
   const absl::Status trace = report(Format::kChrome, file, &events);
   EXPECT_TRUE(absl::IsDataLoss(trace)) << trace.message();
   EXPECT_TRUE(nlohmann::json::accept(events)) << events.substr(0, 200);

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "server/report/forms/json.h"
-#include "server/report/timelines/convert.h"
+#include "server/report/timelines/json_lines.h"
 #include "server/store/read/run_reader.h"
 #include "server/store/testing/test_run.h"
 #include "server/store/write/run_store.h"
@@ -46,7 +46,7 @@ class DeepReportTest : public ::testing::Test {
   std::vector<nlohmann::json> events() {
     EXPECT_TRUE(store_->close().ok());
     std::ostringstream out;
-    const absl::Status status = convert(path(), EventFormat::kJsonLines, out);
+    const absl::Status status = json_lines(path(), out);
     EXPECT_TRUE(status.ok()) << status.message();
     std::istringstream lines(out.str());
     std::vector<nlohmann::json> all;

@@ -10,9 +10,9 @@
 #include "server/report/html/page.h"
 #include "server/report/model/model.h"
 #include "server/report/timelines/chrome_trace.h"
+#include "server/report/timelines/json_lines.h"
 #include "server/report/timelines/perfetto.h"
 #include "server/report/timelines/speedscope.h"
-#include "server/store/read/run_reader.h"
 
 namespace castscope::report {
 namespace {
@@ -28,6 +28,7 @@ constexpr std::array kFormats = {
     FormatName{"perfetto", Format::kPerfetto, "the kept events, for ui.perfetto.dev"},
     FormatName{"chrome", Format::kChrome, "the same as JSON, for chrome://tracing too"},
     FormatName{"speedscope", Format::kSpeedscope, "CPU time by stack and the kept events, for speedscope.app"},
+    FormatName{"jsonl", Format::kJsonLines, "the kept events, one JSON object a line, for programs"},
 };
 
 std::string text_of(Format format, const Model& model) {
@@ -65,13 +66,14 @@ absl::Status write_report(const std::string& run_file, Format format, const rule
   if (format == Format::kPerfetto) return perfetto_trace(run_file, out);
   if (format == Format::kChrome) return chrome_trace(run_file, out);
   if (format == Format::kSpeedscope) return speedscope(run_file, out);
-  const auto run = store::read_as_it_is(run_file);
+  if (format == Format::kJsonLines) return json_lines(run_file, out);
+  const auto run = judging::read_and_judge(run_file, settings);
   if (!run.ok()) return run.status();
-  const std::string text = text_of(format, model_of(*run, rules::judgement_of(*run, settings)));
+  const std::string text = text_of(format, model_of(**run));
   out.write(text.data(), static_cast<std::streamsize>(text.size()));
   out.flush();
   if (!out) return absl::UnavailableError("the output cannot be written: check the disk for space");
-  return damage_status(run_file, *run);
+  return damage_status(run_file, (*run)->data);
 }
 
 }  // namespace castscope::report

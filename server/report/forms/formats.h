@@ -12,7 +12,7 @@
 
 namespace castscope::report {
 
-enum class Format { kJson, kSarif, kHtml, kMarkdown, kCsv, kLayersCsv, kDot, kPerfetto, kChrome, kSpeedscope };
+enum class Format { kJson, kSarif, kHtml, kMarkdown, kCsv, kLayersCsv, kDot, kPerfetto, kChrome, kSpeedscope, kJsonLines };
 
 struct FormatName {
   std::string_view name;

@@ -14,6 +14,7 @@
 #include "server/report/html/page.h"
 #include "server/report/text/html_writer.h"
 #include "server/report/text/words.h"
+#include "server/utf8/utf8.h"
 
 namespace castscope::report {
 namespace {
@@ -346,9 +347,9 @@ TEST(ChartTest, OneStepIsNoChart) {
 // ---- words
 
 TEST(WordsTest, WhatIsNoUtf8IsReplaced) {
-  EXPECT_EQ(as_utf8("ä€😀"), "ä€😀");
+  EXPECT_EQ(utf8::repaired("ä€😀"), "ä€😀");
   for (const char* bad : {"\xff", "\xc0\xaf", "\xed\xa0\x80", "\xf5\x80\x80\x80", "\xe2\x82"}) {
-    EXPECT_THAT(as_utf8(bad), StartsWith("\xef\xbf\xbd")) << bad;
+    EXPECT_THAT(utf8::repaired(bad), StartsWith("\xef\xbf\xbd")) << bad;
   }
 }
 

@@ -18,7 +18,8 @@
 #include "server/report/html/page.h"
 #include "server/report/model/costliest.h"
 #include "server/report/text/kernel_names.h"
-#include "server/report/timelines/convert.h"
+#include "server/report/timelines/chrome_trace.h"
+#include "server/report/timelines/json_lines.h"
 #include "server/report/timelines/perfetto.h"
 #include "server/store/read/run_reader.h"
 #include "server/store/testing/test_run.h"
@@ -219,7 +220,7 @@ TEST_F(GpuReportTest, EventsOfKernelsAreConverted) {
   run.end();
   EXPECT_TRUE(store_->close().ok());
   std::ostringstream out;
-  ASSERT_TRUE(convert(path(), EventFormat::kJsonLines, out).ok());
+  ASSERT_TRUE(json_lines(path(), out).ok());
   std::string last;
   std::istringstream lines(out.str());
   for (std::string line; std::getline(lines, line);)
@@ -245,7 +246,7 @@ TEST_F(GpuReportTest, ChromesTraceHasATrackOfEachStream) {
   run.end();
   EXPECT_TRUE(store_->close().ok());
   std::ostringstream out;
-  ASSERT_TRUE(convert(path(), EventFormat::kChromeTrace, out).ok());
+  ASSERT_TRUE(chrome_trace(path(), out).ok());
   std::map<std::string, nlohmann::json> events, tracks;  // by name; names of tracks by number
   const auto trace = nlohmann::json::parse(out.str());
   for (const auto& event : trace["traceEvents"]) {

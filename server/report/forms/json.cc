@@ -89,7 +89,9 @@ Json deep_json(std::uint64_t steps, std::uint64_t operators, std::uint64_t ns) {
 }
 
 Json totals_json(const Totals& totals) {
-  Json by_cause = Json::object();
+  Json by_cause = Json::object(), facts = Json::object();
+  for (std::size_t kind = 0; kind < totals.by_fact.size(); ++kind)
+    if (totals.by_fact[kind] != 0) facts[std::string(store::fact_kind_names()[kind])] = totals.by_fact[kind];
   for (std::size_t cause = 0; cause < totals.by_cause.size(); ++cause) {
     if (cause != static_cast<std::size_t>(lanes::Cause::kAutocast) && totals.by_cause[cause] != 0) {
       by_cause[std::string(store::cause_names()[cause])] = totals.by_cause[cause];
@@ -106,6 +108,7 @@ Json totals_json(const Totals& totals) {
           {"dropped_events", totals.dropped_events},
           {"deep", deep_json(totals.deep_steps, totals.deep_operators, totals.deep_ns)},
           {"by_cause", by_cause},
+          {"facts", facts},
           {"beyond_sites",
            {{"casts", beyond.casts},
             {"cache_hits", beyond.hits},

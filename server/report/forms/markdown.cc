@@ -13,6 +13,7 @@
 #include "server/rules/evidence/operators/dtypes.h"
 #include "server/rules/evidence/operators/operators.h"
 #include "server/store/run/names.h"
+#include "server/utf8/utf8.h"
 
 namespace castscope::report {
 namespace {
@@ -25,7 +26,7 @@ constexpr std::size_t kMostOfFindings = 43'000, kMostOfNotices = 8'000, kMostOfN
 
 // As code: a longer fence than any inside it.
 std::string code(std::string_view text) {
-  const std::string inside = on_one_line(as_utf8(text));
+  const std::string inside = on_one_line(utf8::repaired(text));
   std::size_t longest = 0, run = 0;
   for (const char c : inside) longest = std::max(longest, run = c == '`' ? run + 1 : 0);
   const std::string fence(longest + 1, '`');
@@ -43,7 +44,7 @@ std::string code_cell(std::string_view text) {
 // In a block of HTML, where Markdown's own characters mean themselves.
 std::string in_html(std::string_view text) {
   std::string escaped;
-  for (const char c : html_escaped(on_one_line(as_utf8(text)))) {
+  for (const char c : html_escaped(on_one_line(utf8::repaired(text)))) {
     escaped += c;
     if (c == '@') escaped += "\u200b";  // as in markdown_escaped
   }
@@ -191,9 +192,8 @@ std::string in_brief(const Model& model) {
 std::string notices_of(const Model& model) {
   std::string text;
   for (std::size_t i = 0; i < model.notices.size(); ++i) {
-    std::string notice = as_utf8(model.notices[i]);
-    std::size_t end = std::min(notice.size(), kMostOfNotice);
-    while (end < notice.size() && (static_cast<unsigned char>(notice[end]) & 0xc0) == 0x80) --end;
+    std::string notice = utf8::repaired(model.notices[i]);
+    const std::size_t end = utf8::cut(notice, kMostOfNotice);
     if (end < notice.size()) notice = notice.substr(0, end) + "…";
     notice = "\n> " + markdown_escaped(notice) + "\n";
     if (text.size() + notice.size() > kMostOfNotices)
@@ -207,7 +207,7 @@ std::string notices_of(const Model& model) {
 
 std::string markdown_escaped(std::string_view text) {
   std::string escaped;
-  for (const char c : on_one_line(as_utf8(text))) {
+  for (const char c : on_one_line(utf8::repaired(text))) {
     if (c == '<') {
       escaped += "&lt;";
     } else if (c == '>') {

@@ -10,12 +10,12 @@
 #include <random>
 #include <sstream>
 
+#include "server/report/forms/formats.h"
 #include "server/report/forms/json.h"
 #include "server/report/forms/markdown.h"
 #include "server/report/forms/terminal.h"
 #include "server/report/html/page.h"
 #include "server/report/model/totals.h"
-#include "server/report/timelines/convert.h"
 #include "server/store/file/sqlite.h"
 #include "server/store/read/run_reader.h"
 #include "server/store/testing/test_run.h"
@@ -60,9 +60,9 @@ class ReportTest : public ::testing::Test {
     EXPECT_TRUE(data.ok()) << data.status().message();
     return *std::move(data);
   }
-  std::string converted(EventFormat format) {
+  std::string events_in(Format format) {
     std::ostringstream out;
-    const absl::Status status = convert(path(), format, out);
+    const absl::Status status = write_report(path(), format, {}, out);
     EXPECT_TRUE(status.ok()) << status.message();
     return out.str();
   }
@@ -82,7 +82,7 @@ class ReportTest : public ::testing::Test {
     ASSERT_TRUE(store_->attribute(run.key(), "python", "3.11.7").ok());
     ASSERT_TRUE(store_->attribute(run.key(), "rank", std::to_string(rank)).ok());
     ASSERT_TRUE(store_->attribute(run.key(), "notice", "the cache was cleared by hand").ok());
-    ASSERT_TRUE(store_->thread(run.key(), {.id = 1, .lane = 1, .tid = 101, .name = "python"}).ok());
+    ASSERT_TRUE(store_->define(run.key(), store::ThreadInfo{.id = 1, .lane = 1, .tid = 101, .name = "python"}).ok());
     const auto region = run.region("train.py", 5);
     const auto weight = run.weight("train.py", 8, "encoder.0");
     const auto input = run.input("train.py", 8, "encoder.0");
@@ -293,7 +293,7 @@ TEST_F(ReportTest, TheSummaryKeepsToItsWidthAndToPlainText) {
 TEST_F(ReportTest, EventsBecomeLines) {
   train(100, 0);
   finish();
-  std::istringstream lines(converted(EventFormat::kJsonLines));
+  std::istringstream lines(events_in(Format::kJsonLines));
   std::map<std::string, int> kinds;
   for (std::string line; std::getline(lines, line);) {
     const auto event = nlohmann::json::parse(line);
@@ -316,7 +316,7 @@ TEST_F(ReportTest, WhereEventsAreNotKeptALineSaysSo) {
   for (int i = 0; i < 9; ++i) run.cast(weight, kWeight, true).flush();
   run.end();
   finish();
-  std::istringstream lines(converted(EventFormat::kJsonLines));
+  std::istringstream lines(events_in(Format::kJsonLines));
   std::string kinds;
   for (std::string line; std::getline(lines, line);)
     kinds += nlohmann::json::parse(line)["event"].get<std::string>() + " ";
@@ -326,7 +326,7 @@ TEST_F(ReportTest, WhereEventsAreNotKeptALineSaysSo) {
 TEST_F(ReportTest, EventsBecomeATrace) {
   train(100, 0);
   finish();
-  const auto trace = nlohmann::json::parse(converted(EventFormat::kChromeTrace));
+  const auto trace = nlohmann::json::parse(events_in(Format::kChrome));
   std::map<std::string, int> phases;
   for (const auto& event : trace["traceEvents"]) ++phases[event["ph"]];
   EXPECT_EQ(phases, (std::map<std::string, int>{{"M", 2}, {"X", 15}, {"B", 3}, {"E", 3}, {"i", 9}}));
@@ -338,7 +338,7 @@ TEST_F(ReportTest, EventsOfAnotherFormatAreNoDamage) {
   auto database = store::Database::open(path(), SQLITE_OPEN_READWRITE);
   ASSERT_TRUE(database->exec("UPDATE event_blocks SET data = CAST(x'01' || substr(data, 2) AS BLOB)").ok());
   std::ostringstream out;
-  EXPECT_THAT(std::string(convert(path(), EventFormat::kJsonLines, out).message()),
+  EXPECT_THAT(std::string(write_report(path(), Format::kJsonLines, {}, out).message()),
               testing::EndsWith(": the run file has events packed in format 1, this castscope reads format 4; "
                                 "convert it with the castscope that wrote it"));
 }
@@ -362,7 +362,7 @@ TEST_F(ReportTest, DamagedFilesAreReadOrRefused) {
     EXPECT_FALSE(json_text(*data).empty());
     EXPECT_FALSE(summary(*data, {}).empty());
     std::ostringstream out;
-    (void)convert(damaged, EventFormat::kJsonLines, out);
+    (void)write_report(damaged, Format::kJsonLines, {}, out);
   }
   EXPECT_GT(read, 0);
   EXPECT_GT(refused, 0);
@@ -372,7 +372,7 @@ TEST_F(ReportTest, ConvertingSomethingElseIsASentence) {
   std::ostringstream out;
   const std::string other = (folder_ / "other").string();
   std::ofstream(other) << "hello";
-  EXPECT_THAT(convert(other, EventFormat::kJsonLines, out).message(), HasSubstr("not a castscope run file"));
+  EXPECT_THAT(write_report(other, Format::kJsonLines, {}, out).message(), HasSubstr("not a castscope run file"));
   EXPECT_FALSE(event_format("xml").has_value());
 }
 

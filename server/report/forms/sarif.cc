@@ -10,6 +10,7 @@
 #include "server/report/text/words.h"
 #include "server/rules/evidence/places/places.h"
 #include "server/rules/rules.h"
+#include "server/utf8/utf8.h"
 
 namespace castscope::report {
 namespace {
@@ -192,7 +193,7 @@ Json invocation(const Model& model, std::size_t left_out) {
 }  // namespace
 
 std::pair<std::string, bool> uri_of(const store::RunData& run, const std::string& name) {
-  const std::string file = bytes_of_name(rules::plain_path(name));
+  const std::string file = utf8::bytes_of_name(rules::plain_path(name));
   const std::string& project = run.start.project();
   const std::string folder = project.ends_with("/") ? project : project + "/";
   if (file.starts_with(folder)) return {encoded(std::string_view(file).substr(folder.size())), true};

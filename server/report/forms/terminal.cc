@@ -8,6 +8,7 @@
 #include "server/report/model/costliest.h"
 #include "server/report/model/gpu.h"
 #include "server/report/model/protected_arguments.h"
+#include "server/report/text/lines.h"
 #include "server/report/text/words.h"
 #include "server/rules/evidence/finding.h"
 #include "server/rules/evidence/operators/enforcing.h"
@@ -19,11 +20,6 @@ namespace {
 constexpr std::size_t kCostliest = 3;
 constexpr std::size_t kFindings = 8;
 constexpr std::size_t kEndsShown = 3;
-
-// Characters, not bytes: paths and units are UTF-8.
-std::size_t columns(std::string_view text) {
-  return std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
-}
 
 class Page {
  public:

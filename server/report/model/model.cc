@@ -74,6 +74,7 @@ Model model_of(const store::RunData& run, rules::Judgement judgement) {
           .complete = is_complete(run)};
 }
 
+Model model_of(const judging::JudgedRun& judged) { return model_of(judged.data, judged.judgement); }
 Model model_of(const store::RunData& run) { return model_of(run, rules::judgement_of(run)); }
 
 absl::Status damage_status(const std::string& run_file, const store::RunData& run) {

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/judging/judged_run.h"
 #include "server/report/model/layers.h"
 #include "server/report/model/model_input.h"
 #include "server/report/model/roles.h"
 #include "server/report/model/totals.h"
 #include "server/rules/evidence/counts/device_time.h"
-#include "server/rules/judgement.h"
 #include "server/store/run/run_data.h"
 
 namespace castscope::report {
@@ -59,7 +59,8 @@ struct Model {
 };
 
 Model model_of(const store::RunData&, rules::Judgement);
-Model model_of(const store::RunData&);  // judged by the rules' defaults
+Model model_of(const judging::JudgedRun&);  // which must outlive the model
+Model model_of(const store::RunData&);      // judged by the rules' defaults
 
 // Data loss when the file was damaged or cut short after it was written.
 absl::Status damage_status(const std::string& run_file, const store::RunData&);

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "server/report/model/json_location.h"
 #include "server/rules/evidence/operators/operators.h"
 #include "server/rules/evidence/places/code_places.h"
 #include "server/store/run/names.h"
@@ -25,7 +26,7 @@ bool has_weight(const store::OperatorUse& use) {
 
 }  // namespace
 
-Json precision_json(const store::RunData& data) {
+std::vector<PrecisionRow> precision_rows(const store::RunData& data) {
   std::vector<std::uint64_t> times(data.operator_uses.size() + 1);
   for (const store::UseCount& count : data.use_counts) times[count.use] += count.times;
   std::map<Key, std::uint64_t> calls;
@@ -37,18 +38,30 @@ Json precision_json(const store::RunData& data) {
     calls[{at.file, at.line, at.function, module.model(), module.path, use.op, use.is(lanes::kUseGradMode),
            std::string(store::dtype_name(use.computed))}] += times[use.id];
   }
-  Json list = Json::array();
+  std::vector<PrecisionRow> rows;
   for (const auto& [key, count] : calls) {
     const auto& [file, line, function, model, module, op, grad_mode, dtype] = key;
-    Json location = {{"file", nullptr}, {"line", nullptr}, {"function", nullptr}};
-    if (!file.empty()) location = {{"file", file}, {"line", line}, {"function", function}};
-    list.push_back({{"location", location},
-                    {"model", model.empty() ? Json() : Json(model)},
-                    {"module", model.empty() ? Json() : Json(module)},
-                    {"operator", op},
-                    {"grad_mode", grad_mode},
-                    {"computed_in", dtype},
-                    {"calls", count}});
+    rows.push_back({.at = {file, function, line},
+                    .model = model,
+                    .module = model.empty() ? "" : module,
+                    .op = op,
+                    .computed = dtype,
+                    .grad_mode = grad_mode,
+                    .calls = count});
+  }
+  return rows;
+}
+
+Json precision_json(const store::RunData& data) {
+  Json list = Json::array();
+  for (const PrecisionRow& row : precision_rows(data)) {
+    list.push_back({{"location", location_json(row.at)},
+                    {"model", row.model.empty() ? Json() : Json(row.model)},
+                    {"module", row.model.empty() ? Json() : Json(row.module)},
+                    {"operator", row.op},
+                    {"grad_mode", row.grad_mode},
+                    {"computed_in", row.computed},
+                    {"calls", row.calls}});
   }
   return list;
 }

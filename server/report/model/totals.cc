@@ -20,6 +20,10 @@ Totals totals_of(const store::RunData& data) {
     (autocasts ? totals.autocast : totals.others) += use.counts;
     if (autocasts) totals.first_ns += first_ns_of(use);
   }
+  for (const store::FactCount& count : data.fact_counts) {
+    const auto kind = static_cast<std::size_t>(data.fact(count.fact).kind);
+    totals.by_fact[kind < totals.by_fact.size() ? kind : 0] += count.times;
+  }
   for (const store::Process& process : data.processes) {
     totals.beyond_sites += process.beyond_sites;
     for (const store::LaneRow& lane : process.lanes) {

@@ -16,8 +16,8 @@ struct Totals {
   store::Counts beyond_sites;  // the part of it that belongs to no site
   store::Counts others;        // of other causes
   std::uint64_t first_ns = 0;  // of autocast's CPU time: what SiteTotal::first_ns is of its sites
-  std::array<std::uint64_t, static_cast<std::size_t>(lanes::Cause::kPytorch) + 1>
-      by_cause{};                                                 // casts, index = lanes::Cause
+  std::array<std::uint64_t, count_of(lanes::Cause{})> by_cause{};       // casts, index = lanes::Cause
+  std::array<std::uint64_t, count_of(lanes::FactKind{})> by_fact{};     // times seen, index = lanes::FactKind
   std::uint64_t dropped_events = 0;                               // made by the processes and not in the run's evidence
   std::uint64_t deep_steps = 0, deep_operators = 0, deep_ns = 0;  // of all processes together
   store::Gauges cache;  // clears: of all processes; peaks: of the process that had the most; at the end: together

@@ -1,12 +1,13 @@
 #include "server/report/text/html_writer.h"
 
 #include "server/report/text/words.h"
+#include "server/utf8/utf8.h"
 
 namespace castscope::report {
 
 std::string html_escaped(std::string_view text) {
   std::string escaped;
-  for (const char c : as_utf8(text)) {
+  for (const char c : utf8::repaired(text)) {
     switch (c) {
       case '&':
         escaped += "&amp;";

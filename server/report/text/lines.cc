@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cctype>
 
+#include "server/utf8/utf8.h"
+
 namespace castscope::report {
 
-std::size_t columns(std::string_view text) {
-  return std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
-}
+std::size_t columns(std::string_view text) { return utf8::characters(text); }
 
 namespace {
 

@@ -7,31 +7,9 @@
 
 #include "server/rules/evidence/finding.h"
 #include "server/store/run/names.h"
+#include "server/utf8/utf8.h"
 
 namespace castscope::report {
-namespace {
-
-// Of the character that the text begins with; 0 when that is none. No surrogates, nothing longer than it need be.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) -> unsigned {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
-  };
-  const auto continues = [&](std::size_t i) { return (byte(i) & 0xc0) == 0x80; };
-  const unsigned first = byte(0), second = byte(1);
-  if (first < 0x80) return 1;
-  if (first >= 0xc2 && first <= 0xdf) return continues(1) ? 2 : 0;
-  if (first >= 0xe0 && first <= 0xef) {
-    const bool fits = (first != 0xe0 || second >= 0xa0) && (first != 0xed || second < 0xa0);
-    return continues(1) && continues(2) && fits ? 3 : 0;
-  }
-  if (first >= 0xf0 && first <= 0xf4) {
-    const bool fits = (first != 0xf0 || second >= 0x90) && (first != 0xf4 || second < 0x90);
-    return continues(1) && continues(2) && continues(3) && fits ? 4 : 0;
-  }
-  return 0;
-}
-
-}  // namespace
 
 std::string grouped(std::uint64_t number) {
   std::string digits = std::to_string(number);
@@ -69,34 +47,9 @@ std::string percent(double share) {
   return text;
 }
 
-std::string as_utf8(std::string_view text) {
-  std::string valid;
-  valid.reserve(text.size());
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = utf8_length(text.substr(at));
-    valid += length > 0 ? text.substr(at, length) : std::string_view("\xef\xbf\xbd");
-    at += std::max<std::size_t>(length, 1);
-  }
-  return valid;
-}
-
-std::string bytes_of_name(std::string_view name) {
-  std::string bytes;
-  for (std::size_t at = 0; at < name.size();) {
-    unsigned byte = 0;
-    const std::string_view escaped = name.substr(at, 6);
-    const bool is_escaped =
-        escaped.size() == 6 && escaped.starts_with("\\udc") &&
-        std::from_chars(escaped.data() + 4, escaped.data() + 6, byte, 16).ptr == escaped.data() + 6 && byte >= 0x80;
-    bytes += is_escaped ? static_cast<char>(byte) : name[at];
-    at += is_escaped ? escaped.size() : 1;
-  }
-  return bytes;
-}
-
 std::string shown_source(std::string_view line) {
   std::string text;
-  for (const char c : as_utf8(line)) {
+  for (const char c : utf8::repaired(line)) {
     if (c == '\t') {
       text += "    ";
     } else {
@@ -112,7 +65,7 @@ std::string on_one_line(std::string text) {
 }
 
 std::string without_controls(std::string_view text, std::string_view kept) {
-  const std::string valid = as_utf8(text);
+  const std::string valid = utf8::repaired(text);
   std::string shown;
   for (std::size_t at = 0; at < valid.size(); ++at) {
     // Of the C1 controls, which are 0xc2 and a byte below 0xa0, the number is that byte.

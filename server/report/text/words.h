@@ -16,10 +16,6 @@ std::string counted(std::uint64_t number, std::string_view one, std::string_view
 std::string listed(const std::vector<std::string>& words);                               // "a, b and c"
 std::string duration(std::uint64_t ns);                                                  // "12 µs", "3.1 ms", "1.20 s"
 std::string percent(double share);                                                       // 0.06 → "6 %", "<1 %"
-// The same with what is no UTF-8 replaced: names of files and lines of source are bytes.
-std::string as_utf8(std::string_view text);
-// A file's own name, in which bytes that are no UTF-8 came escaped ("caf\\udce9.py").
-std::string bytes_of_name(std::string_view name);
 // A line of source as it is shown: UTF-8, tabs as spaces, nothing that a terminal or a page would obey.
 std::string shown_source(std::string_view line);
 // Shown in terminals and pages: anything below a space would be obeyed there.

@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "agent/lanes/event_views.h"
 #include "server/report/text/event_names.h"
 #include "server/report/text/kernel_names.h"
 #include "server/report/text/stream.h"
@@ -111,8 +112,9 @@ class Writer final : public TimelineSink {
     microseconds(time);
     out_ << ",\"dur\":";
     microseconds(duration);
-    out_ << ",\"args\":{\"step\":" << event.step << ",\"bytes\":" << event.bytes << ",\"device\":" << event.dims[0]
-         << ",\"stream\":" << event.dims[1] << ",\"blocks\":" << event.dims[2] << ",\"threads\":" << event.dims[3]
+    const lanes::KernelEvent ran = as_kernel(event);
+    out_ << ",\"args\":{\"step\":" << event.step << ",\"bytes\":" << ran.bytes << ",\"device\":" << ran.device
+         << ",\"stream\":" << ran.stream << ",\"blocks\":" << ran.blocks << ",\"threads\":" << ran.threads
          << text.members << "}}";
   }
   void instant(const LaneKey& key, std::int64_t time, std::uint32_t site, const lanes::Event& event) override {
@@ -120,7 +122,7 @@ class Writer final : public TimelineSink {
     at(hit ? sites_[site].hit : dumped(instant_name(event)), 'i', key, time);
     out_ << ",\"s\":\"t\",\"args\":{\"step\":" << event.step;
     if (event.kind == lanes::EventKind::kCacheClear) {
-      out_ << ",\"bytes\":" << event.bytes << ",\"entries\":" << event.entries;
+      out_ << ",\"bytes\":" << event.bytes << ",\"entries\":" << as_clear(event).entries;
     }
     if (hit) {
       shape(event);
@@ -163,7 +165,8 @@ class Writer final : public TimelineSink {
   }
   void shape(const lanes::Event& event) {
     out_ << ",\"shape\":[";
-    for (int i = 0; i < std::min<int>(event.ndim, 4); ++i) out_ << (i > 0 ? "," : "") << event.dims[i];
+    const char* comma = "";
+    for (const std::uint32_t size : as_cast(event).shape()) out_ << std::exchange(comma, ",") << size;
     out_ << "]";
   }
 

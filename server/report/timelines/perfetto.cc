@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "agent/lanes/event_views.h"
 #include "server/report/text/event_names.h"
 #include "server/report/text/kernel_names.h"
 #include "server/report/text/stream.h"
@@ -10,6 +11,7 @@
 #include "server/report/timelines/protobuf.h"
 #include "server/report/timelines/timeline.h"
 #include "server/store/run/names.h"
+#include "server/utf8/utf8.h"
 
 namespace castscope::report {
 namespace {
@@ -105,9 +107,10 @@ class Writer final : public TimelineSink {
     if (kernel != 0) of_kernel(run_.kernel(kernel));
     annotate(kBytes, event.bytes);
     annotate(kStep, event.step);
-    annotate(kStream, event.dims[1]);
-    annotate(kBlocks, event.dims[2]);
-    annotate(kThreads, event.dims[3]);
+    const lanes::KernelEvent ran = as_kernel(event);
+    annotate(kStream, ran.stream);
+    annotate(kBlocks, ran.blocks);
+    annotate(kThreads, ran.threads);
     write(time);
     event_.clear();
     event_.number(track_event::kType, kEnd).number(track_event::kTrack, uuid);
@@ -121,7 +124,7 @@ class Writer final : public TimelineSink {
     annotate(kStep, event.step);
     if (event.kind == lanes::EventKind::kCacheClear) {
       annotate(kBytes, event.bytes);
-      annotate(kEntries, event.entries);
+      annotate(kEntries, as_clear(event).entries);
     }
     write(time);
   }
@@ -166,8 +169,8 @@ class Writer final : public TimelineSink {
     if (module != 0) annotate_text(kModule, module);
     annotate(kSite, site);
     std::string shape;
-    for (int i = 0; i < std::min<int>(event.ndim, 4); ++i) {
-      shape += (i > 0 ? "x" : "") + std::to_string(event.dims[i]);
+    for (const std::uint32_t size : as_cast(event).shape()) {
+      shape += (shape.empty() ? "" : "x") + std::to_string(size);
     }
     part_.clear();
     event_.message(track_event::kAnnotation, part_.number(1, kShape).bytes(6, shape));
@@ -196,7 +199,7 @@ class Writer final : public TimelineSink {
   void process_track(const store::Process& process) {
     const auto pid = static_cast<std::uint64_t>(process.info.pid);
     Message about;
-    about.number(1, pid).bytes(6, as_utf8(process_name(process)));
+    about.number(1, pid).bytes(6, utf8::repaired(process_name(process)));
     track(Message().number(track::kUuid, process_uuid(process.id)).message(track::kProcess, about));
     Message counter;
     counter.number(3, kUnitBytes);
@@ -211,7 +214,7 @@ class Writer final : public TimelineSink {
     const store::Process& process = run_.process(key.process);
     Message about;
     about.number(1, static_cast<std::uint64_t>(process.info.pid)).number(2, key.lane);
-    about.bytes(5, as_utf8(lane_name(process, key.lane)));
+    about.bytes(5, utf8::repaired(lane_name(process, key.lane)));
     track(Message()
               .number(track::kUuid, lane_uuid(key))
               .number(track::kParent, process_uuid(key.process))
@@ -231,7 +234,7 @@ class Writer final : public TimelineSink {
   void intern() {
     Message all;
     const auto name = [&](int list, std::uint64_t id, const std::string& text) {
-      all.message(list, Message().number(1, id).bytes(2, as_utf8(text)));
+      all.message(list, Message().number(1, id).bytes(2, utf8::repaired(text)));
     };
     name(interned::kCategories, kCategory, "castscope");
     name(interned::kCategories, kGpuCategory, "gpu");
@@ -273,7 +276,7 @@ class Writer final : public TimelineSink {
   void source(Message& all, std::uint64_t id, std::uint32_t stack) {
     const auto at = run_.user_location(stack).value_or(store::CodeLocation());
     Message place;
-    place.number(1, id).bytes(2, as_utf8(at.file)).bytes(3, as_utf8(at.function));
+    place.number(1, id).bytes(2, utf8::repaired(at.file)).bytes(3, utf8::repaired(at.function));
     all.message(interned::kSources, place.number(4, static_cast<std::uint64_t>(std::max<std::int64_t>(at.line, 0))));
   }
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "agent/lanes/event_views.h"
 #include "proto/event_block.h"
 #include "server/report/model/model.h"
 #include "server/report/text/words.h"
@@ -76,7 +77,8 @@ class Teller {
       const auto since = static_cast<std::int64_t>(static_cast<std::uint64_t>(begin) + event->time);
       std::int64_t time = std::clamp<std::int64_t>(since, 0, kLatest);
       const std::int64_t end = time + event->duration;
-      StreamLine at{process, event->dims[0], event->dims[1], 0};
+      const lanes::KernelEvent ran = as_kernel(*event);
+      StreamLine at{process, ran.device, ran.stream, 0};
       while (at.line + 1 < kMostStreamLines && free_from_[at] > time) ++at.line;
       std::int64_t& free_from = free_from_[at];
       time = std::max(time, free_from);

@@ -20,6 +20,7 @@
 #include "server/rules/evidence/counts/step_time.h"
 #include "server/rules/evidence/finding.h"
 #include "server/rules/evidence/operators/dtypes.h"
+#include "server/rules/evidence/operators/matrix_products.h"
 #include "server/rules/evidence/operators/operators.h"
 #include "server/rules/evidence/operators/use_graph.h"
 #include "server/rules/evidence/operators/uses.h"
@@ -32,8 +33,6 @@
 namespace castscope::rules {
 namespace {
 
-constexpr std::string_view kProducts[] = {"aten::mm",      "aten::matmul", "aten::bmm", "aten::addmm", "aten::addbmm",
-                                          "aten::baddbmm", "aten::linear", "aten::mv",  "aten::einsum"};
 constexpr std::string_view kAdds[] = {"aten::add", "aten::__radd__"};
 constexpr std::string_view kJoins[] = {"aten::cat", "aten::stack", "aten::where"};
 constexpr std::string_view kFills[] = {"aten::zeros",    "aten::zeros_like", "aten::new_zeros", "aten::full",
@@ -175,7 +174,10 @@ bool is_meant_by_nobody(const UseGraph& graph, const Promotion& promotion) {
   return std::any_of(promotion.uses.begin(), promotion.uses.end(), [&](std::uint32_t id) {
     const store::OperatorUse& use = graph.use(id);
     const lanes::Operand* wide = wide_operand(use);
-    const auto is_product = [](const auto& from) { return is_one_of(base_name(from.op), kProducts); };
+    const auto is_product = [](const auto& from) {
+      return from.op.starts_with("aten::") &&
+             (is_matrix_product(short_name(from.op)) || short_name(from.op) == "einsum");
+    };
     if (is_one_of(base_name(use.op), kAdds))
       return wide->role != lanes::Role::kActivation && is_made_by(graph, id, low_operand(use)->argument, is_product);
     return is_one_of(base_name(use.op), kJoins) && promotion.way.uses.size() > promotion.uses.size();

@@ -1,6 +1,10 @@
 #include "server/store/file/schema.h"
 
+#include "agent/lanes/gauges.h"
+
 namespace castscope::store {
+
+#define CASTSCOPE_COLUMN_OF_GAUGE(name, ...) ", " #name " INTEGER DEFAULT 0"
 
 const char* const kTables = R"sql(
 -- What the run is: command, cwd, host, start_ns, end_ns, exit_status, signal, complete, …
@@ -12,12 +16,8 @@ CREATE TABLE names (list TEXT, number INTEGER, name TEXT, PRIMARY KEY (list, num
 
 CREATE TABLE processes (
   id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, host TEXT, pid INTEGER, parent_pid INTEGER, start_ticks INTEGER,
-  begin_ns INTEGER, ended INTEGER DEFAULT 0, end INTEGER DEFAULT 0, exit_status INTEGER DEFAULT -1,
-  cache_bytes INTEGER DEFAULT 0, cache_entries INTEGER DEFAULT 0, cache_peak_bytes INTEGER DEFAULT 0,
-  cache_peak_entries INTEGER DEFAULT 0, cache_clears INTEGER DEFAULT 0, steps INTEGER DEFAULT 0,
-  lost_definitions INTEGER DEFAULT 0, deep_steps INTEGER DEFAULT 0, deep_operators INTEGER DEFAULT 0,
-  deep_ns INTEGER DEFAULT 0, gpu_steps INTEGER DEFAULT 0, gpu_records INTEGER DEFAULT 0, gpu_lost INTEGER DEFAULT 0,
-  gpu_unplaced INTEGER DEFAULT 0, gpu_event_steps INTEGER DEFAULT 0, gpu_casts_untimed INTEGER DEFAULT 0);
+  begin_ns INTEGER, ended INTEGER DEFAULT 0, end INTEGER DEFAULT 0, exit_status INTEGER DEFAULT -1)sql" CASTSCOPE_GAUGES(
+    CASTSCOPE_COLUMN_OF_GAUGE) R"sql();
 CREATE TABLE attributes (process INTEGER, name TEXT, value TEXT);
 CREATE TABLE threads (process INTEGER, local INTEGER, lane INTEGER, tid INTEGER, name TEXT,
   PRIMARY KEY (process, local)) WITHOUT ROWID;

@@ -75,9 +75,22 @@ class Statement {
   absl::StatusOr<bool> next();
 
   std::int64_t number(int column) const { return sqlite3_column_int64(statement_.get(), column); }
-  template <typename Number>
-  void get(int column, Number& number) const {
-    number = static_cast<Number>(sqlite3_column_int64(statement_.get(), column));
+  template <typename T>
+  void get(int column, T& value) const {
+    if constexpr (std::is_same_v<T, std::string>) {
+      value = text(column);
+    } else {
+      value = static_cast<T>(sqlite3_column_int64(statement_.get(), column));
+    }
+  }
+  // The row's columns, from the first on: numbers, flags, enumerators and texts.
+  template <typename... T>
+  void read(T&... values) const {
+    read_from(0, values...);
+  }
+  template <typename... T>
+  void read_from(int column, T&... values) const {
+    (get(column++, values), ...);
   }
   double real(int column) const { return sqlite3_column_double(statement_.get(), column); }
   std::string text(int column) const;

@@ -4,16 +4,14 @@ namespace castscope::store {
 namespace {
 
 absl::Status read_operator_uses(const Database& database, RunData& data) {
-  CASTSCOPE_RETURN_IF_ERROR(
-      each(database,
-           "SELECT id, stack, module, region, operator, node, phase, device, computed, result, flags "
-           "FROM operator_uses ORDER BY id",
-           [&](const Statement& row) {
-             OperatorUse& u = data.operator_uses.emplace_back();
-             row.get(0, u.id), row.get(1, u.stack), row.get(2, u.module), row.get(3, u.region), u.op = row.text(4);
-             u.node = row.text(5), row.get(6, u.phase), row.get(7, u.device), row.get(8, u.computed);
-             row.get(9, u.result), row.get(10, u.flags);
-           }));
+  CASTSCOPE_RETURN_IF_ERROR(each(
+      database,
+      "SELECT id, stack, module, region, operator, node, phase, device, computed, result, flags "
+      "FROM operator_uses ORDER BY id",
+      [&](const Statement& row) {
+        OperatorUse& u = data.operator_uses.emplace_back();
+        row.read(u.id, u.stack, u.module, u.region, u.op, u.node, u.phase, u.device, u.computed, u.result, u.flags);
+      }));
   std::size_t lost = 0;
   CASTSCOPE_RETURN_IF_ERROR(each(
       database,
@@ -22,24 +20,22 @@ absl::Status read_operator_uses(const Database& database, RunData& data) {
         const auto use = static_cast<std::uint64_t>(row.number(0));
         if (use == 0 || use > data.operator_uses.size()) return static_cast<void>(++lost);
         lanes::Operand& o = data.operator_uses[use - 1].operands.emplace_back();
-        row.get(1, o.argument), row.get(2, o.dtype), row.get(3, o.role), row.get(4, o.flags);
-        row.get(5, o.entered);
+        row.read_from(1, o.argument, o.dtype, o.role, o.flags, o.entered);
         data.operator_uses[use - 1].argument_names.push_back(row.text(6));
       }));
   return none_lost(database, lost, "an operand has no operator use");
 }
 
 absl::Status read_flows_and_facts(const Database& database, RunData& data) {
-  CASTSCOPE_RETURN_IF_ERROR(each(
-      database, "SELECT id, from_use, to_use, argument, cast_to FROM flows ORDER BY id", [&](const Statement& row) {
-        Flow& f = data.flows.emplace_back();
-        row.get(0, f.id), row.get(1, f.from), row.get(2, f.to), row.get(3, f.argument), row.get(4, f.cast_to);
-      }));
+  CASTSCOPE_RETURN_IF_ERROR(each(database, "SELECT id, from_use, to_use, argument, cast_to FROM flows ORDER BY id",
+                                 [&](const Statement& row) {
+                                   Flow& f = data.flows.emplace_back();
+                                   row.read(f.id, f.from, f.to, f.argument, f.cast_to);
+                                 }));
   return each(database, "SELECT id, stack, subject, kind, detail, text FROM facts ORDER BY id",
               [&](const Statement& row) {
                 Fact& f = data.facts.emplace_back();
-                row.get(0, f.id), row.get(1, f.stack), row.get(2, f.subject), row.get(3, f.kind), row.get(4, f.detail);
-                f.text = row.text(5);
+                row.read(f.id, f.stack, f.subject, f.kind, f.detail, f.text);
               });
 }
 
@@ -49,21 +45,20 @@ absl::Status read_counts(const Database& database, RunData& data) {
                                  "GROUP BY process, operator_use ORDER BY process, operator_use",
                                  [&](const Statement& row) {
                                    UseCount& c = data.use_counts.emplace_back();
-                                   row.get(0, c.process), row.get(1, c.use), row.get(2, c.times), row.get(3, c.bytes);
-                                   row.get(4, c.ns);
+                                   row.read(c.process, c.use, c.times, c.bytes, c.ns);
                                  }));
   CASTSCOPE_RETURN_IF_ERROR(each(database,
                                  "SELECT process, flow, sum(times) FROM flow_counts GROUP BY process, flow "
                                  "ORDER BY process, flow",
                                  [&](const Statement& row) {
                                    FlowCount& c = data.flow_counts.emplace_back();
-                                   row.get(0, c.process), row.get(1, c.flow), row.get(2, c.times);
+                                   row.read(c.process, c.flow, c.times);
                                  }));
   return each(database,
               "SELECT process, fact, sum(times) FROM fact_counts GROUP BY process, fact ORDER BY process, fact",
               [&](const Statement& row) {
                 FactCount& c = data.fact_counts.emplace_back();
-                row.get(0, c.process), row.get(1, c.fact), row.get(2, c.times);
+                row.read(c.process, c.fact, c.times);
               });
 }
 
@@ -75,11 +70,10 @@ absl::Status read_events_evidence(const Database& database, RunData& data) {
       "ORDER BY process, site, operator_use",
       [&](const Statement& row) {
         ValueRange& r = data.value_ranges.emplace_back();
-        row.get(0, r.process), row.get(1, r.site), row.get(2, r.use), row.get(3, r.tensors);
-        row.get(4, r.elements), row.get(5, r.not_finite), row.get(6, r.zeros), row.get(7, r.integers);
-        row.get(8, r.beyond), row.get(9, r.integer_tensors), row.get(10, r.not_finite_tensors);
+        row.read(r.process, r.site, r.use, r.tensors, r.elements, r.not_finite, r.zeros, r.integers, r.beyond,
+                 r.integer_tensors, r.not_finite_tensors);
         r.most = row.real(11), r.most_integer = row.real(12);
-        row.get(13, r.integers_differ), row.get(14, r.first_not_finite);
+        row.read_from(13, r.integers_differ, r.first_not_finite);
       }));
   return each(
       database,
@@ -88,11 +82,9 @@ absl::Status read_events_evidence(const Database& database, RunData& data) {
       "ORDER BY process",
       [&](const Statement& row) {
         ScalerUse& u = data.scaler_uses.emplace_back();
-        row.get(0, u.process), row.get(1, u.updates), row.get(2, u.unscales), row.get(3, u.not_finite);
-        row.get(4, u.scales), row.get(5, u.longest_skips);
+        row.read(u.process, u.updates, u.unscales, u.not_finite, u.scales, u.longest_skips);
         u.first_scale = row.real(6), u.last_scale = row.real(7), u.least_scale = row.real(8);
-        row.get(9, u.last_update), row.get(10, u.update_between_backwards), row.get(11, u.step_past_scaler);
-        row.get(12, u.clip_before_unscale);
+        row.read_from(9, u.last_update, u.update_between_backwards, u.step_past_scaler, u.clip_before_unscale);
       });
 }
 

@@ -10,8 +10,7 @@ absl::Status read_kernels(const Database& database, RunData& data) {
               "SELECT id, site, operator_use, operator, name, origin, device, work, flags FROM kernels ORDER BY id",
               [&](const Statement& row) {
                 Kernel& k = data.kernels.emplace_back();
-                row.get(0, k.id), row.get(1, k.site), row.get(2, k.use), k.op = row.text(3), row.get(4, k.name);
-                k.origin = row.text(5), row.get(6, k.device), row.get(7, k.work), row.get(8, k.flags);
+                row.read(k.id, k.site, k.use, k.op, k.name, k.origin, k.device, k.work, k.flags);
               });
 }
 
@@ -22,11 +21,8 @@ absl::Status read_matmuls(const Database& database, RunData& data) {
               [&](const Statement& row) {
                 Matmul& matmul = data.matmuls.emplace_back();
                 MatmulCall& c = matmul.call;
-                row.get(0, matmul.id), row.get(1, matmul.use), matmul.op = row.text(2), matmul.function = row.text(3);
-                row.get(4, c.m), row.get(5, c.n), row.get(6, c.k), row.get(7, c.batch);
-                row.get(8, c.lda), row.get(9, c.ldb), row.get(10, c.ldc);
-                row.get(11, c.a), row.get(12, c.b), row.get(13, c.c), row.get(14, c.compute);
-                row.get(15, c.align_a), row.get(16, c.align_b), row.get(17, c.align_c), row.get(18, c.flags);
+                row.read(matmul.id, matmul.use, matmul.op, matmul.function, c.m, c.n, c.k, c.batch, c.lda, c.ldb, c.ldc,
+                         c.a, c.b, c.c, c.compute, c.align_a, c.align_b, c.align_c, c.flags);
               });
 }
 
@@ -36,15 +32,14 @@ absl::Status read_counts(const Database& database, RunData& data) {
                                  "GROUP BY process, kernel ORDER BY process, kernel",
                                  [&](const Statement& row) {
                                    KernelCount& c = data.kernel_counts.emplace_back();
-                                   row.get(0, c.process), row.get(1, c.kernel), row.get(2, c.launches);
-                                   row.get(3, c.bytes), row.get(4, c.ns);
+                                   row.read(c.process, c.kernel, c.launches, c.bytes, c.ns);
                                  }));
   return each(database,
               "SELECT process, matmul, sum(times) FROM matmul_counts GROUP BY process, matmul "
               "ORDER BY process, matmul",
               [&](const Statement& row) {
                 MatmulCount& c = data.matmul_counts.emplace_back();
-                row.get(0, c.process), row.get(1, c.matmul), row.get(2, c.times);
+                row.read(c.process, c.matmul, c.times);
               });
 }
 

@@ -45,23 +45,17 @@ std::size_t mend_counts(RunData& data) {
 
 // How many of what a fact is about there are.
 std::size_t subjects(const Fact& fact, const RunData& data) {
-  switch (fact.kind) {
-    case lanes::FactKind::kStaleHit:
-    case lanes::FactKind::kLostGrad:
-    case lanes::FactKind::kScriptIgnoresDisable:
-    case lanes::FactKind::kTraceDropsDisable:
+  switch (lanes::subject_of(fact.kind)) {
+    case lanes::FactSubject::kSite:
       return data.sites.size();
-    case lanes::FactKind::kError:
-    case lanes::FactKind::kScriptStopsAtPython:
+    case lanes::FactSubject::kOperatorUse:
       return data.operator_uses.size();
-    case lanes::FactKind::kBackward:
-    case lanes::FactKind::kRegionLeaked:
-    case lanes::FactKind::kRegionNeverLeft:
-    case lanes::FactKind::kExportDropsRegion:
+    case lanes::FactSubject::kRegion:
       return data.regions.size();
-    default:
-      return 0;
+    case lanes::FactSubject::kNothing:
+      break;
   }
+  return 0;
 }
 
 std::size_t mend_deep_definitions(RunData& data) {

@@ -1,5 +1,8 @@
 #include "server/store/read/run_reader.h"
 
+#include <spdlog/spdlog.h>
+
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "absl/container/flat_hash_map.h"
@@ -58,55 +61,44 @@ absl::Status read_definitions(const Database& database, RunData& data) {
   CASTSCOPE_RETURN_IF_ERROR(
       each(database, "SELECT path, type, root_type, root_number FROM modules ORDER BY id", [&](const Statement& row) {
         Module& module = data.modules.emplace_back();
-        module.path = row.text(0), module.type = row.text(1), module.root_type = row.text(2);
-        row.get(3, module.root_number);
+        row.read(module.path, module.type, module.root_type, module.root_number);
       }));
   CASTSCOPE_RETURN_IF_ERROR(each(
       database, "SELECT operator, argument, argument_name, code_address FROM call_sites ORDER BY id",
       [&](const Statement& row) {
         data.call_sites.push_back({row.text(0), static_cast<std::uint32_t>(row.number(1)), row.text(2), row.text(3)});
       }));
-  CASTSCOPE_RETURN_IF_ERROR(
-      each(database,
-           "SELECT id, stack, parent, nesting, device, dtype, enabled, cache_enabled, kind, flags "
-           "FROM regions ORDER BY id",
-           [&](const Statement& row) {
-             Region& r = data.regions.emplace_back();
-             row.get(0, r.id), row.get(1, r.stack), row.get(2, r.parent), row.get(3, r.nesting);
-             row.get(4, r.device), row.get(5, r.dtype), row.get(6, r.enabled);
-             row.get(7, r.cache_enabled), row.get(8, r.kind), row.get(9, r.flags);
-           }));
+  CASTSCOPE_RETURN_IF_ERROR(each(
+      database,
+      "SELECT id, stack, parent, nesting, device, dtype, enabled, cache_enabled, kind, flags "
+      "FROM regions ORDER BY id",
+      [&](const Statement& row) {
+        Region& r = data.regions.emplace_back();
+        row.read(r.id, r.stack, r.parent, r.nesting, r.device, r.dtype, r.enabled, r.cache_enabled, r.kind, r.flags);
+      }));
   return each(database,
               "SELECT id, stack, module, call_site, region, operator, role, cause, why, phase, from_dtype, to_dtype, "
               "device, flags FROM sites ORDER BY id",
               [&](const Statement& row) {
                 Site& s = data.sites.emplace_back();
-                row.get(0, s.id), row.get(1, s.stack), row.get(2, s.module), row.get(3, s.call_site);
-                row.get(4, s.region), s.op = row.text(5), row.get(6, s.role), row.get(7, s.cause), row.get(8, s.why);
-                row.get(9, s.phase), row.get(10, s.from), row.get(11, s.to), row.get(12, s.device);
-                row.get(13, s.flags);
+                row.read(s.id, s.stack, s.module, s.call_site, s.region, s.op, s.role, s.cause, s.why, s.phase, s.from,
+                         s.to, s.device, s.flags);
               });
 }
+
+#define CASTSCOPE_COLUMN(name, ...) ", " #name
+#define CASTSCOPE_VALUE(name, ...) , g.name
 
 absl::Status read_processes(const Database& database, RunData& data) {
   CASTSCOPE_RETURN_IF_ERROR(
       each(database,
-           "SELECT id, key, host, pid, parent_pid, start_ticks, begin_ns, ended, end, exit_status, cache_bytes, "
-           "cache_entries, cache_peak_bytes, cache_peak_entries, cache_clears, steps, lost_definitions, deep_steps, "
-           "deep_operators, deep_ns, gpu_steps, gpu_records, gpu_lost, gpu_unplaced, "
-           "gpu_event_steps, gpu_casts_untimed FROM processes ORDER BY id",
+           "SELECT id, key, host, pid, parent_pid, start_ticks, begin_ns, ended, end, exit_status" CASTSCOPE_GAUGES(
+               CASTSCOPE_COLUMN) " FROM processes ORDER BY id",
            [&](const Statement& row) {
              Process& p = data.processes.emplace_back();
-             row.get(0, p.id), p.info.key = row.text(1), p.info.host = row.text(2), row.get(3, p.info.pid);
-             row.get(4, p.info.parent_pid), row.get(5, p.info.start_ticks), row.get(6, p.info.begin_realtime_ns);
-             row.get(7, p.ended), row.get(8, p.end), row.get(9, p.exit_status), row.get(10, p.gauges.cache_bytes);
-             row.get(11, p.gauges.cache_entries), row.get(12, p.gauges.cache_peak_bytes);
-             row.get(13, p.gauges.cache_peak_entries), row.get(14, p.gauges.cache_clears), row.get(15, p.gauges.steps);
-             row.get(16, p.gauges.lost_definitions), row.get(17, p.gauges.deep_steps);
-             row.get(18, p.gauges.deep_operators), row.get(19, p.gauges.deep_ns);
-             row.get(20, p.gauges.gpu_steps), row.get(21, p.gauges.gpu_records), row.get(22, p.gauges.gpu_lost);
-             row.get(23, p.gauges.gpu_unplaced), row.get(24, p.gauges.gpu_event_steps);
-             row.get(25, p.gauges.gpu_casts_untimed);
+             Gauges& g = p.gauges;
+             row.read(p.id, p.info.key, p.info.host, p.info.pid, p.info.parent_pid, p.info.start_ticks,
+                      p.info.begin_realtime_ns, p.ended, p.end, p.exit_status CASTSCOPE_GAUGES(CASTSCOPE_VALUE));
            }));
   std::size_t lost = keep_numbered(data.processes);
   const auto of = [&](const Statement& row) -> Process* {
@@ -127,17 +119,16 @@ absl::Status read_processes(const Database& database, RunData& data) {
              Process* p = of(row);
              if (!p) return;
              LaneRow& lane = p->lanes.emplace_back();
-             row.get(1, lane.lane), row.get(2, lane.tid), row.get(3, lane.written), row.get(4, lane.dropped);
-             row.get(5, lane.received), row.get(6, lane.next);
+             row.read_from(1, lane.lane, lane.tid, lane.written, lane.dropped, lane.received, lane.next);
            }));
-  CASTSCOPE_RETURN_IF_ERROR(
-      each(database, "SELECT process, local, lane, tid, name FROM threads ORDER BY process, local",
-           [&](const Statement& row) {
-             Process* p = of(row);
-             if (!p) return;
-             ThreadInfo& thread = p->threads.emplace_back();
-             row.get(1, thread.id), row.get(2, thread.lane), row.get(3, thread.tid), thread.name = row.text(4);
-           }));
+  CASTSCOPE_RETURN_IF_ERROR(each(database,
+                                 "SELECT process, local, lane, tid, name FROM threads ORDER BY process, local",
+                                 [&](const Statement& row) {
+                                   Process* p = of(row);
+                                   if (!p) return;
+                                   ThreadInfo& thread = p->threads.emplace_back();
+                                   row.read_from(1, thread.id, thread.lane, thread.tid, thread.name);
+                                 }));
   return none_lost(database, lost, "its processes");
 }
 
@@ -148,9 +139,8 @@ absl::Status read_counts(const Database& database, RunData& data) {
            "FROM counters GROUP BY process, site ORDER BY process, site",
            [&](const Statement& row) {
              SiteUse use;
-             row.get(0, use.process), row.get(1, use.site), row.get(2, use.counts.casts), row.get(3, use.counts.hits);
-             row.get(4, use.counts.passes), row.get(5, use.counts.traced), row.get(6, use.counts.bytes);
-             row.get(7, use.counts.cpu_ns), row.get(8, use.counts.kept);
+             row.read(use.process, use.site, use.counts.casts, use.counts.hits, use.counts.passes, use.counts.traced,
+                      use.counts.bytes, use.counts.cpu_ns, use.counts.kept);
              data.site_uses.push_back(use);
            }));
   absl::flat_hash_map<std::uint64_t, SiteEvidence> evidence;
@@ -159,9 +149,8 @@ absl::Status read_counts(const Database& database, RunData& data) {
                                  "hits_after_growth, returned, first_ns FROM site_evidence",
                                  [&](const Statement& row) {
                                    SiteEvidence& e = evidence[static_cast<std::uint64_t>(row.number(0))];
-                                   row.get(1, e.repeats), row.get(2, e.same_source), row.get(3, e.most_in_region);
-                                   row.get(4, e.most_kept), row.get(5, e.most_kept_bytes);
-                                   row.get(6, e.hits_after_growth), row.get(7, e.returning), row.get(8, e.first_ns);
+                                   row.read_from(1, e.repeats, e.same_source, e.most_in_region, e.most_kept,
+                                                 e.most_kept_bytes, e.hits_after_growth, e.returning, e.first_ns);
                                  }));
   for (SiteUse& use : data.site_uses) {
     const auto it = evidence.find(std::uint64_t{use.process} << 32 | use.site);
@@ -173,11 +162,9 @@ absl::Status read_counts(const Database& database, RunData& data) {
               "process, region",
               [&](const Statement& row) {
                 RegionUse& use = data.region_uses.emplace_back();
-                row.get(0, use.process), row.get(1, use.region), row.get(2, use.entered), row.get(3, use.exited);
-                row.get(4, use.most_entries), row.get(5, use.most_bytes), row.get(6, use.kept);
-                row.get(7, use.kept_bytes), row.get(8, use.own_clears), row.get(9, use.first_kept_step);
-                row.get(10, use.most_optimizer_steps), row.get(11, use.cleared_midway);
-                row.get(12, use.clears_within), row.get(13, use.old_hits);
+                row.read(use.process, use.region, use.entered, use.exited, use.most_entries, use.most_bytes, use.kept,
+                         use.kept_bytes, use.own_clears, use.first_kept_step, use.most_optimizer_steps,
+                         use.cleared_midway, use.clears_within, use.old_hits);
               });
 }
 
@@ -188,15 +175,13 @@ absl::Status read_steps(const Database& database, RunData& data) {
            "cpu_ns, cache_bytes FROM step_runs ORDER BY process, first, id",
            [&](const Statement& row) {
              StepRun& run = data.step_runs.emplace_back();
-             row.get(0, run.process), row.get(1, run.first), row.get(2, run.last), row.get(3, run.behaviour);
-             row.get(4, run.incomplete), row.get(5, run.begin_ns), row.get(6, run.end_ns), row.get(7, run.casts);
-             row.get(8, run.hits), row.get(9, run.regions), row.get(10, run.clears), row.get(11, run.bytes);
-             row.get(12, run.cpu_ns), row.get(13, run.cache_bytes);
+             row.read(run.process, run.first, run.last, run.behaviour, run.incomplete, run.begin_ns, run.end_ns,
+                      run.casts, run.hits, run.regions, run.clears, run.bytes, run.cpu_ns, run.cache_bytes);
            }));
   return each(database, "SELECT behaviour, site, casts, hits FROM behaviour_sites ORDER BY behaviour, site",
               [&](const Statement& row) {
                 BehaviourSite& at = data.behaviour_sites.emplace_back();
-                row.get(0, at.behaviour), row.get(1, at.site), row.get(2, at.casts), row.get(3, at.hits);
+                row.read(at.behaviour, at.site, at.casts, at.hits);
               });
 }
 
@@ -223,9 +208,13 @@ absl::Status read_evidence(const Database& database, RunData& data) {
 }  // namespace
 
 absl::StatusOr<RunData> read_run_data(const Database& database) {
+  const auto begin = std::chrono::steady_clock::now();
   RunData data;
   CASTSCOPE_RETURN_IF_ERROR(read_evidence(database, data));
   CASTSCOPE_RETURN_IF_ERROR(read_source(database, data.source));
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  spdlog::debug("read the run {} in {:.3f} s: {} sites, {} operator uses", data.start.run_id, took.count(),
+                data.sites.size(), data.operator_uses.size());
   return data;
 }
 

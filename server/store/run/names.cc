@@ -58,48 +58,17 @@ constexpr std::array<std::string_view, 47> kDtypes = {"uint8",
 constexpr std::array<std::string_view, 21> kDevices = {
     "cpu",   "cuda", "mkldnn", "opengl", "opencl", "ideep", "hip",  "fpga", "maia", "xla",          "vulkan",
     "metal", "xpu",  "mps",    "meta",   "hpu",    "ve",    "lazy", "ipu",  "mtia", "privateuseone"};
-// The closed lists: the values of proto/castscope/v1/castscope.proto in small letters.
-constexpr std::array<std::string_view, 14> kCauses = {
-    "unknown", "autocast", "user_to", "dtype_argument", "custom_cast", "promotion",  "backward",
-    "script",  "operator", "fsdp",    "compiled",       "reflatten",   "annotation", "pytorch"};
-constexpr std::array<std::string_view, 6> kRoles = {"unknown", "input", "weight", "buffer", "activation", "gradient"};
-constexpr std::array<std::string_view, 4> kPhases = {"unknown", "forward", "backward", "other"};
-constexpr std::array<std::string_view, 11> kWhys = {"none",       "inference_mode",   "cache_disabled", "other_dtype",
-                                                    "not_fp32",   "no_requires_grad", "not_leaf",       "view",
-                                                    "cuda_graph", "not_autocast",     "script"};
-constexpr std::array<std::string_view, 5> kRegionKinds = {"none", "context", "raw", "inherited", "script"};
-constexpr std::array<std::string_view, 28> kFactKinds = {"unknown",
-                                                         "stale_hit",
-                                                         "lost_grad",
-                                                         "error",
-                                                         "unscale",
-                                                         "update",
-                                                         "optimizer_step",
-                                                         "backward",
-                                                         "region_leaked",
-                                                         "region_never_left",
-                                                         "scale",
-                                                         "clip",
-                                                         "script_refused",
-                                                         "script_ignores_dtype",
-                                                         "script_ignores_disable",
-                                                         "trace_drops_disable",
-                                                         "trace_drops_region",
-                                                         "compiled",
-                                                         "recompiled",
-                                                         "compile_casts_backward",
-                                                         "compile_state_unguarded",
-                                                         "compile_bypasses_cache",
-                                                         "compile_skips_rounding",
-                                                         "export_drops_region",
-                                                         "script_drops_decorator",
-                                                         "script_stops_at_python",
-                                                         "argument_arrived",
-                                                         "script_leaves_argument"};
-constexpr std::array<std::string_view, 5> kStalenesses = {"none", "same_values", "version", "moved", "unversioned"};
-constexpr std::array<std::string_view, 5> kGpuWorks = {"unknown", "kernel", "copy", "set", "cast by events"};
-constexpr std::array<std::string_view, 9> kMatmulComputes = {"unknown",   "fp16",   "fp32", "tf32", "fast_fp16",
-                                                             "fast_bf16", "bf16x9", "fp64", "int32"};
+#define CASTSCOPE_WORD(value, number, word, ...) word,
+#define CASTSCOPE_WORDS(LIST) std::to_array<std::string_view>({LIST(CASTSCOPE_WORD)})
+constexpr auto kCauses = CASTSCOPE_WORDS(CASTSCOPE_CAUSES);
+constexpr auto kRoles = CASTSCOPE_WORDS(CASTSCOPE_ROLES);
+constexpr auto kPhases = CASTSCOPE_WORDS(CASTSCOPE_PHASES);
+constexpr auto kWhys = CASTSCOPE_WORDS(CASTSCOPE_REASONS_NOT_TO_CACHE);
+constexpr auto kRegionKinds = CASTSCOPE_WORDS(CASTSCOPE_REGION_KINDS);
+constexpr auto kFactKinds = CASTSCOPE_WORDS(CASTSCOPE_FACT_KINDS);
+constexpr auto kStalenesses = CASTSCOPE_WORDS(CASTSCOPE_STALENESSES);
+constexpr auto kGpuWorks = CASTSCOPE_WORDS(CASTSCOPE_GPU_WORKS);
+constexpr auto kMatmulComputes = CASTSCOPE_WORDS(CASTSCOPE_MATMUL_COMPUTES);
 constexpr std::array<std::string_view, 4> kProcessEnds = {"not_seen", "exited", "replaced", "vanished"};
 
 template <typename Number>

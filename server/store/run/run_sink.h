@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -102,6 +103,11 @@ struct ThreadInfo {
   std::uint32_t id = 0, lane = 0, tid = 0;
   std::string name;
 };
+struct AttributeInfo {  // of the process: it has no number
+  std::string name, value;
+};
+using Definition = std::variant<AttributeInfo, StackInfo, ModuleInfo, CallSiteInfo, RegionInfo, SiteInfo,
+                                OperatorUseInfo, FlowInfo, FactInfo, KernelInfo, MatmulInfo, ThreadInfo>;
 
 // Absolute values, so that handing one over twice does no harm. site = number of a site, or of what deep steps see
 // (operator use, flow, fact, kernel, product); of the latter `casts` is how often it was seen (lanes::Counter), of a
@@ -127,11 +133,9 @@ struct LanePosition {
 };
 
 struct Gauges {  // absolute, of a process
-  std::uint64_t cache_bytes = 0, cache_entries = 0, cache_peak_bytes = 0, cache_peak_entries = 0, cache_clears = 0;
-  std::uint64_t steps = 0, lost_definitions = 0;
-  std::uint64_t deep_steps = 0, deep_operators = 0, deep_ns = 0;
-  std::uint64_t gpu_steps = 0, gpu_records = 0, gpu_lost = 0, gpu_unplaced = 0;
-  std::uint64_t gpu_event_steps = 0, gpu_casts_untimed = 0;
+#define CASTSCOPE_GAUGE(name, ...) std::uint64_t name = 0;
+  CASTSCOPE_GAUGES(CASTSCOPE_GAUGE)
+#undef CASTSCOPE_GAUGE
 };
 
 enum class ProcessEnd : std::uint8_t {
@@ -154,18 +158,8 @@ class RunSink {
  public:
   virtual ~RunSink() = default;
   virtual absl::Status process(const ProcessInfo&) = 0;  // first mention of `key`
-  virtual absl::Status attribute(const std::string& key, const std::string& name, const std::string& value) = 0;
-  virtual absl::Status stack(const std::string& key, const StackInfo&) = 0;
-  virtual absl::Status module(const std::string& key, const ModuleInfo&) = 0;
-  virtual absl::Status call_site(const std::string& key, const CallSiteInfo&) = 0;
-  virtual absl::Status region(const std::string& key, const RegionInfo&) = 0;
-  virtual absl::Status site(const std::string& key, const SiteInfo&) = 0;
-  virtual absl::Status operator_use(const std::string& key, const OperatorUseInfo&) = 0;
-  virtual absl::Status flow(const std::string& key, const FlowInfo&) = 0;
-  virtual absl::Status fact(const std::string& key, const FactInfo&) = 0;
-  virtual absl::Status kernel(const std::string& key, const KernelInfo&) = 0;
-  virtual absl::Status matmul(const std::string& key, const MatmulInfo&) = 0;
-  virtual absl::Status thread(const std::string& key, const ThreadInfo&) = 0;
+  // The same definition may come again. Numbers in it refer to what was defined before.
+  virtual absl::Status define(const std::string& key, const Definition&) = 0;
   virtual absl::Status events(const std::string& key, const EventBlock&) = 0;
   virtual absl::Status counters(const std::string& key, std::span<const CounterRow>) = 0;
   virtual absl::Status lanes(const std::string& key, std::span<const LaneRow>) = 0;

@@ -61,7 +61,9 @@ class TestDefinitions {
     ok(sink_.process(info));
   }
   const std::string& key() const { return key_; }
-  void attribute(const std::string& name, const std::string& value) { ok(sink_.attribute(key_, name, value)); }
+  void attribute(const std::string& name, const std::string& value) {
+    ok(sink_.define(key_, AttributeInfo{name, value}));
+  }
 
   // The user's line, with torch's own frames inside it when the call goes through a module.
   std::uint32_t line(const std::string& file, std::int64_t number, bool through_module = false) {
@@ -72,11 +74,11 @@ class TestDefinitions {
     }
     stack.frames.push_back({"/home/user/project/" + file, "train", number});
     stack.frames.push_back({"/home/user/project/" + file, "<module>", 99});
-    ok(sink_.stack(key_, stack));
+    ok(sink_.define(key_, stack));
     return stack.id;
   }
   std::uint32_t stack(std::vector<CodeLocation> frames) {  // innermost first
-    ok(sink_.stack(key_, {.id = ++stacks_, .frames = std::move(frames), .truncated = false}));
+    ok(sink_.define(key_, StackInfo{.id = ++stacks_, .frames = std::move(frames), .truncated = false}));
     return stacks_;
   }
   static CodeLocation own_frame(const std::string& function, std::int64_t line, const std::string& file = "train.py") {
@@ -88,7 +90,7 @@ class TestDefinitions {
   std::uint32_t region(const std::string& file, std::int64_t number, RegionInfo more = default_region()) {
     more.id = ++regions_;
     if (more.stack == 0) more.stack = line(file, number);
-    ok(sink_.region(key_, more));
+    ok(sink_.define(key_, more));
     return more.id;
   }
   static RegionInfo default_region() {
@@ -109,17 +111,18 @@ class TestDefinitions {
     const auto [it, is_new] =
         modules_.try_emplace(path + "/" + type + "/" + std::to_string(number), modules_.size() + 1);
     if (is_new)
-      ok(sink_.module(key_, {.id = it->second, .path = path, .type = type, .root_type = "Net", .root_number = number}));
+      ok(sink_.define(
+          key_, ModuleInfo{.id = it->second, .path = path, .type = type, .root_type = "Net", .root_number = number}));
     return it->second;
   }
   std::uint32_t call_site(const std::string& op, std::uint32_t argument, const std::string& argument_name) {
     const auto [it, is_new] = call_sites_.try_emplace(op + "/" + argument_name, call_sites_.size() + 1);
     if (is_new) {
-      ok(sink_.call_site(key_, {.id = it->second,
-                                .op = op,
-                                .argument = argument,
-                                .argument_name = argument_name,
-                                .code_address = "libtorch_cpu.so+0x" + std::to_string(1000 + it->second)}));
+      ok(sink_.define(key_, CallSiteInfo{.id = it->second,
+                                         .op = op,
+                                         .argument = argument,
+                                         .argument_name = argument_name,
+                                         .code_address = "libtorch_cpu.so+0x" + std::to_string(1000 + it->second)}));
     }
     return it->second;
   }
@@ -131,7 +134,7 @@ class TestDefinitions {
   }
   std::uint32_t site(SiteInfo info) {
     info.id = ++sites_;
-    ok(sink_.site(key_, info));
+    ok(sink_.define(key_, info));
     return info.id;
   }
   // A weight of a Linear called at this line, in the region last defined.
@@ -197,12 +200,12 @@ class TestDefinitions {
       if (info.computed == kNoDtype && floats) info.computed = operand.dtype;
     }
     if (info.result == kNoDtype && !use.raised) info.result = info.computed;
-    ok(sink_.operator_use(key_, info));
+    ok(sink_.define(key_, info));
     return info.id;
   }
   // What `from` gave back is this argument of `to`.
   std::uint32_t flow(std::uint32_t from, std::uint32_t to, std::uint8_t argument = 0, std::uint8_t cast_to = kNoDtype) {
-    ok(sink_.flow(key_, {.id = ++sites_, .from = from, .to = to, .argument = argument, .cast_to = cast_to}));
+    ok(sink_.define(key_, FlowInfo{.id = ++sites_, .from = from, .to = to, .argument = argument, .cast_to = cast_to}));
     return sites_;
   }
   std::uint32_t fact(lanes::FactKind kind, std::int64_t number, FactInfo more = {},
@@ -213,7 +216,7 @@ class TestDefinitions {
     more.id = ++sites_;
     more.kind = kind;
     more.stack = stack;
-    ok(sink_.fact(key_, more));
+    ok(sink_.define(key_, more));
     return more.id;
   }
   std::uint32_t stale_hit(std::uint32_t site, std::int64_t number, lanes::Staleness how) {
@@ -234,18 +237,18 @@ class TestDefinitions {
     std::string origin = {};
   };
   std::uint32_t kernel(const TestKernel& kernel) {
-    ok(sink_.kernel(key_, {.id = ++sites_,
-                           .site = kernel.site,
-                           .use = kernel.use,
-                           .op = kernel.op,
-                           .name = kernel.name,
-                           .origin = kernel.origin,
-                           .work = kernel.work,
-                           .flags = kernel.flags}));
+    ok(sink_.define(key_, KernelInfo{.id = ++sites_,
+                                     .site = kernel.site,
+                                     .use = kernel.use,
+                                     .op = kernel.op,
+                                     .name = kernel.name,
+                                     .origin = kernel.origin,
+                                     .work = kernel.work,
+                                     .flags = kernel.flags}));
     return sites_;
   }
   std::uint32_t matmul(std::uint32_t use, const MatmulCall& call, const std::string& op = "aten::mm") {
-    ok(sink_.matmul(key_, {.id = ++sites_, .use = use, .op = op, .function = "cublasGemmEx", .call = call}));
+    ok(sink_.define(key_, MatmulInfo{.id = ++sites_, .use = use, .op = op, .function = "cublasGemmEx", .call = call}));
     return sites_;
   }
   // Contiguous, well aligned, of one dtype.

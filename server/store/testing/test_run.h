@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/lanes/event_views.h"
 #include "proto/event_block.h"
 #include "server/store/testing/test_definitions.h"
 
@@ -53,8 +54,7 @@ class TestRun : public TestDefinitions {
   }
   TestRun& clear() {
     lanes::Event& event = emit(lanes::EventKind::kCacheClear, 0);
-    event.bytes = gauges.cache_bytes;
-    event.entries = static_cast<std::uint32_t>(gauges.cache_entries);
+    put(event, lanes::ClearEvent{gauges.cache_bytes, static_cast<std::uint32_t>(gauges.cache_entries)});
     gauges.cache_bytes = gauges.cache_entries = 0;
     ++gauges.cache_clears;
     return *this;
@@ -64,14 +64,14 @@ class TestRun : public TestDefinitions {
     cast(site, data);
     lanes::Event& event = lanes_[lane_].events.back();
     event.flags |= lanes::kFlagData;
-    event.dims[0] = rows;
+    lanes::EventWords::dims(event)[0] = rows;
     event.ndim = 1;
     return *this;
   }
   TestRun& cast(std::uint32_t site, std::uint64_t tensor, bool kept = false, std::uint64_t bytes = 1000,
                 std::uint32_t ns = 500) {
     lanes::Event& event = emit(lanes::EventKind::kCast, site);
-    event.tensor = tensor;
+    lanes::EventWords::tensor(event) = tensor;
     event.bytes = bytes;
     event.duration = ns;
     CounterRow& row = counter(site);
@@ -90,11 +90,11 @@ class TestRun : public TestDefinitions {
   }
   // The source of the cast before this had been written to in place so many times.
   TestRun& version(std::uint32_t version) {
-    lanes_[lane_].events.back().entries = version;
+    lanes::EventWords::entries(lanes_[lane_].events.back()) = version;
     return *this;
   }
   TestRun& hit(std::uint32_t site, std::uint64_t tensor) {
-    emit(lanes::EventKind::kHit, site).tensor = tensor;
+    lanes::EventWords::tensor(emit(lanes::EventKind::kHit, site)) = tensor;
     ++counter(site).hits;
     return *this;
   }
@@ -166,9 +166,7 @@ class TestRun : public TestDefinitions {
     event.time -= ns;
     event.duration = ns;
     event.step = event.step == 0 ? 0 : event.step - 1;
-    event.tensor = 4711;
-    event.entries = waited;
-    event.dims[1] = 7, event.dims[2] = 64, event.dims[3] = 256;
+    put(event, lanes::KernelEvent{.stream = 7, .blocks = 64, .threads = 256, .correlation = 4711, .waited = waited});
     return launched(kernel, 1, ns);
   }
   TestRun& seen(std::uint32_t fact, std::uint64_t times = 1) {
@@ -184,12 +182,14 @@ class TestRun : public TestDefinitions {
   };
   TestRun& values(std::uint32_t site_or_use, const Sample& sample) {
     lanes::Event& event = emit(lanes::EventKind::kValues, site_or_use);
-    event.tensor = std::bit_cast<std::uint64_t>(sample.most);
-    event.bytes = sample.sampled;
-    event.dims[0] = sample.sampled, event.dims[1] = sample.not_finite;
-    event.dims[2] = sample.zeros, event.dims[3] = sample.integers;
-    event.entries = sample.beyond;
-    event.flags = sample.even ? 0 : lanes::kFlagDiffer;
+    put(event, lanes::ValuesEvent{.most = sample.most,
+                                  .elements = sample.sampled,
+                                  .sampled = sample.sampled,
+                                  .not_finite = sample.not_finite,
+                                  .zeros = sample.zeros,
+                                  .integers = sample.integers,
+                                  .beyond = sample.beyond,
+                                  .differ = !sample.even});
     return *this;
   }
   // Each takes a fact of its kind, counts it and tells of it.
@@ -200,9 +200,7 @@ class TestRun : public TestDefinitions {
   TestRun& clipped(std::uint32_t fact) { return tell(lanes::EventKind::kScaler, fact); }
   TestRun& update(std::uint32_t fact, double before, double after) {
     tell(lanes::EventKind::kScaler, fact);
-    lanes::Event& event = lanes_[lane_].events.back();
-    event.tensor = std::bit_cast<std::uint64_t>(before);
-    event.bytes = std::bit_cast<std::uint64_t>(after);
+    put(lanes_[lane_].events.back(), lanes::ScalerEvent{before, after});
     return *this;
   }
 

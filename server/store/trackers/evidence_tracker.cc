@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "agent/lanes/event_views.h"
+
 namespace castscope::store {
 
 RegionUse& EvidenceTracker::region_use(std::uint32_t region) {
@@ -49,9 +51,9 @@ namespace {
 
 // Of what is known by its data: views of one shape. A row of a matrix is another weight than the matrix.
 std::uint64_t source_of(const lanes::Event& event) {
-  std::uint64_t source = event.tensor;
-  if (event.flags & lanes::kFlagData) {
-    for (const std::uint32_t dim : event.dims) source = (source ^ dim) * 0x9e3779b97f4a7c15u;
+  std::uint64_t source = as_cast(event).source();
+  if (as_cast(event).by_data()) {
+    for (const std::uint32_t dim : lanes::EventWords::dims(event)) source = (source ^ dim) * 0x9e3779b97f4a7c15u;
   }
   return source;
 }
@@ -73,7 +75,7 @@ void EvidenceTracker::cast(std::uint32_t lane_id, const lanes::Event& event, con
   if (!is_kept && !facts.watch_repeats && !facts.may_be_kept) return;
 
   if (sources_.size() >= kMostSources) sources_.clear();
-  const LastCast now{.stay = stay, .version = event.entries, .time = event.time};
+  const LastCast now{.stay = stay, .version = as_cast(event).version(), .time = event.time};
   const auto [source, new_source] = sources_.try_emplace(source_of(event), now);
   const auto [consumer, new_consumer] = consumers_.try_emplace(facts.consumer, stay);
   // When it was last cast before this stay, or before the cache was cleared in it; 0: it was not.
@@ -90,7 +92,7 @@ void EvidenceTracker::cast(std::uint32_t lane_id, const lanes::Event& event, con
     if (!lane.open.empty()) midway_.kept(lane_id, event.time);
     kept(lane, state, event, facts, cast_before);
   } else if (facts.watch_repeats) {
-    if (!(event.flags & lanes::kFlagData) && is_cast_again(state, event.entries)) ++state.evidence.repeats;
+    if (!as_cast(event).by_data() && is_cast_again(state, now.version)) ++state.evidence.repeats;
     if (seen_in_stay) ++state.evidence.same_source;
     if (state.casts > state.evidence.most_in_region) state.evidence.most_in_region = state.casts;
     changed(event.site, state);
@@ -247,7 +249,7 @@ void EvidenceTracker::clear(std::uint32_t lane_id, const lanes::Event& event) {
   LaneState& lane = lane_state(lane_id);
   for (const OpenRegion& open : lane.open)
     if (open.whole) ++region_use(open.region).clears_within;
-  if (lane.ended_region != 0 && event.entries > 0) midway_.cleared(lane_id, event.time, lane.ended_region);
+  if (lane.ended_region != 0 && as_clear(event).entries > 0) midway_.cleared(lane_id, event.time, lane.ended_region);
   lane.ended_region = 0;
   if (lane.uncleared_region == 0) return;
   ++region_use(lane.uncleared_region).own_clears;

@@ -1,5 +1,6 @@
 // What the events show: here, of regions.
 #include "server/store/trackers/evidence_tracker.h"
+#include "agent/lanes/event_views.h"
 
 #include <gtest/gtest.h>
 
@@ -46,7 +47,7 @@ TEST(EvidenceTrackerTest, ARegionThatAForkedProcessGoesOnInWasEnteredByItsParent
 
 lanes::Event cast_of(std::uint32_t site, std::uint64_t tensor, std::uint64_t time, bool kept) {
   lanes::Event event = in_region(1, kept ? lanes::kFlagKept : 0);
-  event.site = site, event.tensor = tensor, event.time = time;
+  event.site = site, lanes::EventWords::tensor(event) = tensor, event.time = time;
   return event;
 }
 

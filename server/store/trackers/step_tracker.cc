@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "agent/hash/fnv1a.h"
+
 namespace castscope::store {
 namespace {
 
@@ -9,7 +11,7 @@ namespace {
 class Fingerprint {
  public:
   void add(std::uint64_t word) {
-    hash_ = (hash_ ^ word) * 0x100000001b3ull;
+    hash_ = castscope_fnv1a_step(hash_, word);
     hash_ ^= hash_ >> 29;
   }
   std::uint64_t value() const {
@@ -18,7 +20,7 @@ class Fingerprint {
   }
 
  private:
-  std::uint64_t hash_ = 0xcbf29ce484222325ull;
+  std::uint64_t hash_ = CASTSCOPE_FNV1A_START;
 };
 
 }  // namespace

@@ -336,12 +336,12 @@ TEST_F(DeepStoreTest, NumbersThatWereNeverDefinedAreRefusedAndHarmNothing) {
   auto store = create();
   TestRun run(*store);
   OperatorUseInfo use;
-  EXPECT_FALSE(store->operator_use(run.key(), use).ok()) << "without a number";
+  EXPECT_FALSE(store->define(run.key(), use).ok()) << "without a number";
   use.id = 9;
   use.stack = 77;
-  EXPECT_FALSE(store->operator_use(run.key(), use).ok());
-  EXPECT_FALSE(store->fact(run.key(), {.id = 5, .stack = 77, .text = ""}).ok());
-  EXPECT_FALSE(store->flow(run.key(), {.id = 1u << 30}).ok());
+  EXPECT_FALSE(store->define(run.key(), use).ok());
+  EXPECT_FALSE(store->define(run.key(), FactInfo{.id = 5, .stack = 77, .text = ""}).ok());
+  EXPECT_FALSE(store->define(run.key(), FlowInfo{.id = 1u << 30}).ok());
   const CounterRow unknown{.lane = 1, .site = 9};
   EXPECT_FALSE(store->counters(run.key(), std::span(&unknown, 1)).ok());
   run.called(run.use(add()));

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "agent/lanes/event_views.h"
+
 namespace castscope::store {
 namespace {
 
@@ -11,26 +13,26 @@ std::uint64_t key_of(const ValueRange& range) {
   return range.use != 0 ? std::uint64_t{1} << 32 | range.use : std::uint64_t{range.site};
 }
 
-// The sample of one more tensor. Nothing in it is believed beyond what can be.
-void add(ValueRange& range, const lanes::Event& event) {
-  const std::uint32_t sampled = event.dims[0];
+// The sample of one more tensor. It came over the wire: no count is larger than that of all that were sampled.
+void add(ValueRange& range, const lanes::ValuesEvent& values) {
+  const std::uint32_t sampled = values.sampled;
   if (sampled == 0) return;
   const auto of_sampled = [&](std::uint32_t count) { return std::min(count, sampled); };
-  const double most = std::bit_cast<double>(event.tensor);
+  const double most = values.most;
   const bool is_number = std::isfinite(most) && most >= 0;
-  const bool integer = event.dims[3] >= sampled;
+  const bool integer = values.integers >= sampled;
   ++range.tensors;
   range.elements += sampled;
-  range.not_finite += of_sampled(event.dims[1]);
-  range.zeros += of_sampled(event.dims[2]);
-  range.integers += of_sampled(event.dims[3]);
-  range.beyond += of_sampled(event.entries);
+  range.not_finite += of_sampled(values.not_finite);
+  range.zeros += of_sampled(values.zeros);
+  range.integers += of_sampled(values.integers);
+  range.beyond += of_sampled(values.beyond);
   range.integer_tensors += integer;
-  range.not_finite_tensors += event.dims[1] > 0;
+  range.not_finite_tensors += values.not_finite > 0;
   if (is_number) range.most = std::max(range.most, most);
   if (!is_number || !integer) return;
   const bool differs_from_others = range.most_integer > 0 && most > 0 && most != range.most_integer;
-  range.integers_differ |= (event.flags & lanes::kFlagDiffer) != 0 || differs_from_others;
+  range.integers_differ |= values.differ || differs_from_others;
   range.most_integer = std::max(range.most_integer, most);
 }
 
@@ -84,24 +86,18 @@ absl::Status DeepWriter::flow(const FlowInfo& info) {
 
 absl::Status DeepWriter::find_subject(const FactInfo& info, std::uint32_t* number) const {
   *number = 0;
-  switch (info.kind) {
-    case lanes::FactKind::kStaleHit:
-    case lanes::FactKind::kLostGrad:
-    case lanes::FactKind::kScriptIgnoresDisable:
-    case lanes::FactKind::kTraceDropsDisable:
+  switch (lanes::subject_of(info.kind)) {
+    case lanes::FactSubject::kSite:
       return numbers_->find_site(info.subject, number);
-    case lanes::FactKind::kError:
-    case lanes::FactKind::kScriptStopsAtPython:
+    case lanes::FactSubject::kOperatorUse:
       if (at(info.subject).kind == Kind::kOperatorUse) *number = at(info.subject).number;
       return absl::OkStatus();
-    case lanes::FactKind::kBackward:
-    case lanes::FactKind::kRegionLeaked:
-    case lanes::FactKind::kRegionNeverLeft:
-    case lanes::FactKind::kExportDropsRegion:
+    case lanes::FactSubject::kRegion:
       return numbers_->find_region(info.subject, number);
-    default:
-      return absl::OkStatus();
+    case lanes::FactSubject::kNothing:
+      break;
   }
+  return absl::OkStatus();
 }
 
 absl::Status DeepWriter::fact(const FactInfo& info) {
@@ -161,9 +157,10 @@ void DeepWriter::values(const lanes::Event& event) {
   }
   if (range.use == 0 && range.site == 0) return;  // its definition had no room in the process
   Range& known = ranges_.try_emplace(key_of(range), Range{.range = range}).first->second;
-  add(known.range, event);
+  const lanes::ValuesEvent values = as_values(event);
+  add(known.range, values);
   std::uint64_t& first = known.range.first_not_finite;
-  if (!gap_ && event.dims[0] > 0 && event.dims[1] > 0 && (first == 0 || event.time < first)) first = event.time;
+  if (!gap_ && values.sampled > 0 && values.not_finite > 0 && (first == 0 || event.time < first)) first = event.time;
   known.changed = true;
 }
 
@@ -181,7 +178,8 @@ void DeepWriter::scaling(std::uint32_t lane, const lanes::Event& event) {
     else
       scaler_.unscale(lane, fact.stack, fact.detail == 1);
   } else if (fact.fact == lanes::FactKind::kUpdate) {
-    scaler_.update(lane, fact.number, std::bit_cast<double>(event.tensor), std::bit_cast<double>(event.bytes));
+    const lanes::ScalerEvent scale = as_scaler(event);
+    scaler_.update(lane, fact.number, scale.before, scale.after);
   }
 }
 

@@ -61,12 +61,13 @@ absl::Status ProcessWriter::adopt_counters(const Database& database) {
   }
 }
 
-absl::Status ProcessWriter::attribute(const std::string& name, const std::string& value) {
+absl::Status ProcessWriter::define(const AttributeInfo& attribute) {
+  const auto& [name, value] = attribute;
   if (name == kTorchFolder) tables_->definitions.torch_folder(value);
   return tables_->add_attribute.run(id_, name, value);
 }
 
-absl::Status ProcessWriter::call_site(const CallSiteInfo& info) {
+absl::Status ProcessWriter::define(const CallSiteInfo& info) {
   bool moved = false;
   CASTSCOPE_RETURN_IF_ERROR(numbers_.call_site(info, &moved));
   if (!moved) return absl::OkStatus();
@@ -77,7 +78,7 @@ absl::Status ProcessWriter::call_site(const CallSiteInfo& info) {
   return absl::OkStatus();
 }
 
-absl::Status ProcessWriter::site(const SiteInfo& info) {
+absl::Status ProcessWriter::define(const SiteInfo& info) {
   CASTSCOPE_RETURN_IF_ERROR(numbers_.check("site", info.id));
   return define_site(info);
 }
@@ -126,7 +127,7 @@ absl::Status ProcessWriter::define_site(const SiteInfo& info) {
   return absl::OkStatus();
 }
 
-absl::Status ProcessWriter::thread(const ThreadInfo& thread) {
+absl::Status ProcessWriter::define(const ThreadInfo& thread) {
   return tables_->put_thread.run(id_, thread.id, thread.lane, thread.tid, thread.name);
 }
 
@@ -263,10 +264,9 @@ absl::Status ProcessWriter::lanes(std::span<const LaneRow> rows) {
 }
 
 absl::Status ProcessWriter::gauges(const Gauges& g) {
-  return tables_->put_gauges.run(id_, g.cache_bytes, g.cache_entries, g.cache_peak_bytes, g.cache_peak_entries,
-                                 g.cache_clears, g.steps, g.lost_definitions, g.deep_steps, g.deep_operators, g.deep_ns,
-                                 g.gpu_steps, g.gpu_records, g.gpu_lost, g.gpu_unplaced, g.gpu_event_steps,
-                                 g.gpu_casts_untimed);
+#define CASTSCOPE_VALUE_OF_GAUGE(name, ...) g.name,
+  return tables_->put_gauges.run(CASTSCOPE_GAUGES(CASTSCOPE_VALUE_OF_GAUGE) id_);
+#undef CASTSCOPE_VALUE_OF_GAUGE
 }
 
 absl::Status ProcessWriter::end(ProcessEnd end, int exit_status) {

@@ -24,12 +24,18 @@ class ProcessWriter {
   ProcessWriter& operator=(const ProcessWriter&) = delete;
   absl::Status adopt(const Database&, const RunData&);
 
-  absl::Status attribute(const std::string& name, const std::string& value);
-  ProcessNumbers& numbers() { return numbers_; }  // takes stacks, modules and regions
-  DeepWriter& deep() { return deep_; }            // takes operator uses, flows, facts, kernels and products
-  absl::Status call_site(const CallSiteInfo&);
-  absl::Status site(const SiteInfo&);
-  absl::Status thread(const ThreadInfo&);
+  absl::Status define(const AttributeInfo&);
+  absl::Status define(const StackInfo& stack) { return numbers_.stack(stack); }
+  absl::Status define(const ModuleInfo& module) { return numbers_.module(module); }
+  absl::Status define(const RegionInfo& region) { return numbers_.region(region); }
+  absl::Status define(const CallSiteInfo&);
+  absl::Status define(const SiteInfo&);
+  absl::Status define(const ThreadInfo&);
+  absl::Status define(const OperatorUseInfo& use) { return deep_.operator_use(use); }
+  absl::Status define(const FlowInfo& flow) { return deep_.flow(flow); }
+  absl::Status define(const FactInfo& fact) { return deep_.fact(fact); }
+  absl::Status define(const KernelInfo& kernel) { return deep_.kernel(kernel); }
+  absl::Status define(const MatmulInfo& matmul) { return deep_.matmul(matmul); }
   absl::Status events(const EventBlock&);
   absl::Status counters(std::span<const CounterRow>);
   absl::Status lanes(std::span<const LaneRow>);

@@ -45,10 +45,19 @@ class RunStore::Impl {
     CASTSCOPE_RETURN_IF_ERROR(begin());
     const auto it = by_key.find(key);
     if (it == by_key.end()) return absl::FailedPreconditionError(absl::StrCat("process ", key, " was never announced"));
+    has_evidence = true;
     return keep(write(processes[it->second]));
   }
   template <typename Write>
   absl::Status on_run(Write write) {
+    const std::lock_guard lock(mutex);
+    CASTSCOPE_RETURN_IF_ERROR(begin());
+    has_evidence = true;
+    return keep(write());
+  }
+  // The same for what was worked out from the run, and is no news of it.
+  template <typename Write>
+  absl::Status on_shown(Write write) {
     const std::lock_guard lock(mutex);
     CASTSCOPE_RETURN_IF_ERROR(begin());
     return keep(write());
@@ -73,7 +82,8 @@ class RunStore::Impl {
   Statement put_run, add_notice, put_process;
   absl::Status failed;
   bool in_transaction = false, closed = false;
-  bool finished = false;  // the run's end was told: no events will come
+  bool has_evidence = false;  // handed over since the last commit
+  bool finished = false;      // the run's end was told: no events will come
   std::atomic<std::uint64_t>* commits = nullptr;
 
  private:
@@ -218,12 +228,12 @@ absl::Status RunStore::Impl::begin() {
 }
 
 absl::Status RunStore::Impl::commit(bool last) {
-  const bool anything = in_transaction;
   CASTSCOPE_RETURN_IF_ERROR(begin());
   for (ProcessWriter& process : processes) CASTSCOPE_RETURN_IF_ERROR(keep(process.write(last || finished)));
   CASTSCOPE_RETURN_IF_ERROR(keep(database.exec("COMMIT")));
   in_transaction = false;
-  if (commits != nullptr) *commits += anything;  // now: who sees the number finds in the file what it stands for
+  // Now: who sees the number finds in the file what it stands for.
+  if (commits != nullptr) *commits += std::exchange(has_evidence, false);
   return absl::OkStatus();
 }
 
@@ -277,41 +287,9 @@ absl::StatusOr<std::unique_ptr<RunStore>> RunStore::resume(const std::string& pa
 absl::Status RunStore::process(const ProcessInfo& info) {
   return impl_->on_run([&] { return impl_->add_process(info); });
 }
-absl::Status RunStore::attribute(const std::string& key, const std::string& name, const std::string& value) {
-  return impl_->on(key, [&](ProcessWriter& p) { return p.attribute(name, value); });
-}
-absl::Status RunStore::stack(const std::string& key, const StackInfo& stack) {
-  return impl_->on(key, [&](ProcessWriter& p) { return p.numbers().stack(stack); });
-}
-absl::Status RunStore::module(const std::string& key, const ModuleInfo& module) {
-  return impl_->on(key, [&](ProcessWriter& p) { return p.numbers().module(module); });
-}
-absl::Status RunStore::call_site(const std::string& key, const CallSiteInfo& call_site) {
-  return impl_->on(key, [&](ProcessWriter& p) { return p.call_site(call_site); });
-}
-absl::Status RunStore::region(const std::string& key, const RegionInfo& region) {
-  return impl_->on(key, [&](ProcessWriter& p) { return p.numbers().region(region); });
-}
-absl::Status RunStore::site(const std::string& key, const SiteInfo& site) {
-  return impl_->on(key, [&](ProcessWriter& p) { return p.site(site); });
-}
-absl::Status RunStore::operator_use(const std::string& key, const OperatorUseInfo& use) {
-  return impl_->on(key, [&](ProcessWriter& p) { return p.deep().operator_use(use); });
-}
-absl::Status RunStore::flow(const std::string& key, const FlowInfo& flow) {
-  return impl_->on(key, [&](ProcessWriter& p) { return p.deep().flow(flow); });
-}
-absl::Status RunStore::fact(const std::string& key, const FactInfo& fact) {
-  return impl_->on(key, [&](ProcessWriter& p) { return p.deep().fact(fact); });
-}
-absl::Status RunStore::kernel(const std::string& key, const KernelInfo& kernel) {
-  return impl_->on(key, [&](ProcessWriter& p) { return p.deep().kernel(kernel); });
-}
-absl::Status RunStore::matmul(const std::string& key, const MatmulInfo& matmul) {
-  return impl_->on(key, [&](ProcessWriter& p) { return p.deep().matmul(matmul); });
-}
-absl::Status RunStore::thread(const std::string& key, const ThreadInfo& thread) {
-  return impl_->on(key, [&](ProcessWriter& p) { return p.thread(thread); });
+absl::Status RunStore::define(const std::string& key, const Definition& definition) {
+  return impl_->on(
+      key, [&](ProcessWriter& p) { return std::visit([&](const auto& one) { return p.define(one); }, definition); });
 }
 absl::Status RunStore::events(const std::string& key, const EventBlock& block) {
   return impl_->on(key, [&](ProcessWriter& p) { return p.events(block); });
@@ -362,11 +340,11 @@ absl::Status RunStore::finish(const RunEnd& end) {
 }
 
 absl::Status RunStore::set_findings(std::span<const Finding> findings) {
-  return impl_->on_run([&] { return write_findings(impl_->database, findings); });
+  return impl_->on_shown([&] { return write_findings(impl_->database, findings); });
 }
 
 absl::Status RunStore::set_source(const SourceLines& source) {
-  return impl_->on_run([&] { return write_source(impl_->database, source); });
+  return impl_->on_shown([&] { return write_source(impl_->database, source); });
 }
 
 absl::StatusOr<RunData> RunStore::read() {
@@ -375,6 +353,17 @@ absl::StatusOr<RunData> RunStore::read() {
   // After a failure of the disk: what was committed before it.
   if (impl_->failed.ok()) CASTSCOPE_RETURN_IF_ERROR(impl_->commit(false));
   return read_run_data(impl_->database);
+}
+
+absl::StatusOr<bool> RunStore::every_process_ended() {
+  const std::lock_guard lock(impl_->mutex);
+  CASTSCOPE_RETURN_IF_ERROR(impl_->commit(false));
+  std::int64_t others = 0;
+  CASTSCOPE_RETURN_IF_ERROR(each(impl_->database, "SELECT end FROM processes", [&](const Statement& row) {
+    const auto end = static_cast<ProcessEnd>(row.number(0));
+    others += end != ProcessEnd::kExited && end != ProcessEnd::kReplaced;
+  }));
+  return others == 0;
 }
 
 bool RunStore::has_moved() {

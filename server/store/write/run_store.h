@@ -30,18 +30,7 @@ class RunStore final : public RunSink {
   ~RunStore() override;  // closes; an error is lost: call close()
 
   absl::Status process(const ProcessInfo&) override;
-  absl::Status attribute(const std::string& key, const std::string& name, const std::string& value) override;
-  absl::Status stack(const std::string& key, const StackInfo&) override;
-  absl::Status module(const std::string& key, const ModuleInfo&) override;
-  absl::Status call_site(const std::string& key, const CallSiteInfo&) override;
-  absl::Status region(const std::string& key, const RegionInfo&) override;
-  absl::Status site(const std::string& key, const SiteInfo&) override;
-  absl::Status operator_use(const std::string& key, const OperatorUseInfo&) override;
-  absl::Status flow(const std::string& key, const FlowInfo&) override;
-  absl::Status fact(const std::string& key, const FactInfo&) override;
-  absl::Status kernel(const std::string& key, const KernelInfo&) override;
-  absl::Status matmul(const std::string& key, const MatmulInfo&) override;
-  absl::Status thread(const std::string& key, const ThreadInfo&) override;
+  absl::Status define(const std::string& key, const Definition&) override;
   absl::Status events(const std::string& key, const EventBlock&) override;
   absl::Status counters(const std::string& key, std::span<const CounterRow>) override;
   absl::Status lanes(const std::string& key, std::span<const LaneRow>) override;
@@ -57,8 +46,10 @@ class RunStore final : public RunSink {
   absl::Status finish(const RunEnd&);
   absl::Status set_findings(std::span<const Finding>);  // instead of those before
   absl::Status set_source(const SourceLines&);          // instead of those before
-  // Grows when something that was handed over was committed. From any thread, at any time.
+  // Grows when evidence that was handed over was committed; findings and source are none. From any thread, at any time.
   std::uint64_t commits() const { return commits_.load(); }
+  // Every process was seen to end by itself: false of one that vanished, or may still run.
+  absl::StatusOr<bool> every_process_ended();
   // The run as handed over so far (commits first).
   absl::StatusOr<RunData> read();
   // The file was moved or deleted while it was being written: nobody finds in its place what is written.

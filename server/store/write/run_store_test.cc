@@ -125,7 +125,8 @@ TEST_F(RunStoreTest, RanksWithTheSameCodeShareItsRows) {
 TEST_F(RunStoreTest, WhatIsLearntOfACallSiteReachesItsSites) {
   auto store = create();
   TestRun run(*store);
-  ASSERT_TRUE(store->call_site(run.key(), {.id = 1, .op = "", .argument_name = "", .code_address = "lib+0x1"}).ok());
+  ASSERT_TRUE(
+      store->define(run.key(), CallSiteInfo{.id = 1, .op = "", .argument_name = "", .code_address = "lib+0x1"}).ok());
   const std::uint32_t site = run.site_at(1);
   run.cast(site, kTensor).flush();
   ASSERT_TRUE(
@@ -145,7 +146,9 @@ TEST_F(RunStoreTest, CallSitesOfOneAddressThatTurnOutDifferentPart) {
   auto store = create();
   TestRun first(*store, 100), second(*store, 101);
   for (TestRun* run : {&first, &second}) {
-    ASSERT_TRUE(store->call_site(run->key(), {.id = 1, .op = "", .argument_name = "", .code_address = "lib+0x1"}).ok());
+    ASSERT_TRUE(
+        store->define(run->key(), CallSiteInfo{.id = 1, .op = "", .argument_name = "", .code_address = "lib+0x1"})
+            .ok());
     run->cast(run->site_at(1), kTensor).flush();
     const std::string op = run == &first ? "aten::stack" : "aten::cat";
     ASSERT_TRUE(
@@ -331,9 +334,9 @@ TEST_F(RunStoreTest, AContinuedRunFindsItsCallSitesAgain) {
   for (const bool again : {false, true}) {
     auto store = again ? *RunStore::resume(path()) : create();
     TestRun run(*store);
-    ASSERT_TRUE(store->call_site(run.key(), unknown).ok());
+    ASSERT_TRUE(store->define(run.key(), unknown).ok());
     const std::uint32_t site = run.site_at(1);
-    ASSERT_TRUE(store->call_site(run.key(), known).ok());
+    ASSERT_TRUE(store->define(run.key(), known).ok());
     run.cast(site, kTensor);
     run.end();
     ASSERT_TRUE(store->close().ok());
@@ -360,13 +363,13 @@ TEST_F(RunStoreTest, NumbersThatWereNeverDefinedAreRefusedAndHarmNothing) {
   TestRun run(*store);
   const std::uint32_t weight = run.weight("train.py", 10, "fc");
   SiteInfo site;
-  EXPECT_FALSE(store->site(run.key(), site).ok());
+  EXPECT_FALSE(store->define(run.key(), site).ok());
   site.id = 9;
   site.stack = 77;
-  EXPECT_FALSE(store->site(run.key(), site).ok());
+  EXPECT_FALSE(store->define(run.key(), site).ok());
   const CounterRow unknown{.lane = 1, .site = 50};
   EXPECT_FALSE(store->counters(run.key(), std::span(&unknown, 1)).ok());
-  EXPECT_FALSE(store->stack("nobody", StackInfo()).ok());
+  EXPECT_FALSE(store->define("nobody", StackInfo()).ok());
   run.cast(weight, kTensor);
   run.end();
   ASSERT_TRUE(store->close().ok());
@@ -381,7 +384,7 @@ TEST_F(RunStoreTest, AFullDiskIsOneSentenceAndWhatWasCommittedStays) {
   const FileSizeLimit limit(std::filesystem::file_size(path()) + std::filesystem::file_size(path() + "-wal"));
   absl::Status status;
   for (int i = 0; i < 2000 && status.ok(); ++i) {
-    status = store->attribute(run.key(), "notice", std::to_string(i) + std::string(4000, 'x'));
+    status = store->define(run.key(), AttributeInfo{"notice", std::to_string(i) + std::string(4000, 'x')});
     if (status.ok()) status = store->commit();
   }
   EXPECT_FALSE(status.ok());

@@ -34,11 +34,9 @@ absl::StatusOr<std::unique_ptr<RunTables>> RunTables::on(const Database& databas
       {&tables->add_behaviour_site, "INSERT INTO behaviour_sites VALUES (?,?,?,?)"},
       {&tables->put_lane, "INSERT OR REPLACE INTO lanes VALUES (?,?,?,?,?,?,?)"},
       {&tables->put_gauges,
-       "UPDATE processes SET cache_bytes = ?2, cache_entries = ?3, cache_peak_bytes = ?4, cache_peak_entries = ?5, "
-       "cache_clears = ?6, steps = ?7, lost_definitions = ?8, deep_steps = ?9, deep_operators = ?10, deep_ns = ?11, "
-       "gpu_steps = ?12, gpu_records = ?13, gpu_lost = ?14, gpu_unplaced = ?15, "
-       "gpu_event_steps = ?16, gpu_casts_untimed = ?17 "
-       "WHERE id = ?1"},
+#define CASTSCOPE_SET_GAUGE(name, ...) #name " = ?, "
+       "UPDATE processes SET " CASTSCOPE_GAUGES(CASTSCOPE_SET_GAUGE) "id = id WHERE id = ?"},
+#undef CASTSCOPE_SET_GAUGE
       {&tables->put_end, "UPDATE processes SET ended = 1, end = ?2, exit_status = ?3 WHERE id = ?1"},
       {&tables->put_thread, "INSERT OR REPLACE INTO threads VALUES (?,?,?,?,?)"},
       {&tables->put_local_site, "INSERT OR REPLACE INTO local_sites VALUES (?,?,?)"},

@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#include "agent/lanes/event_views.h"
 #include "server/timeline/timeline.h"
 
 namespace castscope::timeline {
@@ -94,7 +95,7 @@ inline lanes::Event kernel_event(std::int64_t begin, std::int64_t end, std::uint
                                  std::uint32_t device = 0) {
   lanes::Event made = event(lanes::EventKind::kKernel, begin, number);
   made.duration = static_cast<std::uint32_t>(end - begin);
-  made.dims[0] = device, made.dims[1] = stream;
+  put(made, lanes::KernelEvent{.device = device, .stream = stream});
   return made;
 }
 

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "agent/lanes/event_views.h"
 #include "server/timeline/testing/test_events.h"
 
 namespace castscope::timeline {
@@ -208,7 +209,7 @@ class Chance {
       Plain ran = plain(0, TrackKind::kKernels, kinds[id - 1], id, begin_ + static_cast<std::int64_t>(one.time));
       ran.dtype = id == TestNumbers::kCopyKernel ? kNoDtype : kBrain;
       ran.bytes = one.bytes;
-      ran.device = one.dims[0], ran.stream = one.dims[1];
+      ran.device = as_kernel(one).device, ran.stream = as_kernel(one).stream;
       std::vector<std::int64_t>& until = streams_until_[{ran.device, ran.stream}];
       while (ran.depth < until.size() && until[ran.depth] > ran.begin) ++ran.depth;
       const std::int64_t end = ran.begin + one.duration;

@@ -1,6 +1,7 @@
 // What GPUs did: rows by stream, beside those of the thread that tells of it.
 #include <algorithm>
 
+#include "agent/lanes/event_views.h"
 #include "server/timeline/tracks/teller.h"
 
 namespace castscope::timeline {
@@ -34,7 +35,8 @@ void Teller::run(Place& place, const lanes::Event& event) {
 
 Row& Teller::free_row(Place& place, const lanes::Event& event, std::int64_t begin) {
   auto& streams = place.process.streams;
-  std::pair stream(event.dims[0], event.dims[1]);
+  const lanes::KernelEvent ran = as_kernel(event);
+  std::pair stream(ran.device, ran.stream);
   if (streams.size() >= kMostStreams && !streams.contains(stream)) stream = {kOtherStreams, kOtherStreams};
   std::vector<Row*>& rows = streams[stream];
   for (Row* row : rows)

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "agent/lanes/event_views.h"
 #include "server/report/timelines/timeline.h"
 #include "server/store/read/event_blocks.h"
 
@@ -48,7 +49,8 @@ constexpr std::int64_t kToldLate = 4'000'000'000;
 bool is_it(const lanes::Event& event, EventKind kind, const timeline::FoundEvent& wanted) {
   if (event.kind != kind) return false;
   if (kind != EventKind::kKernel || wanted.stream == timeline::kOtherStreams) return true;
-  return event.dims[0] == wanted.device && event.dims[1] == wanted.stream;
+  const lanes::KernelEvent ran = as_kernel(event);
+  return ran.device == wanted.device && ran.stream == wanted.stream;
 }
 
 }  // namespace

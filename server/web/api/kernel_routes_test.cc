@@ -146,13 +146,14 @@ TEST_F(KernelRoutesTest, AreFoundByTheirNameAndByWhatTheyServe) {
 
 TEST_F(KernelRoutesTest, ARunThatGoesOnShowsTheSame) {
   auto store = std::shared_ptr<store::RunStore>(create());
-  const auto live = LiveRun::begin("run", store, start(), false, {});
+  const auto live =
+      LiveRun::begin("run", std::make_shared<judging::RunJudge>(store, rules::Settings()), start(), false, {});
   runs_.put(live);
   store::TestRun run(*live);
   train(run);
   run.end();
   EXPECT_TRUE(store->close().ok());
-  live->concluded(RunState::kFinished);
+  live->concluded(RunState::kFinished, nullptr);
   const Json shown = json("runs/run"), sums = json("runs/run/summary", window());
   show();
   const Json read = loaded();

@@ -1,5 +1,7 @@
 #include "server/web/api/launch.h"
 
+#include "agent/lanes/event_views.h"
+
 namespace castscope::web {
 namespace {
 
@@ -21,8 +23,9 @@ std::optional<timeline::FoundEvent> around(const timeline::Timeline& timeline, s
 
 std::optional<Launch> launch_of(const timeline::Timeline& timeline, const store::RunData& run,
                                 const timeline::FoundEvent& kernel, const lanes::Event& kept) {
-  if (kept.kind != lanes::EventKind::kKernel || kept.entries == 0) return std::nullopt;
-  Launch launch{.at = kernel.begin - kept.entries, .by = {}};
+  const std::uint32_t waited = as_kernel(kept).waited;
+  if (kept.kind != lanes::EventKind::kKernel || waited == 0) return std::nullopt;
+  Launch launch{.at = kernel.begin - waited, .by = {}};
   if (kernel.subject == 0 || kernel.subject > run.kernels.size()) return launch;
   const store::Kernel& of = run.kernel(kernel.subject);
   // A replay was launched as a whole, by none of those that were captured.

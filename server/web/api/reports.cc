@@ -5,7 +5,6 @@
 #include "server/report/compare/account.h"
 #include "server/report/compare/difference.h"
 #include "server/report/forms/formats.h"
-#include "server/report/forms/json.h"
 #include "server/web/api/routes.h"
 
 namespace castscope::web {
@@ -14,7 +13,7 @@ namespace {
 absl::StatusOr<report::Account> account_of(RunSource& run) {
   const auto snapshot = run.snapshot();
   if (!snapshot.ok()) return snapshot.status();
-  return report::account_of(report::to_json((*snapshot)->model()), run.file(), rules::Settings());
+  return report::account_of((*snapshot)->model(), run.file());
 }
 
 Answer compare(Call& call) {
@@ -48,6 +47,8 @@ Form form_of(report::Format format) {
       return {"application/octet-stream", ".pftrace"};
     case report::Format::kSpeedscope:
       return {"application/json", ".speedscope.json"};
+    case report::Format::kJsonLines:
+      return {"application/x-ndjson", ".jsonl"};
     case report::Format::kChrome:
       return {"application/json", ".trace.json"};
     default:

@@ -1,7 +1,7 @@
 // Source files, with what was cast on each line.
 #include <map>
 
-#include "server/report/findings/source_reader.h"
+#include "server/judging/source_reader.h"
 #include "server/report/text/words.h"
 #include "server/web/api/routes.h"
 
@@ -64,7 +64,8 @@ Answer one(const RunSource& source, const Snapshot& snapshot, const std::string&
   store::SourceFile file{.file = name, .state = store::SourceState::kGone, .lines = {}};
   if (const store::SourceFile* const kept = run.source.file(name)) file = *kept;
   if (source.sources_here() && file.state != store::SourceState::kChanged) {
-    if (store::SourceFile whole = report::read_whole(run, name); whole.state == store::SourceState::kKept) file = whole;
+    if (store::SourceFile whole = judging::read_whole(run, name); whole.state == store::SourceState::kKept)
+      file = whole;
   }
   Json lines = Json::array(), casts = Json::object();
   for (const auto& [number, text] : file.lines)

@@ -1,6 +1,7 @@
 // Pictures of any window of time, single events, and sums.
 #include <chrono>
 
+#include "agent/lanes/event_views.h"
 #include "server/report/text/event_names.h"
 #include "server/report/text/kernel_names.h"
 #include "server/store/run/names.h"
@@ -134,8 +135,8 @@ bool has_shape(lanes::EventKind kind) {
 Json launch_json(const timeline::Timeline& timeline, const store::RunData& run, const timeline::FoundEvent& event,
                  const std::optional<lanes::Event>& kept) {
   if (!kept || kept->kind != lanes::EventKind::kKernel) return nullptr;
-  Json json = {
-      {"device", kept->dims[0]}, {"stream", kept->dims[1]}, {"blocks", kept->dims[2]}, {"threads", kept->dims[3]}};
+  const lanes::KernelEvent ran = as_kernel(*kept);
+  Json json = {{"device", ran.device}, {"stream", ran.stream}, {"blocks", ran.blocks}, {"threads", ran.threads}};
   const auto launch = launch_of(timeline, run, event, *kept);
   json["at"] = launch ? Json(launch->at) : Json();
   json["by"] = launch && launch->by ? event_json(run, *launch->by) : Json();
@@ -150,7 +151,7 @@ Json detailed(const RunSource& source, const timeline::Timeline& timeline, const
   Json shape;
   if (kept && (has_shape(kept->kind))) {
     shape = Json::array();
-    for (int i = 0; i < kept->ndim && i < 4; ++i) shape.push_back(kept->dims[i]);
+    for (const std::uint32_t size : as_cast(*kept).shape()) shape.push_back(size);
   }
   if (kept && !event.step) json["step"] = kept->step;
   json["shape"] = shape;

@@ -2,7 +2,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/store/read/run_heading.h"
-#include "server/store/read/run_reader.h"
 #include "server/timeline/file_loader.h"
 
 namespace castscope::web {
@@ -91,8 +90,8 @@ void FileRun::begin_reading() {
 
 void FileRun::read() {
   absl::Status status, events;
-  if (auto data = store::read_as_it_is(file()); data.ok()) {
-    auto snapshot = std::make_shared<const Snapshot>(*std::move(data), options_.settings, 1);
+  if (auto run = judging::read_and_judge(file(), options_.settings); run.ok()) {
+    auto snapshot = std::make_shared<const Snapshot>(*std::move(run), 1);
     std::shared_ptr<timeline::Timeline> timeline;
     {
       const std::lock_guard lock(mutex_);
@@ -105,7 +104,7 @@ void FileRun::read() {
       return stopping_ ? absl::CancelledError("nobody looks any more") : absl::OkStatus();
     });
   } else {
-    status = absl::DataLossError(data.status().message());  // whatever is wrong is no fault of who asks
+    status = absl::DataLossError(run.status().message());  // whatever is wrong is no fault of who asks
   }
   loaded_ = 1;
   const std::lock_guard lock(mutex_);

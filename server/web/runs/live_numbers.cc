@@ -20,7 +20,7 @@ std::uint32_t LiveNumbers::process(const std::string& key) {
 }
 
 // Only what an event's look follows from: the rest is in the run file.
-void LiveNumbers::site(const std::string& key, const store::SiteInfo& info) {
+void LiveNumbers::define(const std::string& key, const store::SiteInfo& info) {
   store::Site site;
   site.id = store_.number(key, Numbered::kSite, info.id);
   site.cause = info.cause;
@@ -30,7 +30,7 @@ void LiveNumbers::site(const std::string& key, const store::SiteInfo& info) {
   if (site.id != 0) sites_[place(key, info.id)] = site;
 }
 
-void LiveNumbers::region(const std::string& key, const store::RegionInfo& info) {
+void LiveNumbers::define(const std::string& key, const store::RegionInfo& info) {
   store::Region region;
   region.id = store_.number(key, Numbered::kRegion, info.id);
   region.dtype = info.dtype;
@@ -38,7 +38,7 @@ void LiveNumbers::region(const std::string& key, const store::RegionInfo& info) 
   if (region.id != 0) regions_[place(key, info.id)] = region;
 }
 
-void LiveNumbers::operator_use(const std::string& key, const store::OperatorUseInfo& info) {
+void LiveNumbers::define(const std::string& key, const store::OperatorUseInfo& info) {
   store::OperatorUse use;
   use.id = store_.number(key, Numbered::kOperatorUse, info.id);
   use.computed = info.computed;
@@ -46,12 +46,12 @@ void LiveNumbers::operator_use(const std::string& key, const store::OperatorUseI
   if (use.id != 0) uses_[place(key, info.id)] = use;
 }
 
-void LiveNumbers::fact(const std::string& key, const store::FactInfo& info) {
+void LiveNumbers::define(const std::string& key, const store::FactInfo& info) {
   const std::uint32_t number = store_.number(key, Numbered::kFact, info.id);
   if (number != 0) facts_[place(key, info.id)] = number;
 }
 
-void LiveNumbers::kernel(const std::string& key, const store::KernelInfo& info) {
+void LiveNumbers::define(const std::string& key, const store::KernelInfo& info) {
   timeline::KernelLook look;
   look.id = store_.number(key, Numbered::kKernel, info.id);
   look.work = info.work;

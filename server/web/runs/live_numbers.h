@@ -18,11 +18,12 @@ class LiveNumbers final : public timeline::Numbers {
   // The process's number in the run; 0 = it is not known.
   std::uint32_t process(const std::string& key);
   // After the store has taken them.
-  void site(const std::string& key, const store::SiteInfo&);
-  void region(const std::string& key, const store::RegionInfo&);
-  void operator_use(const std::string& key, const store::OperatorUseInfo&);
-  void fact(const std::string& key, const store::FactInfo&);
-  void kernel(const std::string& key, const store::KernelInfo&);  // after its site and use
+  void define(const std::string& key, const store::SiteInfo&);
+  void define(const std::string& key, const store::RegionInfo&);
+  void define(const std::string& key, const store::OperatorUseInfo&);
+  void define(const std::string& key, const store::FactInfo&);
+  void define(const std::string& key, const store::KernelInfo&);  // after its site and use
+  void define(const std::string& /*key*/, const auto&) {}         // no event has its number
 
   const store::Site* site(std::uint32_t process, std::uint32_t local) const override;
   const store::Region* region(std::uint32_t process, std::uint32_t local) const override;

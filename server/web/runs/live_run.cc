@@ -7,9 +7,9 @@
 
 namespace castscope::web {
 
-std::shared_ptr<LiveRun> LiveRun::begin(std::string id, std::shared_ptr<store::RunStore> store, store::RunStart start,
+std::shared_ptr<LiveRun> LiveRun::begin(std::string id, std::shared_ptr<judging::RunJudge> judge, store::RunStart start,
                                         bool goes_on, LiveRunOptions options) {
-  std::shared_ptr<LiveRun> run(new LiveRun(std::move(id), std::move(store), std::move(start), std::move(options)));
+  std::shared_ptr<LiveRun> run(new LiveRun(std::move(id), std::move(judge), std::move(start), std::move(options)));
   if (goes_on) {
     if (const auto before = store::read_run(run->file()); before.ok())
       (void)timeline::load(run->file(), *before, *run->timeline_, [](double) { return absl::OkStatus(); });
@@ -17,9 +17,11 @@ std::shared_ptr<LiveRun> LiveRun::begin(std::string id, std::shared_ptr<store::R
   return run;
 }
 
-LiveRun::LiveRun(std::string id, std::shared_ptr<store::RunStore> store, store::RunStart start, LiveRunOptions options)
-    : RunSource(std::move(id), store->path()),
-      store_(std::move(store)),
+LiveRun::LiveRun(std::string id, std::shared_ptr<judging::RunJudge> judge, store::RunStart start,
+                 LiveRunOptions options)
+    : RunSource(std::move(id), judge->store().path()),
+      judge_(std::move(judge)),
+      store_(&judge_->store()),
       start_(std::move(start)),
       options_(std::move(options)),
       identity_(file()),
@@ -36,9 +38,10 @@ LiveRun::~LiveRun() {
   thread_.join();
 }
 
-void LiveRun::concluded(RunState state) {
+void LiveRun::concluded(RunState state, judging::JudgedRunPtr last) {
   timeline_->end();
   const std::lock_guard lock(mutex_);
+  last_ = std::move(last);
   state_ = state;
   ++commits_;
   wake_.notify_all();
@@ -58,37 +61,9 @@ absl::Status LiveRun::process(const store::ProcessInfo& info) {
                                                        static_cast<std::uint64_t>(start_.start_ns)));
   });
 }
-absl::Status LiveRun::attribute(const std::string& key, const std::string& name, const std::string& value) {
-  return store_->attribute(key, name, value);
-}
-absl::Status LiveRun::stack(const std::string& key, const store::StackInfo& stack) { return store_->stack(key, stack); }
-absl::Status LiveRun::module(const std::string& key, const store::ModuleInfo& module) {
-  return store_->module(key, module);
-}
-absl::Status LiveRun::call_site(const std::string& key, const store::CallSiteInfo& call_site) {
-  return store_->call_site(key, call_site);
-}
-absl::Status LiveRun::region(const std::string& key, const store::RegionInfo& region) {
-  return taken(store_->region(key, region), [&] { numbers_.region(key, region); });
-}
-absl::Status LiveRun::site(const std::string& key, const store::SiteInfo& site) {
-  return taken(store_->site(key, site), [&] { numbers_.site(key, site); });
-}
-absl::Status LiveRun::operator_use(const std::string& key, const store::OperatorUseInfo& use) {
-  return taken(store_->operator_use(key, use), [&] { numbers_.operator_use(key, use); });
-}
-absl::Status LiveRun::flow(const std::string& key, const store::FlowInfo& flow) { return store_->flow(key, flow); }
-absl::Status LiveRun::fact(const std::string& key, const store::FactInfo& fact) {
-  return taken(store_->fact(key, fact), [&] { numbers_.fact(key, fact); });
-}
-absl::Status LiveRun::kernel(const std::string& key, const store::KernelInfo& kernel) {
-  return taken(store_->kernel(key, kernel), [&] { numbers_.kernel(key, kernel); });
-}
-absl::Status LiveRun::matmul(const std::string& key, const store::MatmulInfo& matmul) {
-  return store_->matmul(key, matmul);
-}
-absl::Status LiveRun::thread(const std::string& key, const store::ThreadInfo& thread) {
-  return store_->thread(key, thread);
+absl::Status LiveRun::define(const std::string& key, const store::Definition& definition) {
+  return taken(store_->define(key, definition),
+               [&] { std::visit([&](const auto& one) { numbers_.define(key, one); }, definition); });
 }
 absl::Status LiveRun::events(const std::string& key, const store::EventBlock& block) {
   return taken(store_->events(key, block),
@@ -146,33 +121,27 @@ absl::StatusOr<SnapshotPtr> LiveRun::snapshot() {
   return absl::UnavailableError("the run cannot be read yet");
 }
 
-// By a connection of its own, beside the one that writes: recording does not wait for this. Only of a file that was
-// deleted the writer alone can tell.
-absl::StatusOr<store::RunData> LiveRun::read() const {
-  auto data = store::read_run(file());
-  return data.ok() ? std::move(data) : store_->read();
-}
-
 void LiveRun::refresh() {
   const std::lock_guard one(refreshing_);
-  std::uint64_t commits = 0, number = 0;
+  std::uint64_t commits = 0;
+  judging::JudgedRunPtr run;
+  SnapshotPtr shown;
   {
     const std::lock_guard lock(mutex_);
     if (seen_ == commits_) return;  // somebody else has just done it
     commits = commits_;
-    number = ++judgements_;
+    run = last_;
+    shown = snapshot_;
   }
-  auto data = read();
-  SnapshotPtr fresh;
-  if (data.ok()) {
-    const bool read_lines = options_.sources_here && data->source.files().empty();
-    fresh =
-        std::make_shared<const Snapshot>(*std::move(data), options_.settings, number,
-                                         read_lines ? Snapshot::SourceLines::kRead : Snapshot::SourceLines::kAsKept);
+  if (run == nullptr) {
+    const auto judged = judge_->judge();
+    if (judged.ok()) run = *judged;
   }
+  if (run != nullptr && (shown == nullptr || shown->run() != run))
+    shown = std::make_shared<const Snapshot>(std::move(run), ++judgements_);
   const std::lock_guard lock(mutex_);
   seen_ = commits;
-  if (fresh != nullptr) snapshot_ = std::move(fresh);
+  snapshot_ = std::move(shown);
 }
 
 void LiveRun::refresh_until_stopped() {

@@ -8,14 +8,13 @@
 #include <mutex>
 #include <thread>
 
-#include "server/store/write/run_store.h"
+#include "server/judging/run_judge.h"
 #include "server/web/runs/live_numbers.h"
 #include "server/web/runs/run_source.h"
 
 namespace castscope::web {
 
 struct LiveRunOptions {
-  rules::Settings settings = {};
   bool sources_here = false;  // the job runs on this machine
   timeline::Budget budget = {};
   // Reading and judging may take a fiftieth of the time: what took 50 ms is not done again for 2.5 s.
@@ -26,26 +25,16 @@ struct LiveRunOptions {
 class LiveRun final : public RunSource, public store::RunSink {
  public:
   // `goes_on`: the file holds an earlier part of the run, which is read first.
-  static std::shared_ptr<LiveRun> begin(std::string id, std::shared_ptr<store::RunStore> store, store::RunStart start,
+  static std::shared_ptr<LiveRun> begin(std::string id, std::shared_ptr<judging::RunJudge> judge, store::RunStart start,
                                         bool goes_on, LiveRunOptions options);
   ~LiveRun() override;
-  // No more will come and the file is closed: it ended, or nobody knows how.
-  void concluded(RunState state);
+  // No more will come and the file is closed: it ended, or nobody knows how. `last`: the run as it was then judged;
+  // null where that failed.
+  void concluded(RunState state, judging::JudgedRunPtr last);
 
   // ---- of the recorder: store::RunSink
   absl::Status process(const store::ProcessInfo&) override;
-  absl::Status attribute(const std::string& key, const std::string& name, const std::string& value) override;
-  absl::Status stack(const std::string& key, const store::StackInfo&) override;
-  absl::Status module(const std::string& key, const store::ModuleInfo&) override;
-  absl::Status call_site(const std::string& key, const store::CallSiteInfo&) override;
-  absl::Status region(const std::string& key, const store::RegionInfo&) override;
-  absl::Status site(const std::string& key, const store::SiteInfo&) override;
-  absl::Status operator_use(const std::string& key, const store::OperatorUseInfo&) override;
-  absl::Status flow(const std::string& key, const store::FlowInfo&) override;
-  absl::Status fact(const std::string& key, const store::FactInfo&) override;
-  absl::Status kernel(const std::string& key, const store::KernelInfo&) override;
-  absl::Status matmul(const std::string& key, const store::MatmulInfo&) override;
-  absl::Status thread(const std::string& key, const store::ThreadInfo&) override;
+  absl::Status define(const std::string& key, const store::Definition&) override;
   absl::Status events(const std::string& key, const store::EventBlock&) override;
   absl::Status counters(const std::string& key, std::span<const store::CounterRow>) override;
   absl::Status lanes(const std::string& key, std::span<const store::LaneRow>) override;
@@ -60,16 +49,16 @@ class LiveRun final : public RunSource, public store::RunSink {
   absl::StatusOr<SnapshotPtr> snapshot() override;
   std::shared_ptr<const timeline::Timeline> timeline() override { return timeline_; }
   bool sources_here() const override { return options_.sources_here; }
-  const rules::Settings& settings() const override { return options_.settings; }
+  const rules::Settings& settings() const override { return judge_->settings(); }
 
  private:
-  LiveRun(std::string id, std::shared_ptr<store::RunStore> store, store::RunStart start, LiveRunOptions options);
+  LiveRun(std::string id, std::shared_ptr<judging::RunJudge> judge, store::RunStart start, LiveRunOptions options);
   absl::Status taken(absl::Status status, const std::function<void()>& then);
-  absl::StatusOr<store::RunData> read() const;
   void refresh();
   void refresh_until_stopped();
 
-  const std::shared_ptr<store::RunStore> store_;
+  const std::shared_ptr<judging::RunJudge> judge_;
+  store::RunStore* const store_;  // the judge's
   const store::RunStart start_;
   const LiveRunOptions options_;
   const FileIdentity identity_;
@@ -77,12 +66,13 @@ class LiveRun final : public RunSource, public store::RunSink {
   LiveNumbers numbers_;
   std::atomic<RunState> state_ = RunState::kLive;
   std::mutex refreshing_;  // one at a time
+  std::uint64_t judgements_ = 0;
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   SnapshotPtr snapshot_;
+  judging::JudgedRunPtr last_;            // of a run that is over
   std::uint64_t commits_ = 1, seen_ = 0;  // changes that can be read, and those in the snapshot
-  std::uint64_t judgements_ = 0;
   bool asked_ = false, stopped_ = false;
   std::thread thread_;
 };

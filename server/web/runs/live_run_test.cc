@@ -13,7 +13,8 @@ class LiveRunTest : public RoutesTest {
     auto opened = goes_on ? store::RunStore::resume(path()) : store::RunStore::create(path(), start());
     EXPECT_TRUE(opened.ok()) << opened.status().message();
     store_ = *std::move(opened);
-    auto live = LiveRun::begin("run", store_, start(), goes_on, {.least_pause = pause, .share = 1});
+    auto live = LiveRun::begin("run", std::make_shared<judging::RunJudge>(store_, rules::Settings()), start(), goes_on,
+                               {.least_pause = pause, .share = 1});
     runs_.put(live);
     return live;
   }
@@ -21,7 +22,7 @@ class LiveRunTest : public RoutesTest {
     (void)store_->finish(
         {.end_ns = start().start_ns + 2'000'000'000, .exit_status = 0, .signal = {}, .complete = true});
     EXPECT_TRUE(store_->close().ok());
-    live.concluded(state);
+    live.concluded(state, nullptr);
   }
   // Asks again until `holds` does.
   Json until(const std::string& path, const std::function<bool(const Json&)>& holds) {
@@ -96,7 +97,7 @@ TEST_F(LiveRunTest, StatesOfARun) {
   EXPECT_EQ(json("runs/run")["state"], "live");
   conclude(*live, RunState::kLost);
   EXPECT_EQ(json("runs/run")["state"], "lost");
-  live->concluded(RunState::kFinished);
+  live->concluded(RunState::kFinished, nullptr);
   EXPECT_EQ(json("runs/run")["state"], "finished");
   EXPECT_EQ(until("runs/run", [](const Json& run) { return !run["end_ns"].is_null(); })["exit_status"], 0);
   std::filesystem::remove(path());

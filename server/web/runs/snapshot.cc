@@ -2,11 +2,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "server/report/findings/source_reader.h"
 #include "server/report/text/event_names.h"
 #include "server/report/text/kernel_names.h"
-#include "server/rules/judgement.h"
-#include "server/rules/rules.h"
 #include "server/store/run/names.h"
 
 namespace castscope::web {
@@ -54,16 +51,9 @@ std::string place_words(const store::RunData& run, std::uint32_t stack) {
   return at ? absl::StrCat(at->file, ":", at->line, " ", at->function) : std::string();
 }
 
-Snapshot::Snapshot(store::RunData data, const rules::Settings& settings, std::uint64_t number, SourceLines lines)
-    : data_(std::move(data)), model_(judged(settings, lines)), number_(number) {
+Snapshot::Snapshot(judging::JudgedRunPtr run, std::uint64_t number)
+    : run_(std::move(run)), data_(run_->data), model_(report::model_of(*run_)), number_(number) {
   gather_words();
-}
-
-report::Model Snapshot::judged(const rules::Settings& settings, SourceLines lines) {
-  if (lines == SourceLines::kAsKept) return report::model_of(data_, rules::judgement_of(data_, settings));
-  std::vector<rules::Finding> all = rules::judge(data_, settings);
-  data_.source = report::read_source(data_, all);  // comments there may silence some
-  return report::model_of(data_, rules::sort_out(std::move(all), settings, data_.source, data_.start.cwd));
 }
 
 void Snapshot::gather_words() {

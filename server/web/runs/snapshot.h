@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "server/judging/judged_run.h"
 #include "server/report/model/model.h"
-#include "server/rules/inquiry/settings.h"
 #include "server/store/run/run_data.h"
 
 namespace castscope::web {
@@ -20,15 +20,11 @@ struct DefinitionCounts {
 
 class Snapshot {
  public:
-  // `number`: of this judgement, another for each. Of a run that goes on here, whose file has no source lines yet, they
-  // are read from the disk.
-  enum class SourceLines { kAsKept, kRead };
-  Snapshot(store::RunData data, const rules::Settings& settings, std::uint64_t number,
-           SourceLines lines = SourceLines::kAsKept);
-  Snapshot(const Snapshot&) = delete;  // the model refers to the data
-  Snapshot& operator=(const Snapshot&) = delete;
+  // `number`: of this judgement, another for each.
+  Snapshot(judging::JudgedRunPtr run, std::uint64_t number);
 
   const store::RunData& data() const { return data_; }
+  const judging::JudgedRunPtr& run() const { return run_; }
   const report::Model& model() const { return model_; }
   std::uint64_t number() const { return number_; }
   DefinitionCounts definitions() const {
@@ -41,10 +37,10 @@ class Snapshot {
   const std::vector<std::string>& words_of_kernels() const { return kernels_; }
 
  private:
-  report::Model judged(const rules::Settings& settings, SourceLines lines);
   void gather_words();
 
-  store::RunData data_;  // before the model
+  const judging::JudgedRunPtr run_;
+  const store::RunData& data_;  // of the run
   const report::Model model_;
   const std::uint64_t number_;
   std::vector<std::string> sites_, regions_, uses_, kernels_;

@@ -2,18 +2,13 @@
 
 #include <algorithm>
 
+#include "server/rules/evidence/operators/matrix_products.h"
+
 namespace castscope::rules {
 namespace {
 
-constexpr std::string_view kProducts[] = {"mm",
-                                          "matmul",
-                                          "bmm",
-                                          "linear",
-                                          "addmm",
-                                          "addbmm",
-                                          "baddbmm",
-                                          "addmv",
-                                          "mv",
+// Beside the matrix products.
+constexpr std::string_view kProducts[] = {"addmv",
                                           "addr",
                                           "einsum",
                                           "tensordot",
@@ -31,9 +26,7 @@ constexpr std::string_view kProducts[] = {"mm",
                                           "scaled_dot_product_attention"};
 
 constexpr std::string_view kMatrixWork[] = {
-    "linear", "matmul",   "mm",  "bmm",    "addmm",    "addbmm",       "baddbmm",
-    "mv",     "addmv",    "dot", "einsum", "bilinear", "chain_matmul", "multi_head_attention_forward",
-    "inner",  "tensordot"};
+    "addmv", "dot", "einsum", "bilinear", "chain_matmul", "multi_head_attention_forward", "inner", "tensordot"};
 // Somewhere in the name: backends have forms of their own ("_scaled_dot_product_flash_attention", "cudnn_convolution").
 constexpr std::string_view kMatrixWorkParts[] = {
     "convolution", "scaled_dot_product", "attention",        "lstm",      "gru",
@@ -65,13 +58,16 @@ std::string work_of(std::string_view op) {
   return name;
 }
 
-bool is_product(std::string_view op) { return is_one_of(short_name(op), kProducts); }
+bool is_product(std::string_view op) {
+  const std::string name = short_name(op);
+  return is_matrix_product(name) || is_one_of(name, kProducts);
+}
 
 bool is_matrix_work(std::string_view op) {
   op = base_name(op);
   if (const auto space = op.find("::"); space != std::string_view::npos) op.remove_prefix(space + 2);
   while (op.starts_with('_')) op.remove_prefix(1);
-  if (is_one_of(op, kMatrixWork)) return true;
+  if (is_matrix_product(op) || is_one_of(op, kMatrixWork)) return true;
   if (op.starts_with("conv") && !op.starts_with("convert")) return true;
   return std::any_of(std::begin(kMatrixWorkParts), std::end(kMatrixWorkParts),
                      [&](std::string_view part) { return op.find(part) != std::string_view::npos; });

@@ -1,13 +1,12 @@
-#include "server/report/timelines/convert.h"
+#include "server/report/timelines/json_lines.h"
 
-#include <bit>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "agent/lanes/event_views.h"
 #include "server/report/model/model.h"
-#include "server/report/timelines/chrome_trace.h"
 #include "server/report/timelines/timeline.h"
 #include "server/store/read/event_blocks.h"
 #include "server/store/read/run_reader.h"
@@ -191,34 +190,36 @@ Json event_words(const lanes::Event& event) {
   if (has_duration(event.kind) || event.kind == EventKind::kCacheClear) words["bytes"] = event.bytes;
   if (event.kind == EventKind::kCast) words["kept"] = (event.flags & lanes::kFlagKept) != 0;
   if (event.kind == EventKind::kOperator) words["depth"] = event.flags;
-  if (event.kind == EventKind::kCacheClear) words["entries"] = event.entries;
+  if (event.kind == EventKind::kCacheClear) words["entries"] = as_clear(event).entries;
   if (event.kind == EventKind::kKernel) {
-    words["device"] = event.dims[0];
-    words["stream"] = event.dims[1];
-    words["blocks"] = event.dims[2];
-    words["threads"] = event.dims[3];
-    words["waited_ns"] = event.entries;
-    words["correlation"] = event.tensor;
+    const lanes::KernelEvent kernel = as_kernel(event);
+    words["device"] = kernel.device;
+    words["stream"] = kernel.stream;
+    words["blocks"] = kernel.blocks;
+    words["threads"] = kernel.threads;
+    words["waited_ns"] = kernel.waited;
+    words["correlation"] = kernel.correlation;
   }
   if (event.kind == EventKind::kDeep) words["on"] = (event.flags & 1) != 0;
   if (event.kind == EventKind::kValues) {
-    words["largest"] = std::bit_cast<double>(event.tensor);
-    words["elements"] = event.bytes;
-    words["sampled"] = event.dims[0];
-    words["not_finite"] = event.dims[1];
-    words["zeros"] = event.dims[2];
-    words["integers"] = event.dims[3];
-    words["beyond"] = event.entries;
+    const lanes::ValuesEvent values = as_values(event);
+    words["largest"] = values.most;
+    words["elements"] = values.elements;
+    words["sampled"] = values.sampled;
+    words["not_finite"] = values.not_finite;
+    words["zeros"] = values.zeros;
+    words["integers"] = values.integers;
+    words["beyond"] = values.beyond;
   }
-  if (event.kind == EventKind::kScaler && event.tensor != 0) {
-    words["scale_before"] = std::bit_cast<double>(event.tensor);
-    words["scale_after"] = std::bit_cast<double>(event.bytes);
+  if (const lanes::ScalerEvent scale = as_scaler(event); event.kind == EventKind::kScaler && scale.before != 0) {
+    words["scale_before"] = scale.before;
+    words["scale_after"] = scale.after;
   }
   if (has_site(event.kind)) {
     Json shape = Json::array();
-    for (int i = 0; i < std::min<int>(event.ndim, 4); ++i) shape.push_back(event.dims[i]);
+    for (const std::uint32_t size : as_cast(event).shape()) shape.push_back(size);
     words["shape"] = shape;
-    words["tensor"] = absl::StrCat("0x", absl::Hex(event.tensor));
+    words["tensor"] = absl::StrCat("0x", absl::Hex(as_cast(event).source()));
   }
   return words;
 }
@@ -237,14 +238,7 @@ void write_line(Context& context, const store::KeptBlock& block, const lanes::Ev
 
 }  // namespace
 
-std::optional<EventFormat> event_format(std::string_view name) {
-  if (name == "jsonl") return EventFormat::kJsonLines;
-  if (name == "chrome") return EventFormat::kChromeTrace;
-  return std::nullopt;
-}
-
-absl::Status convert(const std::string& run_file, EventFormat format, std::ostream& out) {
-  if (format == EventFormat::kChromeTrace) return chrome_trace(run_file, out);
+absl::Status json_lines(const std::string& run_file, std::ostream& out) {
   const auto data = store::read_as_it_is(run_file);
   if (!data.ok()) return data.status();
   auto numbers = store::LocalNumbers::read(run_file);

@@ -1,4 +1,4 @@
-#include "server/report/findings/source_reader.h"
+#include "server/judging/source_reader.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,10 +11,10 @@
 #include <set>
 #include <string>
 
-#include "server/report/text/words.h"
 #include "server/rules/judgement.h"
+#include "server/utf8/utf8.h"
 
-namespace castscope::report {
+namespace castscope::judging {
 namespace {
 
 using store::SourceFile;
@@ -62,7 +62,7 @@ SourceState read_text(const std::string& path, std::int64_t run_begin_ns, std::s
 }
 
 SourceState text_of(const store::RunData& run, const std::string& file, const SourceLimits& limits, std::string& text) {
-  const std::string path = file.front() == '/' ? file : run.start.cwd + "/" + file, other = bytes_of_name(path);
+  const std::string path = file.front() == '/' ? file : run.start.cwd + "/" + file, other = utf8::bytes_of_name(path);
   const SourceState state = read_text(path, run.start.start_ns, limits.file_bytes, text);
   if (state != SourceState::kGone || other == path) return state;
   return read_text(other, run.start.start_ns, limits.file_bytes, text);
@@ -82,8 +82,7 @@ void each_line(std::string_view text, const std::function<void(std::int64_t, std
 std::string cut(std::string_view line, std::size_t most) {
   if (line.size() <= most) return std::string(line);
   const std::string_view comment = rules::directive_comment(line);
-  std::size_t end = std::min(most, line.size() - comment.size());
-  while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xc0) == 0x80) --end;
+  const std::size_t end = utf8::cut(line, std::min(most, line.size() - comment.size()));
   std::string text = std::string(line.substr(0, end)) + "…";
   if (comment.empty()) return text;
   // No quotes: what is cut may have left a string open.
@@ -168,4 +167,4 @@ store::SourceFile read_whole(const store::RunData& run, const std::string& file,
   return whole;
 }
 
-}  // namespace castscope::report
+}  // namespace castscope::judging

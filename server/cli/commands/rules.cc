@@ -1,4 +1,4 @@
-// castscope explain, rules: what castscope looks for, without a run.
+// castscope rules: what castscope looks for, without a run.
 #include <unistd.h>
 
 #include <cstdio>
@@ -48,27 +48,32 @@ void add_format(CLI::App* command, ExplainOptions& options) {
 
 }  // namespace
 
+void add_rules(CommandLine& line) {
+  auto* command = line.app.add_subcommand("rules", "Tell what castscope looks for: all rules, or one of them");
+  auto options = std::make_shared<ExplainOptions>();
+  command->add_option("RULE", options->rule, "What this one finds, why that matters, and the fix")->check(is_given());
+  add_format(command, *options);
+  command->footer(
+      "Examples:\n"
+      "  castscope rules\n"
+      "  castscope rules cache-grows\n"
+      "  castscope rules -f json cache-grows | jq .thresholds\n"
+      "  castscope rules -f json | jq '.[] | select(.severity == \"error\").rule'");
+  command->callback([&line, options] {
+    line.run = [options] { return options->rule.empty() ? list(*options) : explain(*options); };
+  });
+}
+
+// As it was called before `rules` took a name. Scripts know it.
 void add_explain(CommandLine& line) {
-  auto* command = line.app.add_subcommand("explain", "Tell what a rule finds, why that matters, and the fix");
+  auto* command = line.app.add_subcommand("explain", "The old name of `castscope rules RULE`")->group("");
   auto options = std::make_shared<ExplainOptions>();
   command->add_option("RULE", options->rule, "Its name, as findings have it")->required();
   add_format(command, *options);
   command->footer(
       "Examples:\n"
-      "  castscope explain cache-grows\n"
-      "  castscope explain -f json cache-grows | jq .thresholds");
+      "  castscope explain cache-grows  as castscope rules cache-grows");
   command->callback([&line, options] { line.run = [options] { return explain(*options); }; });
-}
-
-void add_rules(CommandLine& line) {
-  auto* command = line.app.add_subcommand("rules", "List the rules: what castscope looks for");
-  auto options = std::make_shared<ExplainOptions>();
-  add_format(command, *options);
-  command->footer(
-      "Examples:\n"
-      "  castscope rules\n"
-      "  castscope rules -f json | jq '.[] | select(.severity == \"error\").rule'");
-  command->callback([&line, options] { line.run = [options] { return list(*options); }; });
 }
 
 }  // namespace castscope::cli

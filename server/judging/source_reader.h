@@ -6,7 +6,7 @@
 #include "server/rules/evidence/finding.h"
 #include "server/store/run/run_data.h"
 
-namespace castscope::report {
+namespace castscope::judging {
 
 struct SourceLimits {
   std::size_t file_bytes = 2 << 20;   // a larger file is no source that somebody reads
@@ -22,4 +22,4 @@ store::SourceLines read_source(const store::RunData&, std::span<const rules::Fin
 // All lines of one file, with the same care; kTooLarge, kGone, … where they are not shown.
 store::SourceFile read_whole(const store::RunData&, const std::string& file, const SourceLimits& = {});
 
-}  // namespace castscope::report
+}  // namespace castscope::judging

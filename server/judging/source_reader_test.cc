@@ -1,4 +1,4 @@
-#include "server/report/findings/source_reader.h"
+#include "server/judging/source_reader.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 #include "server/rules/judgement.h"
 
-namespace castscope::report {
+namespace castscope::judging {
 namespace {
 
 using store::SourceState;
@@ -173,4 +173,4 @@ TEST_F(SourceReaderTest, FindingsComeFirstWhereRoomIsShort) {
 }
 
 }  // namespace
-}  // namespace castscope::report
+}  // namespace castscope::judging

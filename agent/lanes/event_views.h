@@ -1,0 +1,122 @@
+// What an event says, by its kind. An Event has 64 bytes whatever it tells of, so some of its words mean another thing
+// in each kind (EventKind in format.h): here, and nowhere else, they are given their names.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <span>
+
+#include "agent/lanes/format.h"
+
+namespace castscope::lanes {
+
+// The words as they lie there: for who packs events, and for the views below.
+struct EventWords {
+  static std::uint64_t& tensor(Event& e) { return e.tensor; }
+  static std::uint64_t tensor(const Event& e) { return e.tensor; }
+  static std::uint32_t& entries(Event& e) { return e.entries; }
+  static std::uint32_t entries(const Event& e) { return e.entries; }
+  static std::uint32_t (&dims(Event& e))[4] { return e.dims; }
+  static const std::uint32_t (&dims(const Event& e))[4] { return e.dims; }
+};
+
+// kCast, kHit, kPass. Refers to the event.
+class CastEvent {
+ public:
+  explicit CastEvent(const Event& event) : event_(event) {}
+  // Of its TensorImpl, or with by_data() of what it looks at: only good for comparing.
+  std::uint64_t source() const { return EventWords::tensor(event_); }
+  // The source's version counter; of a weight whose copy is not kept, what some of its values are is mixed in: another
+  // number says that it is not the same weight.
+  std::uint32_t version() const { return EventWords::entries(event_); }
+  // Sizes of the source, outermost first, saturating. Of more than 4 the first is the product of those that have no
+  // place; ndim() tells how many there were.
+  std::span<const std::uint32_t> shape() const {
+    return std::span(EventWords::dims(event_)).first(std::min<std::size_t>(event_.ndim, 4));
+  }
+  std::uint8_t ndim() const { return event_.ndim; }
+  bool by_data() const { return (event_.flags & kFlagData) != 0; }
+
+ private:
+  const Event& event_;
+};
+inline CastEvent as_cast(const Event& event) { return CastEvent(event); }
+
+// kKernel: a GPU did something.
+struct KernelEvent {
+  std::uint32_t device = 0, stream = 0, blocks = 0, threads = 0;  // of the grid, and of a block
+  std::uint64_t bytes = 0;                                        // moved
+  std::uint64_t correlation = 0;                                  // CUPTI's
+  std::uint32_t waited = 0;                                       // from its launch on, in the segment's clock
+};
+inline KernelEvent as_kernel(const Event& event) {
+  const auto& dims = EventWords::dims(event);
+  return {dims[0], dims[1], dims[2], dims[3], event.bytes, EventWords::tensor(event), EventWords::entries(event)};
+}
+inline void put(Event& event, const KernelEvent& kernel) {
+  event.kind = EventKind::kKernel;
+  event.bytes = kernel.bytes;
+  event.ndim = 4;
+  EventWords::tensor(event) = kernel.correlation;
+  EventWords::entries(event) = kernel.waited;
+  auto& dims = EventWords::dims(event);
+  dims[0] = kernel.device, dims[1] = kernel.stream, dims[2] = kernel.blocks, dims[3] = kernel.threads;
+}
+
+// kValues: a sample of a tensor's values.
+struct ValuesEvent {
+  double most = 0;             // max |x| of the finite ones
+  std::uint64_t elements = 0;  // of the tensor
+  std::uint32_t sampled = 0;
+  std::uint32_t not_finite = 0, zeros = 0;  // of those that were sampled
+  std::uint32_t integers = 0;               // … below 2^23: beyond, float32 has no others
+  std::uint32_t beyond = 0;  // finite ones beyond the largest finite number of the dtype cast to (casts only)
+  bool differ = false;       // the finite ones that are not 0 are of different size
+};
+inline ValuesEvent as_values(const Event& event) {
+  const auto& dims = EventWords::dims(event);
+  return {.most = std::bit_cast<double>(EventWords::tensor(event)),
+          .elements = event.bytes,
+          .sampled = dims[0],
+          .not_finite = dims[1],
+          .zeros = dims[2],
+          .integers = dims[3],
+          .beyond = EventWords::entries(event),
+          .differ = (event.flags & kFlagDiffer) != 0};
+}
+inline void put(Event& event, const ValuesEvent& values) {
+  event.kind = EventKind::kValues;
+  event.bytes = values.elements;
+  event.flags = values.differ ? kFlagDiffer : std::uint8_t{0};
+  EventWords::tensor(event) = std::bit_cast<std::uint64_t>(values.most);
+  EventWords::entries(event) = values.beyond;
+  auto& dims = EventWords::dims(event);
+  dims[0] = values.sampled, dims[1] = values.not_finite, dims[2] = values.zeros, dims[3] = values.integers;
+}
+
+// kScaler: GradScaler's scale before and after, where it is in CPU memory; 0 = not known.
+struct ScalerEvent {
+  double before = 0, after = 0;
+};
+inline ScalerEvent as_scaler(const Event& event) {
+  return {std::bit_cast<double>(EventWords::tensor(event)), std::bit_cast<double>(event.bytes)};
+}
+inline void put(Event& event, const ScalerEvent& scaler) {
+  EventWords::tensor(event) = std::bit_cast<std::uint64_t>(scaler.before);
+  event.bytes = std::bit_cast<std::uint64_t>(scaler.after);
+}
+
+// kCacheClear: what the cache held.
+struct ClearEvent {
+  std::uint64_t bytes = 0;
+  std::uint32_t entries = 0;
+};
+inline ClearEvent as_clear(const Event& event) { return {event.bytes, EventWords::entries(event)}; }
+inline void put(Event& event, const ClearEvent& clear) {
+  event.kind = EventKind::kCacheClear;
+  event.bytes = clear.bytes;
+  EventWords::entries(event) = clear.entries;
+}
+
+}  // namespace castscope::lanes

@@ -1,0 +1,31 @@
+// What a process counts beside its casts, each once: a word of the segment's header, and from it the relay's snapshot,
+// the wire (each needs a field of that name in proto/castscope/v1/castscope.proto), the run file's columns and
+// store::Gauges. All are absolute and begin at 0; written by any thread with atomic adds, off the hot path.
+//
+//   GAUGE(name, word of the segment, unit, "meaning")
+//
+// kTicks: of the segment's clock there, ns everywhere else. A new one is added at the end of the later ones: a
+// segment's layout changes with it (kVersion), and a run file's tables (kFormat).
+#pragma once
+
+#define CASTSCOPE_FIRST_GAUGES(GAUGE)                                                                     \
+  GAUGE(cache_bytes, cache_bytes, kNumber, "bytes that autocast's cache holds")                           \
+  GAUGE(cache_entries, cache_entries, kNumber, "copies that it holds")                                    \
+  GAUGE(cache_peak_bytes, cache_peak_bytes, kNumber, "the most bytes that it held")                       \
+  GAUGE(cache_peak_entries, cache_peak_entries, kNumber, "the most copies that it held")                  \
+  GAUGE(cache_clears, cache_clears, kNumber, "how often it was cleared")                                  \
+  GAUGE(steps, steps, kNumber, "number of the present step")                                              \
+  GAUGE(lost_definitions, lost_definitions, kNumber, "definitions that did not fit into the segment")     \
+  GAUGE(deep_steps, deep_steps, kNumber, "steps, or parts of one, in which every operator was looked at") \
+  GAUGE(deep_operators, deep_operators, kNumber, "operators looked at")                                   \
+  GAUGE(deep_ns, deep_ticks, kTicks, "time spent looking")
+
+#define CASTSCOPE_LATER_GAUGES(GAUGE)                                                                           \
+  GAUGE(gpu_steps, gpu_steps, kNumber, "deep steps whose kernels were timed")                                   \
+  GAUGE(gpu_records, gpu_records, kNumber, "records of kernels, copies and sets that came")                     \
+  GAUGE(gpu_lost, gpu_lost, kNumber, "of them that CUPTI dropped, or never delivered")                          \
+  GAUGE(gpu_unplaced, gpu_unplaced, kNumber, "that came, and whose operator was not known any more")            \
+  GAUGE(gpu_event_steps, gpu_event_steps, kNumber, "deep steps in which only casts were timed, by CUDA events") \
+  GAUGE(gpu_casts_untimed, gpu_casts_untimed, kNumber, "launches of casts in those steps that were not timed")
+
+#define CASTSCOPE_GAUGES(GAUGE) CASTSCOPE_FIRST_GAUGES(GAUGE) CASTSCOPE_LATER_GAUGES(GAUGE)

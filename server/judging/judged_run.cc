@@ -1,0 +1,34 @@
+#include "server/judging/judged_run.h"
+
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "server/judging/source_reader.h"
+#include "server/rules/rules.h"
+#include "server/store/read/run_reader.h"
+
+namespace castscope::judging {
+
+JudgedRunPtr judged(store::RunData data, const rules::Settings& settings, Lines lines) {
+  const auto begin = std::chrono::steady_clock::now();
+  auto run = std::make_shared<JudgedRun>();
+  run->data = std::move(data);
+  std::vector<rules::Finding> found = rules::judge(run->data, settings);
+  if (lines == Lines::kFromDisk) run->data.source = read_source(run->data, found);
+  run->judgement = rules::weigh(std::move(found), run->data, settings);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  spdlog::debug("judged the run in {:.3f} s: {} findings, {} silenced", took.count(), run->judgement.findings.size(),
+                run->judgement.silenced.size());
+  return run;
+}
+
+absl::StatusOr<JudgedRunPtr> read_and_judge(const std::string& run_file, const rules::Settings& settings) {
+  absl::StatusOr<store::RunData> data = store::read_as_it_is(run_file);
+  if (!data.ok()) return data.status();
+  return judged(*std::move(data), settings);
+}
+
+}  // namespace castscope::judging

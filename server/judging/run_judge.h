@@ -1,0 +1,39 @@
+// Reads and judges a run that is being recorded, for all who want to tell of it meanwhile: the viewer, live findings, a
+// collector's log. All functions may be called from any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "server/judging/judged_run.h"
+#include "server/store/write/run_store.h"
+
+namespace castscope::judging {
+
+class RunJudge {
+ public:
+  // With kFromDisk, lines of code are read from there as long as the file has none.
+  RunJudge(std::shared_ptr<store::RunStore> store, rules::Settings settings, Lines lines = Lines::kAsKept);
+
+  // Grows when there is something new to judge.
+  std::uint64_t evidence() const { return store_->commits(); }
+  // The run as committed so far. The same object as before while nothing new was committed; else it is read by a
+  // connection of its own, so that recording does not wait. One at a time judges, others wait and share what comes out.
+  absl::StatusOr<JudgedRunPtr> judge();
+
+  store::RunStore& store() const { return *store_; }
+  const rules::Settings& settings() const { return settings_; }
+
+ private:
+  absl::StatusOr<store::RunData> read() const;
+
+  const std::shared_ptr<store::RunStore> store_;
+  const rules::Settings settings_;
+  const Lines lines_;
+  std::mutex mutex_;
+  JudgedRunPtr last_;
+  std::uint64_t judged_ = 0;  // evidence() of `last_`
+};
+
+}  // namespace castscope::judging

@@ -1,0 +1,106 @@
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/report/compare/account.h"
+#include "server/report/findings/fingerprint.h"
+#include "server/report/model/model.h"
+#include "server/report/model/precision.h"
+#include "server/store/run/names.h"
+
+namespace castscope::report {
+namespace {
+
+std::string failure_of(const Model& model) {
+  const auto& end = model.run.end;
+  if (end && end->signal) return absl::StrCat("signal ", *end->signal);
+  const int status = model.exit.value_or(0);
+  return status == 0 ? "" : absl::StrCat("exit status ", status);
+}
+
+std::string argument_of_site(const store::RunData& run, const store::Site& site) {
+  if (site.call_site == 0) return "";
+  const store::CallSite& at = run.call_sites[site.call_site - 1];
+  if (!at.argument_name.empty()) return at.argument_name;
+  return at.argument == lanes::kUnknownArgument ? "" : absl::StrCat(at.argument);
+}
+
+AccountSite site_of(const store::RunData& run, const SiteTotal& total, const std::string& project) {
+  const store::Site& from = run.site(total.site);
+  const store::CodeLocation at = run.user_location(from.stack).value_or(store::CodeLocation());
+  AccountSite site;
+  site.file = portable_path(at.file, project);
+  if (!at.file.empty()) {
+    site.function = at.function;
+    site.line = at.line;
+  }
+  const auto text = run.source.line(at.file, site.line);
+  if (site.line > 0) site.text = text ? normalised(*text) : absl::StrCat("line ", site.line);
+  site.op = from.op;
+  site.argument = argument_of_site(run, from);
+  site.phase = store::name(from.phase);
+  site.cause = store::name(from.cause);
+  site.from = store::dtype_name(from.from);
+  site.to = store::dtype_name(from.to);
+  site.casts = total.counts.casts;
+  site.hits = total.counts.hits;
+  site.bytes = total.counts.bytes;
+  site.cpu_ns = total.counts.cpu_ns;
+  return site;
+}
+
+AccountPrecision precision_of(PrecisionRow row, const std::string& project) {
+  return {.file = portable_path(row.at.file, project),
+          .function = std::move(row.at.function),
+          .model = std::move(row.model),
+          .module = std::move(row.module),
+          .op = std::move(row.op),
+          .computed = std::move(row.computed),
+          .line = row.at.line,
+          .grad_mode = row.grad_mode,
+          .calls = row.calls};
+}
+
+void take_numbers(const Model& model, Account& account) {
+  const store::Counts& totals = model.totals.autocast;
+  account.casts = totals.casts;
+  account.hits = totals.hits;
+  account.passes = totals.passes;
+  account.bytes = totals.bytes;
+  account.cpu_ns = totals.cpu_ns;
+  account.cache_peak_bytes = model.totals.cache.cache_peak_bytes;
+  account.cache_peak_entries = model.totals.cache.cache_peak_entries;
+  account.steps = model.steps;
+  for (const store::StepRun& run : model.run.step_runs) {
+    // Unsigned, where no difference is too large.
+    if (run.end_ns > run.begin_ns)
+      account.steps_ns += static_cast<std::uint64_t>(run.end_ns) - static_cast<std::uint64_t>(run.begin_ns);
+  }
+}
+
+}  // namespace
+
+Account account_of(const Model& model, const std::string& name) {
+  const store::RunData& run = model.run;
+  Account account;
+  account.name = name;
+  account.command = absl::StrJoin(run.start.command, " ");
+  account.run_folder = run.start.cwd;
+  account.project = run.start.project();
+  account.complete = model.complete;
+  if (run.damage) account.damage = run.damage->sentence;
+  account.processes = run.processes.size();
+  account.failure = failure_of(model);
+  account.notices = model.notices;
+  take_numbers(model, account);
+  account.findings = model.findings;
+  account.fingerprints = model.fingerprints;
+  account.ignored_by_settings = model.ignored_by_settings;
+  account.ignored_in_code = model.ignored_in_code;
+  for (const SiteTotal& total : model.sites) account.sites.push_back(site_of(run, total, account.project));
+  for (PrecisionRow& row : precision_rows(run))
+    account.precision.push_back(precision_of(std::move(row), account.project));
+  return account;
+}
+
+}  // namespace castscope::report

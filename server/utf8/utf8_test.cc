@@ -1,0 +1,40 @@
+#include "server/utf8/utf8.h"
+
+#include <gtest/gtest.h>
+
+namespace castscope::utf8 {
+namespace {
+
+constexpr char kMark[] = "\xef\xbf\xbd";
+
+TEST(Utf8Test, ValidTextStaysAsItIs) {
+  for (const std::string text : {"", "train.py", "\xc3\xa4", "\xe2\x82\xac", "\xf0\x9f\x98\x80"})
+    EXPECT_EQ(repaired(text), text);
+}
+
+TEST(Utf8Test, EveryStrayByteBecomesOneMark) {
+  EXPECT_EQ(repaired("a\xff"
+                     "b"),
+            std::string("a") + kMark + "b");
+  EXPECT_EQ(repaired("\xe2\x82"), std::string(kMark) + kMark);              // cut short
+  EXPECT_EQ(repaired("\xc0\x80"), std::string(kMark) + kMark);              // overlong
+  EXPECT_EQ(repaired("\xed\xa0\x80"), std::string(kMark) + kMark + kMark);  // surrogate
+  EXPECT_EQ(first_character("\xf4\x90\x80\x80"), 0u);                       // past U+10FFFF
+}
+
+TEST(Utf8Test, CharactersAreCountedAndNeverTorn) {
+  EXPECT_EQ(characters("a€😀"), 3u);
+  EXPECT_EQ(cut("a€b", 5), 5u);
+  EXPECT_EQ(cut("a€b", 4), 4u);
+  EXPECT_EQ(cut("a€b", 3), 1u);
+  EXPECT_EQ(cut("€", 2), 0u);
+}
+
+TEST(Utf8Test, PythonsEscapesAreBytesAgain) {
+  EXPECT_EQ(bytes_of_name("caf\\udce9.py"), "caf\xe9.py");
+  EXPECT_EQ(bytes_of_name("caf\\udc79.py"), "caf\\udc79.py");  // what is no such byte stays
+  EXPECT_EQ(bytes_of_name("\\udc"), "\\udc");
+}
+
+}  // namespace
+}  // namespace castscope::utf8
