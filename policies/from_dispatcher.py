@@ -105,7 +105,8 @@ def recorded(device, operators, dtypes):
     with autocast(device), profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiler:
         for operator in operators:
             errors[operator] = call(operator, device, dtypes)
-    events = sorted(profiler.profiler.kineto_results.events(), key=lambda event: (event.start_ns(), -event.duration_ns()))
+    events = sorted(profiler.profiler.kineto_results.events(),
+                    key=lambda event: (event.start_ns(), -event.duration_ns()))
     calls, current, end = {}, None, -1
     for event in events:
         if event.name().startswith(MARK):
@@ -126,7 +127,8 @@ def casts(operator, events):
             return to, event.concrete_inputs()
         if event.name() == "aten::to":
             to.add(event.concrete_inputs()[1])
-        elif event.name() not in ("aten::_to_copy", "aten::detach", "PythonDispatchMode", "PythonSubclass") and to == set():
+        elif event.name() not in ("aten::_to_copy", "aten::detach",
+                                  "PythonDispatchMode", "PythonSubclass") and to == set():
             break
     return to, None
 
@@ -221,9 +223,11 @@ def operator_lines():
 def everything_in_fp32(policies):
     operators = {name for one in policies for names in one["operators"].values() for name in names}
     # "sum" and "sum.dim_IntList" of two devices: the first says it all
-    names = sorted(name for name in operators if name.partition(".")[0] == name or name.partition(".")[0] not in operators)
+    names = sorted(name for name in operators
+                   if name.partition(".")[0] == name or name.partition(".")[0] not in operators)
     return {"$schema": "policy.schema.json",
-            "description": f"Every operator that autocast of PyTorch {version()} casts, on any device, in float32: for bisecting.",
+            "description": f"Every operator that autocast of PyTorch {version()} casts, on any device, in float32: "
+                           "for bisecting.",
             "device": "any", "operators": {"fp32": names}}
 
 

@@ -4,8 +4,8 @@
 
 Autocast and policies know operators. What `torch.norm` or `Tensor.norm` calls is Python's business: it was the
 operator norm once, and is linalg_vector_norm today. So each is called, with the samples that PyTorch's own tests have
-for it, and PyTorch's profiler tells which operators arrive: as a function, as a method, in place, with out=. An operator
-that is made of others (CompositeImplicit) is followed into those, since each of them goes by autocast, too.
+for it, and PyTorch's profiler tells which operators arrive: as a function, as a method, in place, with out=. An
+operator that is made of others (CompositeImplicit) is followed into those, since each of them goes by autocast, too.
 
 So is each class of torch.nn, layers and losses, with the samples that PyTorch's tests have for those.
 
@@ -66,7 +66,8 @@ def convolutions(module, prefix):
     for n in (1, 2, 3):
         size, kernel = (1, 3, *[8] * n), [3] * n
         yield f"{prefix}.conv{n}d", getattr(module, f"conv{n}d"), tensors(size, (4, 3, *kernel), (4,))
-        yield f"{prefix}.conv_transpose{n}d", getattr(module, f"conv_transpose{n}d"), tensors(size, (3, 4, *kernel), (4,))
+        transposed = f"conv_transpose{n}d"
+        yield f"{prefix}.{transposed}", getattr(module, transposed), tensors(size, (3, 4, *kernel), (4,))
     yield f"{prefix}.conv_tbc", module.conv_tbc, tensors((5, 2, 3), (3, 3, 4), (4,))
 
 

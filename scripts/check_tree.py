@@ -16,9 +16,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # The rooms of what runs in the training process, from the ground up: each may include those before it.
-AGENT = ["hash", "memory", "lanes", "interposed", "preload", "wiring", "imports", "cpython", "torch", "torchscript", "naming",
-         "session", "regions", "casts", "script", "enforce/decided", "enforce/freshness", "enforce", "matmuls", "gpu/cupti",
-         "gpu", "compile", "operators", "errors", "start"]
+AGENT = ["hash", "memory", "lanes", "interposed", "preload", "wiring", "imports", "cpython", "torch", "torchscript",
+         "naming", "session", "regions", "casts", "script", "enforce/decided", "enforce/freshness", "enforce",
+         "matmuls", "gpu/cupti", "gpu", "compile", "operators", "errors", "start"]
 IN_JOB = tuple(f"agent/{room}" for room in AGENT)
 
 # A group of rules knows what rules ask and how they are asked, and no other group.
@@ -37,7 +37,8 @@ MAY_INCLUDE = {
     "server/store/file": ["agent/lanes/gauges.h", "proto", "server/store/run"],
     "server/store/trackers": ["agent/hash", *EVENTS, "server/store/run"],
     "server/store/read": ["agent/lanes/gauges.h", "agent/hash", "server/store/run", "server/store/file"],
-    "server/store/write": [*EVENTS, "server/store/run", "server/store/file", "server/store/trackers", "server/store/read"],
+    "server/store/write": [*EVENTS, "server/store/run", "server/store/file", "server/store/trackers",
+                           "server/store/read"],
     "server/store/testing": [*EVENTS, "proto", "server/store"],
     "server/ingest": [*EVENTS, "proto", "server/utf8", "server/store/run/run_sink.h"],
     "server/utf8": [],
@@ -69,16 +70,17 @@ MAY_INCLUDE = {
     "server/graph": ["server/store/run", "server/rules/evidence"],
     "server/report/text": [*EVENTS, "server/utf8", "server/store/run", "server/rules/evidence/finding.h"],
     "server/report/findings": ["agent/hash", "server/store/run", "server/rules", "server/utf8", "server/report/text"],
-    "server/report/model": ["server/store/run", "server/rules", "server/judging", "server/report/text", "server/report/findings"],
+    "server/report/model": ["server/store/run", "server/rules", "server/judging", "server/report/text",
+                            "server/report/findings"],
     "server/report/modes": ["server/store/run", "server/rules/evidence", "server/report/model/json_location.h"],
     "server/report/drawings": ["server/utf8", "server/store/run", "server/graph", "server/report/text"],
-    "server/report/timelines": [*EVENTS, "proto", "server/utf8", "server/store/run", "server/store/read", "server/report/text",
-                                "server/report/model"],
+    "server/report/timelines": [*EVENTS, "proto", "server/utf8", "server/store/run", "server/store/read",
+                                "server/report/text", "server/report/model"],
     "server/report/html": ["server/store/run", "server/rules", "server/graph", "server/report/text",
                            "server/report/model", "server/report/modes", "server/report/drawings"],
-    "server/report/forms": ["server/utf8", "server/store/run", "server/store/read", "server/rules", "server/judging", "server/report/text",
-                            "server/report/model", "server/report/modes", "server/report/drawings",
-                            "server/report/timelines", "server/report/html"],
+    "server/report/forms": ["server/utf8", "server/store/run", "server/store/read", "server/rules", "server/judging",
+                            "server/report/text", "server/report/model", "server/report/modes",
+                            "server/report/drawings", "server/report/timelines", "server/report/html"],
     "server/report/compare": ["server/store/run", "server/rules", "server/judging", "server/report/text",
                               "server/report/findings", "server/report/model", "server/report/forms/json.h"],
     "server/report/policy": ["server/policy", "server/store/run", "server/rules/evidence", "server/report/text"],
@@ -98,10 +100,12 @@ MAY_INCLUDE = {
                        "server/timeline", "server/web/http", "server/web/runs"],
     "server/web": ["server/web/http", "server/web/runs", "server/web/api"],
     "server/cli/toolkit": ["agent/hash"],
-    "server/cli/job": ["server/utf8", "agent/hash", "agent/preload/unfiled.h", "server/policy", "server/relay/process.h", "server/cli/toolkit"],
+    "server/cli/job": ["server/utf8", "agent/hash", "agent/preload/unfiled.h", "server/policy",
+                       "server/relay/process.h", "server/cli/toolkit"],
     "server/cli/doctor": ["server/cli/toolkit", "server/cli/job"],
-    "server/cli/recording": ["agent/hash", "server/relay", "server/ingest", "server/policy", "server/store", "server/rules",
-                             "server/judging", "server/utf8", "server/report", "server/web/runs", "server/cli/version.h", "server/cli/toolkit",
+    "server/cli/recording": ["agent/hash", "server/relay", "server/ingest", "server/policy", "server/store",
+                             "server/rules", "server/judging", "server/utf8", "server/report", "server/web/runs",
+                             "server/cli/version.h", "server/cli/toolkit",
                              "server/cli/job"],
     "server/cli/commands": ["server"],
     "tests": ["agent", "proto", "server"],
@@ -111,8 +115,8 @@ NOT_IN_JOB = ("absl/", "grpc", "google/", "spdlog/", "fmt/", "nlohmann/", "sqlit
 MOST_LINES = 400
 MOST_FILES = 45  # in one folder
 
-# Tests may include more: whatever lies in a folder named testing, what their own part of the server has (server/report),
-# and the store, which makes the runs that they look at.
+# Tests may include more: whatever lies in a folder named testing, what their own part of the server has
+# (server/report), and the store, which makes the runs that they look at.
 TEST = re.compile(r"_(test|bench)\.(cc|h)$|/testing/")
 
 
@@ -221,7 +225,8 @@ def check_tests_are_listed():
     builds = {path.parent: path.read_text() for path in ROOT.glob("**/CMakeLists.txt") if "build" not in path.parts}
     for name in tracked("*_test.cc"):
         path = ROOT / name
-        listed = any(folder in path.parents and lists(text, path.relative_to(folder)) for folder, text in builds.items())
+        listed = any(folder in path.parents and lists(text, path.relative_to(folder))
+                     for folder, text in builds.items())
         if not listed:
             yield f"{name}: no CMakeLists.txt lists this test, so nobody runs it"
     for name in tracked("tests/*.py", "agent/python/*.py"):

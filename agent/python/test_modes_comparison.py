@@ -88,7 +88,8 @@ def script_reasons(function, *inputs):
     return reasons(found, "script")
 
 
-REACHES_NO_PYTHON = "it is called as Python here (code that is not scripted), which the region of a script does not reach"
+REACHES_NO_PYTHON = ("it is called as Python here (code that is not scripted), "
+                     "which the region of a script does not reach")
 
 
 def test_the_region_of_a_script_reaches_no_code_that_is_called_as_python():
@@ -149,8 +150,8 @@ REGION = calls_torchscript.__code__.co_firstlineno + 1
 def test_a_trace_has_no_casts_of_torchscript_that_it_calls():
     found = compare(calls_torchscript, (X,), ("trace",))
     assert reasons(found, "trace") == [
-        f"the region, {__file__}:{REGION}, is not in the trace, and code that was scripted or traced before is recorded "
-        "without the casts that it makes there"]
+        f"the region, {__file__}:{REGION}, is not in the trace, and code that was scripted or traced before is "
+        "recorded without the casts that it makes there"]
 
 
 class Transposed(torch.nn.Module):
@@ -202,7 +203,8 @@ class Decorated(torch.nn.Module):
 
 def test_a_region_that_is_a_decorator_is_not_in_the_script():
     line = Decorated.forward.__wrapped__.__code__.co_firstlineno
-    assert script_reasons(Decorated(), X) == [f"the region is a decorator, {__file__}:{line}, which torch.jit.script drops"]
+    reason = f"the region is a decorator, {__file__}:{line}, which torch.jit.script drops"
+    assert script_reasons(Decorated(), X) == [reason]
 
 
 def in_one_region(x):

@@ -4,8 +4,8 @@ import types
 
 import pytest
 import torch
-from castscope import half_function, register_half_function, telling
 from casting_verbs import ones, region
+from castscope import half_function, register_half_function, telling
 from torch import nn
 
 

@@ -7,6 +7,7 @@ from casting_verbs import FLOAT, HALF, LOW, ones, region
 from castscope import half_function, never_cast, promote_function
 from torch import nn
 
+
 class RoIPool(nn.Module):
     """As torchvision's: a class that one imports and cannot edit."""
 

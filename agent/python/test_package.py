@@ -4,8 +4,9 @@ import configparser
 import pathlib
 import subprocess
 import sys
-import tomllib
 import zipfile
+
+import tomllib
 
 HERE = pathlib.Path(__file__).resolve().parent
 

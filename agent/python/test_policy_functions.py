@@ -279,7 +279,8 @@ def test_another_format_does_not_break_the_job(tmp_path):
     done = in_job(tmp_path, "print('ran')", "castscope-policy 0\nfunction\tmodels:attend\thalf\n")
     assert (done.returncode, done.stdout) == (0, "ran\n")
     assert done.stderr == ("castscope: policy: its functions are not cast: they are in the format 'castscope-policy 0'"
-                           ", and this package knows castscope-policy 1 and castscope-policy 2 and castscope-policy 3\n")
+                           ", and this package knows castscope-policy 1 and castscope-policy 2 "
+                           "and castscope-policy 3\n")
 
 
 def test_a_file_that_is_no_text_does_not_break_the_job(tmp_path):

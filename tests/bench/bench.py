@@ -31,7 +31,8 @@ def arguments():
                         "; with --against " + ", ".join(against.SECTIONS))
     parser.add_argument("--rounds", type=int, help="how often each comparison is made (7; with --against 20)")
     parser.add_argument("--print", action="store_true", help="print the table and write nothing")
-    parser.add_argument("--against", metavar="COMMIT", help="what this tree costs more than that commit, which is built "
+    parser.add_argument("--against", metavar="COMMIT",
+                        help="what this tree costs more than that commit, which is built "
                         "for it; prints a table, and writes no document")
     given = parser.parse_args()
     sections = against.SECTIONS if given.against else tuple(measure.SECTIONS)

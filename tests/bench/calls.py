@@ -13,7 +13,7 @@ import time
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-import native  # noqa: E402
+import native
 
 torch.ops.load_library(native.torch_library(pathlib.Path(__file__).with_suffix(".cc")))
 OPS = torch.ops.castscope_bench

@@ -1,9 +1,9 @@
 """Jobs in which autocast casts the same weights again and again, in turns with others.
 
 gains.py JOB STEPS WARM_UP [uncast]; gains.py list names the jobs. A JSON line after the warm-up, and one for each line
-of standard input then: the CPU time of the thread in ns of each of STEPS more steps. With `uncast` the weights of linear
-layers that nobody trains are stored in lower precision from the start: what the step costs when nothing is left to be
-cast, and so the least that any cache of copies can come to.
+of standard input then: the CPU time of the thread in ns of each of STEPS more steps. With `uncast` the weights of
+linear layers that nobody trains are stored in lower precision from the start: what the step costs when nothing is left
+to be cast, and so the least that any cache of copies can come to.
 """
 
 import json

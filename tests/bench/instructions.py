@@ -1,7 +1,8 @@
-"""Runs steps of the tiny transformer of steps.py, of which callgrind counts some: instructions.py LIBRARY WARM_UP STEPS.
+"""Runs steps of the tiny transformer of steps.py, of which callgrind counts some: instructions.py LIBRARY WARM_UP
+STEPS.
 
-LIBRARY is made of instructions.cc, whose one function calls back and has callgrind count meanwhile. Run by valgrind with
---instr-atstart=no, so that what comes before goes at full speed.
+LIBRARY is made of instructions.cc, whose one function calls back and has callgrind count meanwhile. Run by valgrind
+with --instr-atstart=no, so that what comes before goes at full speed.
 """
 
 import ctypes

@@ -139,9 +139,9 @@ def tables(found):
                   *of_modes(found)]
     if "gains" in found:
         lines += ["", "CPU time of a whole step under `castscope run --enforce torch-cpu`, recording included, against "
-                  "the same step without castscope, one thread; the processes take turns of six steps. First on glibc's "
-                  "heap as it is, then on one that it does not give back. *Nothing to cast*: without castscope, weights "
-                  "that nobody trains stored in bfloat16 from the start.", "", *gains(found)]
+                  "the same step without castscope, one thread; the processes take turns of six steps. First on "
+                  "glibc's heap as it is, then on one that it does not give back. *Nothing to cast*: without "
+                  "castscope, weights that nobody trains stored in bfloat16 from the start.", "", *gains(found)]
     return lines
 
 

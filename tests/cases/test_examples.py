@@ -1,5 +1,5 @@
-"""The example that `castscope explain` shows for a rule: it runs as it stands on a CPU, the rule finds it, and it prints
-the dtypes that its comments name."""
+"""The example that `castscope explain` shows for a rule: it runs as it stands on a CPU, the rule finds it, and it
+prints the dtypes that its comments name."""
 
 import collections
 import json
@@ -18,7 +18,8 @@ CASTSCOPE = pathlib.Path(os.environ.get("CASTSCOPE_BUILD", ROOT / "build")) / "c
 CANNOT = {
     "cache-lost-grad": "PyTorch 2.13 caches no copy without a graph for those who need one",
     **dict.fromkeys(["gpu-casts-dominate", "launch-bound-casts", "matmul-full-precision", "rnn-computes-in-float16",
-                     "rnn-recasts-weights", "tensor-cores-unused", "tf32-unlike-setting"], "it is about what a GPU did"),
+                     "rnn-recasts-weights", "tensor-cores-unused", "tf32-unlike-setting"],
+                    "it is about what a GPU did"),
     "export-check-fails": "it is found in the program's file",
     "op-banned": "a CPU refuses nothing",
     "thread-wrong-dtype": "PyTorch 2.13 hands the dtype to all threads of autograd",
@@ -63,7 +64,8 @@ def findings_of(rules, folder, options=()):
     for rule in rules:
         files.append(folder / f"{rule}.py")
         files[-1].write_text(EXAMPLES[rule] + "\n")
-    done = subprocess.run([CASTSCOPE, "run", *options, "-o", folder / "run", "--", sys.executable, driver, *files], check=False,
+    done = subprocess.run([CASTSCOPE, "run", *options, "-o", folder / "run", "--", sys.executable, driver, *files],
+                          check=False,
                           capture_output=True, text=True, timeout=600, cwd=folder)
     assert done.returncode == 0, done.stderr
     found = collections.defaultdict(set)

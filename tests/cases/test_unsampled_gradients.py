@@ -1,4 +1,5 @@
-"""scaler-missing where no gradient is sampled: every marked line of unsampled_gradients.py is found, and nothing else."""
+"""scaler-missing where no gradient is sampled: every marked line of unsampled_gradients.py is found, and nothing else.
+"""
 
 import pathlib
 import sys

@@ -1,14 +1,15 @@
-"""Training in float16, to be run with --deep never: what can be told when no gradient is sampled. See rules/apart.py."""
+"""Training in float16, to be run with --deep never: what can be told when no gradient is sampled. See rules/apart.py.
+"""
 
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).with_name("rules")))
 
-import torch  # noqa: E402
-from apart import main, region, rows  # noqa: E402
-from castscope import amp  # noqa: E402
-from torch import nn  # noqa: E402
+import torch
+from apart import main, region, rows
+from castscope import amp
+from torch import nn
 
 
 class Training:

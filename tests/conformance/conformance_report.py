@@ -87,7 +87,8 @@ class Notes:
 
 
 def cell(variants, differing, notes):
-    """✓ where each variant said the same. An error that stock says too is the same; where there is nothing else, why."""
+    """✓ where each variant said the same. An error that stock says too is the same; where there is nothing else, why.
+    """
     if differing:
         return "differs: " + ", ".join(sorted({one.way for one in differing}))
     texts = list(variants.values())
@@ -127,7 +128,8 @@ def document(stock, found):
         blind = unmoved(operators)
         told = "Each operator is called in some way that autocast changes." if not blind else (
             f"{len(blind)} calls would not show whether autocast is there: {', '.join(blind)}.")
-        parts.append(table(key, operators, found, f"{calls_of(operators)} calls, {differing} of them different. {told}"))
+        parts.append(table(key, operators, found,
+                           f"{calls_of(operators)} calls, {differing} of them different. {told}"))
     return "\n".join([INTRODUCTION.format(torch=next(iter(stock.values()))["torch"]), *parts])
 
 

@@ -3,8 +3,8 @@
     mode_alignment.py [--write FILE] [--backend BACKEND] [--failures] [CASE…]
 
 Records each case of mode_modules.py, and of mode_programs.py, in each mode and holds the alignment against
-mode_truth.py. Exits with 1 where precision or recall of a mode falls below the goal, or a case behaves otherwise than it
-says.
+mode_truth.py. Exits with 1 where precision or recall of a mode falls below the goal, or a case behaves otherwise than
+it says.
 """
 
 import argparse

@@ -52,7 +52,7 @@ class Seen:
         assert outcome.status == 0, outcome.stderr.decode()
         self.calls = [json.loads(line) for line in outcome.stdout.splitlines()]
 
-    @functools.cache
+    @functools.cache  # noqa: B019  there are a handful of these, until the tests end
     def explained(self, name):
         """{function: what is said of it}, of those that are called so."""
         return {one["function"]: one for one in policy("explain", self.policy, name)[0]["functions"]}

@@ -5,13 +5,12 @@ import dataclasses
 
 import mode_truth
 import pytest
+from castscope.modes.alignment import align
+from castscope.modes.units import Line, Unit
 from mode_alignment import recorded, without_shapes
 from mode_modules import cases
 from mode_programs import programs
 from mode_truth import both, held, truth
-
-from castscope.modes.alignment import align
-from castscope.modes.units import Line, Unit
 
 CASES = {case.name: case for case in cases()}
 # Compiling takes seconds: a loop with a break in its graph, blocks of one class, and one that is compiled otherwise.
@@ -86,9 +85,11 @@ def test_merged_code_by_hand():
 
 @pytest.mark.parametrize("way", ["script", "trace"])
 def test_what_is_left_of_a_line_by_hand(way):
-    """Of three relu on a line the second is used, of three tanh the first, of three exp the third: their values tell."""
+    """Of three relu on a line the second is used, of three tanh the first, of three exp the third: their values tell.
+    """
     eager, units, pairs = measured("dead_on_a_line", way)
-    assert names(eager) == "relu relu relu mm tanh tanh tanh mm exp exp exp mm" and names(units) == "relu mm tanh mm exp mm"
+    assert names(eager) == "relu relu relu mm tanh tanh tanh mm exp exp exp mm"
+    assert names(units) == "relu mm tanh mm exp mm"
     assert pairs == [(1, 0), (3, 1), (4, 2), (7, 3), (10, 4), (11, 5)]
 
 

@@ -61,5 +61,6 @@ def test_what_pytorchs_python_converts_for_an_operator_is_no_conversion_of_the_u
     decomposed = [site for site in outcome.report["sites"] if "/torch/_prims_common/" in site["stack"][0]]
     assert {site["location"]["line"] for site in decomposed} == {5, 6}
     assert {(site["cause"], site["operator"]) for site in decomposed} == {("operator", "aten::add.Tensor")}
-    asked = [(site["location"]["line"], site["casts"]) for site in outcome.report["sites"] if site["cause"] == "user_to"]
+    asked = [(site["location"]["line"], site["casts"]) for site in outcome.report["sites"]
+             if site["cause"] == "user_to"]
     assert asked == [(7, 1)]

@@ -28,9 +28,11 @@ def made(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("name", [f"torch-{device}.json" for device in DEVICES] + ["fp32-everything.json", "operators.txt"])
+@pytest.mark.parametrize("name",
+                         [f"torch-{device}.json" for device in DEVICES] + ["fp32-everything.json", "operators.txt"])
 def test_what_is_shipped_is_what_the_dispatcher_does(made, name):
-    assert (made / name).read_text() == (POLICIES / name).read_text(), "python policies/from_dispatcher.py writes it anew"
+    assert (made / name).read_text() == (POLICIES / name).read_text(), \
+        "python policies/from_dispatcher.py writes it anew"
 
 
 def test_what_is_shipped_of_functions_is_what_python_calls(tmp_path):
@@ -41,7 +43,8 @@ def test_what_is_shipped_of_functions_is_what_python_calls(tmp_path):
 
 
 def overloads_meant(name):
-    """As docs/policies.md has it: all that neither write into an argument nor return a view, or the one that is named."""
+    """As docs/policies.md has it: all that neither write into an argument nor return a view, or the one that is named.
+    """
     name, _, overload = name.partition(".")
     if overload:
         return {f"aten::{name}" + ("" if overload == "default" else f".{overload}")}

@@ -85,7 +85,8 @@ def test_tasks_of_fork_and_python_within_a_script_have_their_lines(tmp_path):
         if site["cause"] in ("script", "autocast"):
             key = site["cause"], site["operator"], site["location"]["line"]
             lines[key] = lines.get(key, 0) + site["casts"]
-    assert lines == {("script", "aten::mm", 10): 3, ("autocast", "aten::mm", 6): 6, ("script", "aten::add.Tensor", 16): 6}
+    assert lines == {("script", "aten::mm", 10): 3, ("autocast", "aten::mm", 6): 6,
+                     ("script", "aten::add.Tensor", 16): 6}
     called = next(site for site in outcome.report["sites"] if site["cause"] == "autocast")
     assert [frame.split(" ")[0].split("/")[-1] for frame in called["stack"]] == ["odd.py:6", "odd.py:15", "odd.py:21"]
 

@@ -17,10 +17,10 @@ import sys
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
-import torch  # noqa: E402
-from torch import nn  # noqa: E402
-from torch.nn import functional as F  # noqa: E402, N812
-from torch.utils.checkpoint import checkpoint  # noqa: E402
+import torch
+from torch import nn
+from torch.nn import functional as F  # noqa: N812
+from torch.utils.checkpoint import checkpoint
 
 STEPS, BATCH, WIDTH, CLASSES, WORDS, LENGTH, SCALE = 3, 4, 16, 5, 31, 6, 1024.0
 
@@ -190,7 +190,8 @@ class Digest:
 
     def add(self, named):
         for name, tensor in named:
-            data = tensor if tensor is None else tensor.detach().contiguous().flatten().view(torch.uint8).numpy().tobytes()
+            data = (tensor if tensor is None else
+                    tensor.detach().contiguous().flatten().view(torch.uint8).numpy().tobytes())
             self.state.update(repr((name, data)).encode())
 
     def model(self, model):

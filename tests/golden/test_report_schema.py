@@ -70,7 +70,8 @@ def test_wrong_values_are_refused(change):
 def test_closed_lists_are_those_that_are_recorded():
     text = (ROOT / "agent/lanes/closed_lists.h").read_text()
     lists = dict(re.findall(r"#define (CASTSCOPE_[A-Z_]+)\((?:VALUE|FACT)\)((?:.*\\\n)+.*\n)", text))
-    words = {name: re.findall(r'(?:VALUE|FACT)\(k\w+, \d+,\s*\\?\s*"([^"]+)"', entries) for name, entries in lists.items()}
+    words = {name: re.findall(r'(?:VALUE|FACT)\(k\w+, \d+,\s*\\?\s*"([^"]+)"', entries)
+             for name, entries in lists.items()}
     site = SCHEMA["properties"]["sites"]["items"]["properties"]
     assert words["CASTSCOPE_CAUSES"] == site["cause"]["enum"]
     assert words["CASTSCOPE_ROLES"] == site["role"]["enum"]

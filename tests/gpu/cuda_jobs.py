@@ -1,4 +1,5 @@
-"""Jobs for the CUDA build of PyTorch on the double of a GPU: cuda_jobs.py NAME [ARGUMENT…]. Each prints one line of JSON.
+"""Jobs for the CUDA build of PyTorch on the double of a GPU: cuda_jobs.py NAME [ARGUMENT…]. Each prints one line of
+JSON.
 
 The device computes nothing: all losses are 0. What is launched, and for how long it runs, is as deterministic as the
 code.

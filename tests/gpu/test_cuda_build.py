@@ -18,7 +18,8 @@ DOUBLE = os.environ.get("CASTSCOPE_GPU_DOUBLE", "")
 KERNEL_NS = 2000  # at least
 PYTHON = os.environ.get("CASTSCOPE_CUDA_PYTHON", "")
 
-pytestmark = pytest.mark.skipif(not DOUBLE or not PYTHON, reason="needs a CUDA build of PyTorch: scripts/check-cuda-build")
+pytestmark = pytest.mark.skipif(not DOUBLE or not PYTHON,
+                                reason="needs a CUDA build of PyTorch: scripts/check-cuda-build")
 
 
 @pytest.fixture
@@ -188,7 +189,8 @@ def test_compiled_kernels_are_of_their_region(job, tmp_path, name, regions):
     assert generated.keys() == origins
     for origin, row in generated.items():
         assert (row["operator"], row["phase"]) == (None, origin.split()[1])
-        assert row["launches"] == sum(launches for _, of, operator, launches in rows if (of, operator) == (origin, None))
+        assert row["launches"] == sum(launches for _, of, operator, launches in rows
+                                      if (of, operator) == (origin, None))
 
 
 def test_devices_and_streams_are_told_apart(job, tmp_path):
@@ -247,7 +249,8 @@ def test_kernels_are_not_timed_on_request(job):
 
 def test_doctor_tells_which_cupti_the_job_gets():
     def checks(*before, **environment):
-        done = subprocess.run([*before, runs.CASTSCOPE, "doctor", "--json", "--", PYTHON], capture_output=True, text=True,
+        done = subprocess.run([*before, runs.CASTSCOPE, "doctor", "--json", "--", PYTHON], capture_output=True,
+                              text=True,
                               env=runs.clean_environment() | environment)
         return {check["name"]: check for check in json.loads(done.stdout)["checks"]}
 

@@ -21,7 +21,8 @@ JOBS = HERE / "rule_jobs.py"
 DOUBLE = os.environ.get("CASTSCOPE_GPU_DOUBLE", "")
 PYTHON = os.environ.get("CASTSCOPE_CUDA_PYTHON", "")
 NAMES = sorted({name for name, _, _ in marked(JOBS)})
-needs_gpu = pytest.mark.skipif(not DOUBLE or not PYTHON, reason="needs a CUDA build of PyTorch: scripts/check-cuda-build")
+needs_gpu = pytest.mark.skipif(not DOUBLE or not PYTHON,
+                               reason="needs a CUDA build of PyTorch: scripts/check-cuda-build")
 
 
 @pytest.fixture

@@ -33,7 +33,8 @@ def job(tmp_path):
         log.unlink(missing_ok=True)
         command = [HERE / "double" / "under", DOUBLE, PYTHON, HERE / "rnn_jobs.py", *arguments]
         if under:
-            command = [runs.CASTSCOPE, "run", "-o", tmp_path / "run", "--force", "--deep", "always", *options, "--", *command]
+            command = [runs.CASTSCOPE, "run", "-o", tmp_path / "run", "--force", "--deep", "always", *options, "--",
+                       *command]
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=900,
                               env=runs.clean_environment() | {"CASTSCOPE_NOGPU_LOG": str(log)})
         assert done.returncode == 0, done.stderr[-4000:]

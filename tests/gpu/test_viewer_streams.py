@@ -9,10 +9,10 @@ import pytest
 import runs
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "integration"))
-from viewer import Viewer  # noqa: E402
+from viewer import Viewer
 
 pytest.importorskip("playwright")
-import chromium  # noqa: E402
+import chromium
 
 JOB = pathlib.Path(__file__).resolve().parent / "launching.py"
 STEPS = 4

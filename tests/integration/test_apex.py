@@ -100,7 +100,8 @@ for _ in range(5):
         scaled_loss.backward()
     optimizer.step()
 """)
-    casts = [[(run["first"], run["last"], run["casts"]) for run in report["steps"]["runs"]] for report in (plain, handled)]
+    casts = [[(run["first"], run["last"], run["casts"]) for run in report["steps"]["runs"]]
+             for report in (plain, handled)]
     assert sum(last - first + 1 for first, last, _ in casts[0]) == 5
     assert sum(last - first + 1 for first, last, _ in casts[1]) == 5
     assert sum(count for *_, count in casts[0]) == sum(count for *_, count in casts[1])

@@ -113,7 +113,8 @@ def end_of_waiting(castscope, python, address):
     """Seconds from the end of the job to that of castscope."""
     job = subprocess.Popen([str(castscope.program), "run", "--collector", address, "--", python, "-c",
                             WORK + "work(1)\nprint(os.environ['CASTSCOPE_RUN'], flush=True)\nos._exit(0)"],
-                           cwd=castscope.folder, env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                           cwd=castscope.folder, env=clean_environment(), stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE)
     directory = job.stdout.readline().decode().strip()
     begin = time.monotonic()
     _, err = job.communicate(timeout=60)

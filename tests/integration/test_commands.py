@@ -21,7 +21,8 @@ def test_help_has_examples(castscope, command):
 def test_help_lists_all_commands_and_hides_ours(castscope):
     text = castscope("--help").stdout.decode()
     assert all(re.search(rf"^  {command} ", text, re.MULTILINE) for command in COMMANDS)
-    assert not any(re.search(rf"^  {ours} ", text, re.MULTILINE) for ours in ("relay", "build-agent", "counts", *OLD_NAMES))
+    assert not any(re.search(rf"^  {ours} ", text, re.MULTILINE)
+                   for ours in ("relay", "build-agent", "counts", *OLD_NAMES))
 
 
 def test_version(castscope):
@@ -135,7 +136,8 @@ def test_convert_formats(castscope):
 def test_doctor_as_json(castscope, python):
     done = castscope("doctor", "--json", "--", python)
     checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
-    assert {"castscope", "compiler", "preload", "python", "torch", "agent", "attaching", "memory", "leftovers"} <= set(checks)
+    assert {"castscope", "compiler", "preload", "python", "torch", "agent", "attaching", "memory",
+            "leftovers"} <= set(checks)
     assert checks["attaching"]["state"] == "ok", checks["attaching"]
     assert checks["torch"]["state"] == "ok" and checks["preload"]["state"] == "ok"
     assert done.returncode == 0
@@ -167,7 +169,8 @@ def test_doctor_tells_of_a_python_without_torch(castscope, tmp_path):
 
 def test_env_can_be_evaluated(castscope, python):
     done = castscope("env", "-o", "it's here", "--collector", "localhost:1", "--", python)
-    shell = subprocess.run(["sh", "-c", done.stdout.decode() + "env"], capture_output=True, text=True, check=True).stdout
+    shell = subprocess.run(["sh", "-c", done.stdout.decode() + "env"], capture_output=True, text=True,
+                           check=True).stdout
     values = dict(line.split("=", 1) for line in shell.splitlines() if "=" in line)
     assert values["LD_PRELOAD"].endswith("libcastscope.so")
     assert values["CASTSCOPE_OUT"] == str(castscope.folder / "it's here")

@@ -69,7 +69,8 @@ def test_a_file_that_exists_is_overwritten_only_by_force(compare, tmp_path):
 
 
 def test_a_function_by_its_name(compare, tmp_path):
-    (tmp_path / "functions.py").write_text("import torch\ndef twice(x): return x * 2\ndef inputs(): return (torch.ones(3),)\n")
+    (tmp_path / "functions.py").write_text("import torch\ndef twice(x): return x * 2\n"
+                                           "def inputs(): return (torch.ones(3),)\n")
     done = compare("--modes", "script", "--python", sys.executable, "--entry", "functions:twice", "--inputs",
                    "functions:inputs")
     assert done.returncode == 0, done.stderr

@@ -40,17 +40,17 @@ new_sites(600)
 @pytest.mark.parametrize("closed", [(0,), (2,), (0, 1, 2)])
 def test_a_job_without_standard_files_has_none_of_ours(castscope, python, closed):
     """As after `2>&-`: what it writes there goes nowhere."""
-    code = GO + """
+    code = GO + f"CLOSED = {closed!r}" + """
 descriptors = os.listdir("/proc/self/fd")
 def write_anywhere():
-    for fd in %r:
+    for fd in CLOSED:
         try: os.write(fd, b"x" * 4096)
         except OSError: pass
 write_anywhere()
 go()
 write_anywhere()
 assert os.listdir("/proc/self/fd") == descriptors
-""" % (closed,)
+"""
     command = " ".join(["exec", '"$@"', *(f"{fd}>&-" for fd in closed)])
     done = castscope.run("sh", "-c", command, "sh", python, "-c", code)
     assert done.returncode == 0, done.stderr

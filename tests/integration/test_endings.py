@@ -1,7 +1,6 @@
 """However a job with PyTorch ends, what it did until then is counted and the end is told."""
 
 import contextlib
-import os
 import signal
 import sqlite3
 import subprocess

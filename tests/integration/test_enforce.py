@@ -74,7 +74,8 @@ def test_another_policy_in_a_module(castscope, enforce):
 
 
 def test_a_policy_of_another_device_changes_nothing(castscope, enforce):
-    """What PyTorch does itself stays, its cache's mistakes included: an entry of another dtype is served, and raises."""
+    """What PyTorch does itself stays, its cache's mistakes included: an entry of another dtype is served, and raises.
+    """
     observed = castscope.run(sys.executable, WORKLOADS / "decided.py", text=True)
     assert enforce("apex-o1", WORKLOADS / "decided.py") == observed.stdout.splitlines()
 

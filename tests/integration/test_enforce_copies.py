@@ -72,7 +72,8 @@ for i in range(3):
     assert enforce(policy, "job.py") == ["torch.bfloat16 False 1.0"] * 3
 
 
-@pytest.mark.parametrize("change", ["copy.data = torch.zeros(2, dtype=torch.bfloat16)", "copy.data = torch.zeros(64, 64)",
+@pytest.mark.parametrize("change", ["copy.data = torch.zeros(2, dtype=torch.bfloat16)",
+                                    "copy.data = torch.zeros(64, 64)",
                                     "copy.resize_(2, 2)", "copy.t_()", "copy.set_(torch.zeros(64, 64).bfloat16())"])
 def test_a_copy_that_was_made_to_be_another_tensor_is_made_anew(castscope, enforce, change):
     (castscope.folder / "job.py").write_text(f"""

@@ -80,7 +80,8 @@ def test_what_is_discarded_is_said_and_files_of_others_stay(castscope):
 
 
 def mounts_work():
-    return os.geteuid() == 0 and subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
+    return os.geteuid() == 0 and subprocess.run(["unshare", "-m", "true"], capture_output=True,
+                                                check=False).returncode == 0
 
 
 @pytest.mark.parametrize("size", ["16k", "200k", "2500k"])
@@ -187,7 +188,8 @@ def test_a_record_that_is_lost_is_not_recovered_as_a_run_without_casts(castscope
     assert done.returncode == 125 and b"nothing that the recorder of this run had seen is left" in done.stderr
     report = castscope.report()
     assert report["run"]["complete"] is False
-    assert any("nothing that the recorder of this run had seen is left" in notice for notice in report["run"]["notices"])
+    assert any("nothing that the recorder of this run had seen is left" in notice
+               for notice in report["run"]["notices"])
 
 
 def left_by_a_dead_recorder(castscope, python, last="pass"):

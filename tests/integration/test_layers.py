@@ -163,7 +163,8 @@ def test_what_was_not_cast_has_a_line_and_a_reason(tmp_path):
 
 
 def test_a_policy_excludes(tmp_path):
-    job = "import torch\nnet = torch.nn.Linear(4, 4)\nfor _ in range(2):\n  with torch.autocast('cpu'):\n    net(torch.ones(2, 4))\n"
+    job = ("import torch\nnet = torch.nn.Linear(4, 4)\n"
+           "for _ in range(2):\n  with torch.autocast('cpu'):\n    net(torch.ones(2, 4))\n")
     report = get_json(recorded(tmp_path, job, "--enforce", "fp32-everything"), "json")
     reasons = {one["not_cast"] for layer in report["layers"]["operators"] if layer["operator"] == "aten::linear"
                for one in layer["arguments"]}
@@ -182,7 +183,8 @@ def test_the_first_screen_answers_and_is_short(hooked, report):
     assert f"cast: weights {weights['casts']}" in flat(text)
     assert f", inputs {roles['input']['casts']}, activations {roles['activation']['casts']}, " in flat(text)
     assert f"activations {roles['activation']['casts']} (not parameters)" in flat(text)
-    assert f"the model's input: int64, which embedding, job.py:{line_of(HOOKED, '# EMBED')}, takes as it is" in flat(text)
+    line = line_of(HOOKED, '# EMBED')
+    assert f"the model's input: int64, which embedding, job.py:{line}, takes as it is" in flat(text)
     assert "what comes of it is first cast to bfloat16 for linear input" in flat(text)
     assert "computed: in bfloat16: " in text and "(3 of 3 steps looked at)" in flat(text)
 
@@ -204,6 +206,8 @@ def test_the_first_call_of_each_place_is_left_out(hooked, report):
 
 
 def test_where_each_place_cast_once_those_are_told(tmp_path):
-    castscope = recorded(tmp_path, "import torch\nwith torch.autocast('cpu'):\n  torch.mm(torch.ones(4, 4), torch.ones(4, 4))\n")
+    castscope = recorded(tmp_path,
+                         "import torch\nwith torch.autocast('cpu'):\n  torch.mm(torch.ones(4, 4), torch.ones(4, 4))\n")
     text = castscope.done.stderr
-    assert "costliest casts, by share of the CPU time of all casts\n" in text and "the model's input: cast from float32" in text
+    assert "costliest casts, by share of the CPU time of all casts\n" in text
+    assert "the model's input: cast from float32" in text

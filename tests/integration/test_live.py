@@ -8,7 +8,8 @@ from gated import RULE, TRAIN
 from program import clean_environment
 
 # Goes on until its standard input ends.
-ENDLESS = TRAIN.replace("train()\n", "import select, sys\nwhile not select.select([sys.stdin], [], [], 0)[0]:\n    train(1)\n")
+ENDLESS = TRAIN.replace("train()\n",
+                        "import select, sys\nwhile not select.select([sys.stdin], [], [], 0)[0]:\n    train(1)\n")
 
 
 def test_a_finding_is_told_and_kept_before_the_job_ends(castscope, python):

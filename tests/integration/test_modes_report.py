@@ -1,4 +1,6 @@
-"""The report's section `modes`: what a job computed in each mode that it ran code in, what it compared, what it compiled."""
+"""The report's section `modes`: what a job computed in each mode that it ran code in, what it compared, what it
+compiled.
+"""
 
 import json
 import re

@@ -71,7 +71,8 @@ def test_force_overwrites(castscope):
 def test_unwritable_output_is_said_and_the_job_runs(castscope, tmp_path):
     spare = tmp_path / "spare"
     spare.mkdir()
-    done = castscope.run("sh", "-c", "echo out; exit 3", output="/proc/nowhere/run", env=clean_environment(TMPDIR=spare))
+    done = castscope.run("sh", "-c", "echo out; exit 3", output="/proc/nowhere/run",
+                         env=clean_environment(TMPDIR=spare))
     assert (done.returncode, done.stdout) == (3, b"out\n")
     assert b"/proc/nowhere/run.castscope cannot be written" in done.stderr
     assert len(list(spare.glob("*.castscope"))) == 1
@@ -84,7 +85,8 @@ def test_no_place_for_a_run_directory(castscope, tmp_path):
     probe = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False)
     if probe.returncode != 0:
         pytest.skip("no mount namespaces here")
-    script = f"mount -t tmpfs -o ro none /dev/shm && mount -t tmpfs -o ro none /tmp && exec {castscope.program} run -o {{}} -- sh -c 'echo out; exit 3'"
+    script = ("mount -t tmpfs -o ro none /dev/shm && mount -t tmpfs -o ro none /tmp && "
+              f"exec {castscope.program} run -o {{}} -- sh -c 'echo out; exit 3'")
     folder = "/var/tmp/castscope-test"
     os.makedirs(folder, exist_ok=True)
     done = subprocess.run(["unshare", "-m", "sh", "-c", script.format(f"{folder}/run")], cwd="/", capture_output=True,
@@ -96,7 +98,6 @@ def test_no_place_for_a_run_directory(castscope, tmp_path):
 
 def test_paths_with_blanks_and_colons(castscope, tmp_path):
     """LD_PRELOAD cannot name a library there; the job is observed all the same."""
-    import shutil
     folder = tmp_path / "a folder: with all"
     folder.mkdir()
     for name in ("castscope", "libcastscope.so", "castscope.sources"):

@@ -15,7 +15,8 @@ def policy(castscope):
 
 def test_the_shipped_ones_are_listed_and_understood(policy):
     names = json.loads(policy("list", "-f", "json").stdout)
-    assert {"apex-o1", "apex-o1-any", "fp32-everything", "ipex-xpu", "torch-cpu", "torch-cuda", "torch-mps", "torch-xpu"} == set(names)
+    assert {"apex-o1", "apex-o1-any", "fp32-everything", "ipex-xpu", "torch-cpu", "torch-cuda", "torch-mps",
+            "torch-xpu"} == set(names)
     told = policy("check", *names)
     assert told.returncode == 0
     assert all(f"{name}: understood" in told.stdout for name in names)
@@ -45,7 +46,8 @@ def test_overloads_that_are_decided_otherwise_are_told_apart(policy):
 
 
 @pytest.mark.parametrize(("text", "said"), [
-    ('{"device": "cpu",\n "operators": {"fp32": ["sofmax"]}}', 'bad.json:2:25: "sofmax" is no operator of PyTorch 2.13.0; did you mean "softmax"?'),
+    ('{"device": "cpu",\n "operators": {"fp32": ["sofmax"]}}',
+     'bad.json:2:25: "sofmax" is no operator of PyTorch 2.13.0; did you mean "softmax"?'),
     ('{"extends": "bad.json"}', "bad.json:1:2: policies extend each other in a circle: bad.json → bad.json"),
     ('{"extends": "torch-cua"}', 'did you mean "torch-cuda"?'),
     ("{", "bad.json:1:2: this is no JSON"),
@@ -239,8 +241,8 @@ def test_recurrent_layers_are_explained_for_each_device(policy):
             "cast_policy": "lower_precision_fp", "reached": True, "gives_dtype": False} in told["ends_in"]
     assert told["elsewhere"] is None
     assert cuda["functions"][0]["elsewhere"] == (
-        "on CUDA: where cuDNN computes it, by _cudnn_rnn, whose own kernel of autocast casts input, state and weights to "
-        "float16 whatever the region says: no rule names it; else by linear (lower_precision_fp) and "
+        "on CUDA: where cuDNN computes it, by _cudnn_rnn, whose own kernel of autocast casts input, state and weights "
+        "to float16 whatever the region says: no rule names it; else by linear (lower_precision_fp) and "
         "_thnn_fused_lstm_cell (lower_precision_fp)")
     assert "mkldnn" not in json.dumps(cuda["functions"])
     assert xpu["functions"][0]["elsewhere"].startswith("on XPU: by linear (lower_precision_fp)")

@@ -87,7 +87,8 @@ def test_exports_only_what_it_interposes(castscope):
     names = {line.split()[-1] for line in listed.splitlines()}
     of_torch = set(re.findall(r"\b_ZN\w+", (ROOT / "agent/interposed/interface.h").read_text()))
     assert len(of_torch) > 10
-    assert names == of_torch | {"_exit", "_Exit", "initModule", "castscope_thread", "castscope_step", "castscope_rule_met",
+    assert names == of_torch | {"_exit", "_Exit", "initModule", "castscope_thread", "castscope_step",
+                                "castscope_rule_met",
                                 "castscope_compared", "castscope_annotated", "castscope_annotated_end",
                                 "castscope_attached", "castscope_arrived"}
 

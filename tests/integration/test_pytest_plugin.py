@@ -75,7 +75,8 @@ class TestTrained:
         use(torch.nn.Linear(8, 8))
 """, "--castscope")
     done.assert_outcomes(passed=2, failed=1)
-    done.stdout.fnmatch_lines(["castscope: forbidden: performance weight-cast-repeatedly at test_it.py:*", "    fix: *"])
+    done.stdout.fnmatch_lines(["castscope: forbidden: performance weight-cast-repeatedly at test_it.py:*",
+                               "    fix: *"])
 
 
 def test_without_the_option_marked_tests_run_unobserved_and_that_is_said(plugin):

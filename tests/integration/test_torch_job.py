@@ -1,7 +1,6 @@
 """Jobs with PyTorch: what is counted arrives, in every way of starting and ending, and the job notices nothing."""
 
 import importlib.util
-import os
 import pathlib
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from program import ROOT, clean_environment
 from work import WORK, assert_worked
 
 sys.path.insert(0, str(ROOT / "tests"))
-import native  # noqa: E402
+import native
 
 LIBTORCH = pathlib.Path(importlib.util.find_spec("torch").origin).parent / "lib/libtorch_cpu.so"
 
@@ -42,7 +41,8 @@ def test_shell_script_of_two_trainings(castscope, python):
 
 
 def test_process_that_replaces_itself(castscope, python):
-    code = WORK + "work(2)\nif len(sys.argv) == 1: os.execv(sys.executable, [sys.executable, '-c', open('s').read(), 'x'])\n"
+    code = WORK + ("work(2)\n"
+                   "if len(sys.argv) == 1: os.execv(sys.executable, [sys.executable, '-c', open('s').read(), 'x'])\n")
     (castscope.folder / "s").write_text(code)
     castscope.run(python, "-c", code)
     report = castscope.report()

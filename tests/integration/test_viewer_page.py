@@ -7,11 +7,11 @@ import subprocess
 import pytest
 
 pytest.importorskip("playwright")
-from chromium import until  # noqa: E402
-from gated import FINDS, TRAIN, line_of  # noqa: E402
-from program import clean_environment  # noqa: E402
-from viewer import ENDLESS, live_url  # noqa: E402
-from viewer_page import HAS_CHROMIUM, browser, coloured, facts, look, tab, window_of  # noqa: E402, F401
+from chromium import until
+from gated import FINDS, TRAIN, line_of
+from program import clean_environment
+from viewer import ENDLESS, live_url
+from viewer_page import HAS_CHROMIUM, browser, coloured, facts, look, tab, window_of  # noqa: F401
 
 pytestmark = HAS_CHROMIUM
 

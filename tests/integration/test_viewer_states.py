@@ -15,10 +15,10 @@ import subprocess
 import pytest
 
 pytest.importorskip("playwright")
-from chromium import until  # noqa: E402
-from program import BUILD, clean_environment  # noqa: E402
-from viewer import ENDLESS, Viewer  # noqa: E402
-from viewer_page import HAS_CHROMIUM, browser, coloured, facts, look, tab, window_of  # noqa: E402, F401
+from chromium import until
+from program import BUILD, clean_environment
+from viewer import ENDLESS, Viewer
+from viewer_page import HAS_CHROMIUM, browser, coloured, facts, look, tab, window_of  # noqa: F401
 
 pytestmark = HAS_CHROMIUM
 GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden" / "viewer"
@@ -139,7 +139,8 @@ def test_a_collector_is_started_again(browser, castscope, python):
         page.get_by_text("No answer since").wait_for()
         serving, again = collector()
         assert again.url == viewer.url
-        until(page, "seen => +document.querySelector('.header .facts b').textContent.replaceAll(',', '') > seen", before)
+        until(page, "seen => +document.querySelector('.header .facts b').textContent.replaceAll(',', '') > seen",
+              before)
         page.get_by_text("No answer since").wait_for(state="hidden")
         page.close()
         job.communicate(timeout=300)

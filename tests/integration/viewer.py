@@ -13,7 +13,8 @@ from gated import TRAIN
 from program import clean_environment
 from work import WORK
 
-ENDLESS = WORK + "import select\nwhile not select.select([sys.stdin], [], [], 0)[0]: work(1)\nprint('done')\nsys.exit(7)\n"
+ENDLESS = WORK + ("import select\nwhile not select.select([sys.stdin], [], [], 0)[0]: work(1)\n"
+                  "print('done')\nsys.exit(7)\n")
 PATIENCE_S = 60
 
 

@@ -1,11 +1,12 @@
-"""The viewer's page in a real Chromium, for the tests that look at it: import `browser` and `look` where they are used."""
+"""The viewer's page in a real Chromium, for the tests that look at it: import `browser` and `look` where they are used.
+"""
 
 import re
 
 import pytest
 
 pytest.importorskip("playwright")
-import chromium  # noqa: E402
+import chromium
 
 HAS_CHROMIUM = pytest.mark.skipif(chromium.PROGRAM is None, reason="there is no Chromium")
 

@@ -118,7 +118,7 @@ class Comparison:
             def answer(program):
                 return ask(program.castscope, arguments, folder, environment).less(less)  # noqa: B023 - at once
 
-            compared = compare(answer(self.other), answer(self.this), lambda: [answer(self.other)])  # noqa: B023
+            compared = compare(answer(self.other), answer(self.this), lambda: [answer(self.other)])
             self.result.add(file, same_reading.words(arguments), *compared)
 
     def read_stream(self, job, arguments, folder):

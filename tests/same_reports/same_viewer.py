@@ -8,7 +8,7 @@ import time
 import urllib.parse
 
 import runs
-from same_answers import Answer, LIMIT_S
+from same_answers import LIMIT_S, Answer
 
 TEXTS = ["linear", "bfloat16", "py", "nothing of that name"]
 

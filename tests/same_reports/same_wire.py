@@ -55,6 +55,6 @@ def compare_wire(job, other, this, folder, result):
     again = lambda: [collected(job, other, other, other, folder / f"again-{n}") for n in range(3)]  # noqa: E731
     for sender, receiver in ((other, this), (this, other)):
         to = folder / f"to-{receiver.name.replace(' ', '-')}"
-        now = (collected(job, sender, receiver, other, to) for _ in range(3))  # noqa: B023 - at once
+        now = (collected(job, sender, receiver, other, to) for _ in range(3))  # asked at once
         compared = compare_recordings(was, now, again)
         result.add(job.name, f"run of {sender.name}, collected by {receiver.name}", *compared)

@@ -62,7 +62,8 @@ def test_four_hundred_threads_at_once(truth, tmp_path):
 @pytest.mark.parametrize("size", ["40k", "100k", "300k", "1m", "4m"])
 def test_little_shared_memory(truth, tmp_path, size):
     threads = 80
-    command = with_shared_memory(size) + [str(runs.CASTSCOPE), "run", "-o", str(tmp_path / "run"), "--", *crowd(threads)]
+    command = with_shared_memory(size) + [str(runs.CASTSCOPE), "run", "-o", str(tmp_path / "run"), "--",
+                                          *crowd(threads)]
     done = subprocess.run(command, env=runs.clean_environment(), cwd=tmp_path, stdin=subprocess.DEVNULL,
                           capture_output=True, timeout=runs.LIMIT_S, check=False)
     assert done.returncode == 0 and done.stdout == truth(threads).stdout, done.stderr.decode()

@@ -27,7 +27,8 @@ def loop(progress, iterations=ITERATIONS):
 
 def castscope(*arguments, cwd=None, prefix=()):
     return subprocess.run([*prefix, str(runs.CASTSCOPE), *map(str, arguments)], env=runs.clean_environment(), cwd=cwd,
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="backslashreplace", timeout=120,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="backslashreplace",
+                          timeout=120,
                           check=False)
 
 

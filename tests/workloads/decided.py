@@ -1,4 +1,5 @@
-"""What an enforced policy decides, seen from inside: prints the dtype that each operator gave, one `name dtype` a line."""
+"""What an enforced policy decides, seen from inside: prints the dtype that each operator gave, one `name dtype` a line.
+"""
 
 import sys
 

@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_leaves, tree_map_only
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "policies"))
 
-from from_python import calls  # noqa: E402
+from from_python import calls
 
 MOST = 4  # calls of one function, evenly spaced
 

@@ -7,7 +7,7 @@ import torch
 import workload
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-import native  # noqa: E402
+import native
 
 torch.ops.load_library(native.torch_library(pathlib.Path(__file__).with_suffix(".cc")))
 workload.start()

@@ -8,13 +8,23 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-from typing import TYPE_CHECKING, Any, Callable, List, Optional
+from typing import TYPE_CHECKING, Any, Callable
 
 if TYPE_CHECKING:
     from castscope import amp as amp
-    from castscope.annotations import (float_function, force_fp32, half_function, never_cast, promote_function,
-                                       register_float_function, register_half_function, register_promote_function)
-    from castscope.modes import Comparison, compare, entry
+    from castscope.annotations import (
+        float_function,
+        force_fp32,
+        half_function,
+        never_cast,
+        promote_function,
+        register_float_function,
+        register_half_function,
+        register_promote_function,
+    )
+    from castscope.modes import Comparison as Comparison
+    from castscope.modes import compare as compare
+    from castscope.modes import entry as entry
 
 _ANNOTATIONS = ("half_function", "float_function", "promote_function", "register_half_function",
                 "register_float_function", "register_promote_function", "never_cast", "force_fp32")
@@ -25,7 +35,7 @@ __all__ = ["attached", "step", "half_function", "float_function", "promote_funct
 __version__ = "0.1.0"
 
 
-def find(name: str, result: Optional[type], *arguments: type) -> Optional[Callable[..., int]]:
+def find(name: str, result: type | None, *arguments: type) -> Callable[..., int] | None:
     """For castscope's own modules: a function of the preload library, where it is loaded.
 
     PyDLL: the agent is called with the GIL held.
@@ -85,5 +95,5 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def __dir__() -> List[str]:
+def __dir__() -> list[str]:
     return sorted({*globals(), *_ANNOTATIONS, *_MODES, "amp"})

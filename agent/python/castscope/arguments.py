@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from typing import Any, Callable, Dict, Iterator, List, Tuple, Union
+from collections.abc import Iterator
+from typing import Any, Callable, Union
 
 import torch
 
@@ -21,13 +22,13 @@ Key = Union[int, str]  # position or name of the argument
 Convert = Callable[[torch.Tensor, Key], torch.Tensor]
 
 
-def cast_arguments(args: Tuple[Any, ...], kwargs: Dict[str, Any], kept: Kept,
-                   convert: Convert) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
+def cast_arguments(args: tuple[Any, ...], kwargs: dict[str, Any], kept: Kept,
+                   convert: Convert) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """All arguments but those that are kept, each tensor of a castable dtype replaced by what `convert` makes of it.
 
     `convert` is called from one place, however deep a tensor lies: a report tells casts apart by the frames they have.
     """
-    done: Dict[Key, Any] = {}
+    done: dict[Key, Any] = {}
     for key, value in [*enumerate(args), *kwargs.items()]:
         is_kept = kept.keyword(key) if isinstance(key, str) else kept.position(key)
         before = [] if is_kept else list(_tensors(value))
@@ -35,9 +36,9 @@ def cast_arguments(args: Tuple[Any, ...], kwargs: Dict[str, Any], kept: Kept,
     return tuple([done[i] for i in range(len(args))]), {name: done[name] for name in kwargs}
 
 
-def castable_tensors(args: Tuple[Any, ...], kwargs: Dict[str, Any], kept: Kept) -> List[torch.Tensor]:
+def castable_tensors(args: tuple[Any, ...], kwargs: dict[str, Any], kept: Kept) -> list[torch.Tensor]:
     """All tensors that `cast_arguments` hands to `convert`."""
-    found: List[torch.Tensor] = []
+    found: list[torch.Tensor] = []
     for i, value in enumerate(args):
         if not kept.position(i):
             found.extend(_tensors(value))
@@ -82,7 +83,7 @@ def _is_container(value: Any) -> bool:
     return isinstance(value, (tuple, list, dict)) and not dataclasses.is_dataclass(value)
 
 
-def _remade(value: Any, items: List[Any]) -> Any:
+def _remade(value: Any, items: list[Any]) -> Any:
     """A container like `value`, with these items in place of its own."""
     if type(value) is list:
         return items
@@ -96,7 +97,7 @@ def _remade(value: Any, items: List[Any]) -> Any:
     return new
 
 
-def _remade_tuple(value: Tuple[Any, ...], items: List[Any]) -> Tuple[Any, ...]:
+def _remade_tuple(value: tuple[Any, ...], items: list[Any]) -> tuple[Any, ...]:
     if type(value) is tuple:
         return tuple(items)
     if hasattr(value, "n_sequence_fields"):  # torch.return_types.max and its like have a tuple's constructor

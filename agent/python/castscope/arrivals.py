@@ -6,7 +6,7 @@ it was.
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Dict, Tuple
+from typing import Any
 
 import torch
 
@@ -21,7 +21,7 @@ _NUMBERS = {torch.float16: 5, torch.float32: 6, torch.float64: 7, torch.bfloat16
 _KEPT, _HELD_OFF, _CAST_TO, _NOT_CAST = 256, 512, 10, 63
 
 
-def tell(rule: Rule, wanted: Dict[str, torch.dtype], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
+def tell(rule: Rule, wanted: dict[str, torch.dtype], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Of a call that is about to have its arguments cast to what is `wanted` on each device with autocast on."""
     if _arrived is None or not rule.tells or not _protects(rule):
         return
@@ -37,7 +37,7 @@ def _protects(rule: Rule) -> bool:
         kept.others_than is not None
 
 
-def _tell(rule: Rule, wanted: Dict[str, torch.dtype], key: Any, kept: bool, value: Any) -> None:
+def _tell(rule: Rule, wanted: dict[str, torch.dtype], key: Any, kept: bool, value: Any) -> None:
     for tensor in all_tensors(value):
         number, to = _NUMBERS.get(tensor.dtype), wanted.get(tensor.device.type)
         if number is None or to is None:

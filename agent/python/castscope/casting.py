@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from typing import Any, Awaitable, Callable, Dict, Generator, List, Optional, Tuple
+from collections.abc import Awaitable, Generator
+from typing import Any, Callable
 
 import torch
 
@@ -18,10 +19,10 @@ from castscope import arrivals, policy_functions, telling
 from castscope.arguments import Key, cast_arguments, castable_tensors
 from castscope.signatures import Rule
 
-State = Dict[str, torch.dtype]
+State = dict[str, torch.dtype]
 
 
-def _device_types() -> Tuple[str, ...]:
+def _device_types() -> tuple[str, ...]:
     """Those of which there may be tensors here: to ask for the others would cost more than all else."""
     if not hasattr(torch, "accelerator"):  # before PyTorch 2.6
         return ("cpu", "cuda")
@@ -30,7 +31,7 @@ def _device_types() -> Tuple[str, ...]:
     return ("cpu", *((accelerator.type,) if accelerator is not None else ()), *xla)
 
 
-def _lower_precision_of_policy() -> Dict[str, str]:
+def _lower_precision_of_policy() -> dict[str, str]:
     """Of the policy that the job runs by; what it sets stands above what a region asks for."""
     try:
         with open(os.environ.get("CASTSCOPE_ENFORCE") or os.devnull, encoding="utf-8") as file:
@@ -48,9 +49,9 @@ class _Thread(threading.local):
     """Of this thread. castscope.amp sets the last two."""
 
     def __init__(self) -> None:
-        self.suspended: Optional[Suspended] = None
-        self.weights: Optional[WeightCache] = None
-        self.report: Optional[Callable[[torch.dtype, torch.dtype, str], None]] = None
+        self.suspended: Suspended | None = None
+        self.weights: WeightCache | None = None
+        self.report: Callable[[torch.dtype, torch.dtype, str], None] | None = None
 
 
 class Suspended:
@@ -69,9 +70,9 @@ class WeightCache:
     """
 
     def __init__(self) -> None:
-        self._copies: Dict[Tuple[int, torch.dtype, bool], Tuple[torch.Tensor, int, torch.Tensor]] = {}
+        self._copies: dict[tuple[int, torch.dtype, bool], tuple[torch.Tensor, int, torch.Tensor]] = {}
 
-    def get(self, weight: torch.Tensor, to: torch.dtype) -> Optional[torch.Tensor]:
+    def get(self, weight: torch.Tensor, to: torch.dtype) -> torch.Tensor | None:
         kept = self._copies.get((id(weight), to, torch.is_grad_enabled()))
         return kept[2] if kept is not None and kept[1] == weight._version else None
 
@@ -87,7 +88,7 @@ class WeightCache:
 thread = _Thread()
 
 
-def call(rule: Rule, function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+def call(rule: Rule, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """function(*args, **kwargs), as `rule` has it; untouched where autocast is off."""
     if thread.suspended is None and not _any_enabled():
         return function(*args, **kwargs)
@@ -99,8 +100,8 @@ def call(rule: Rule, function: Callable[..., Any], args: Tuple[Any, ...], kwargs
         return function(*args, **kwargs)
 
 
-def generate(rule: Rule, function: Callable[..., Any], args: Tuple[Any, ...],
-             kwargs: Dict[str, Any]) -> Generator[Any, Any, Any]:
+def generate(rule: Rule, function: Callable[..., Any], args: tuple[Any, ...],
+             kwargs: dict[str, Any]) -> Generator[Any, Any, Any]:
     """For a generator function. The arguments are cast when it starts; while it is suspended, autocast is as it was."""
     with _scope(rule.off) as scope:
         if scope.state:
@@ -109,8 +110,8 @@ def generate(rule: Rule, function: Callable[..., Any], args: Tuple[Any, ...],
     return (yield from _resumed(rule, inner))
 
 
-def awaitable(rule: Rule, function: Callable[..., Any], args: Tuple[Any, ...],
-              kwargs: Dict[str, Any]) -> Awaitable[Any]:
+def awaitable(rule: Rule, function: Callable[..., Any], args: tuple[Any, ...],
+              kwargs: dict[str, Any]) -> Awaitable[Any]:
     """For a coroutine function, likewise."""
     return _Awaitable(generate(rule, function, args, kwargs))
 
@@ -123,7 +124,7 @@ class _Awaitable:
         return self._steps
 
 
-def switched_off(function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+def switched_off(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """function(*args, **kwargs) with autocast off; nothing is cast."""
     if torch.compiler.is_compiling():
         return _within([(kind, dtype) for kind, dtype in _state_here().items()], False, function, args, kwargs)
@@ -159,8 +160,8 @@ def lowered(state: State) -> State:
     return {kind: _LOWER.get(kind, _LOWER.get("any", dtype)) for kind, dtype in state.items()} if _LOWER else state
 
 
-def _cast(rule: Rule, state: State, args: Tuple[Any, ...],
-          kwargs: Dict[str, Any]) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
+def _cast(rule: Rule, state: State, args: tuple[Any, ...],
+          kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     if rule.kind == "promote":
         widest = None
         for tensor in castable_tensors(args, kwargs, rule.kept):
@@ -245,7 +246,7 @@ class _Scope:
             torch.set_autocast_enabled(kind, self.off)
 
 
-def _traced(rule: Rule, function: Callable[..., Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+def _traced(rule: Rule, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """call() for torch.compile and torch.export. They know torch.autocast in a `with`, and cannot tell the nesting."""
     outer = thread.suspended
     here = _state_here()
@@ -261,8 +262,8 @@ def _traced(rule: Rule, function: Callable[..., Any], args: Tuple[Any, ...], kwa
         thread.suspended = outer
 
 
-def _within(regions: List[Tuple[str, torch.dtype]], enabled: bool, function: Callable[..., Any],
-            args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+def _within(regions: list[tuple[str, torch.dtype]], enabled: bool, function: Callable[..., Any],
+            args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if not regions:
         return function(*args, **kwargs)
     kind, dtype = regions[0]

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 _OURS = "__castscope_shows__"
 
@@ -22,7 +22,7 @@ def show(cls: type, words_for: Callable[[type], str]) -> None:
         setattr(cls, "extra_repr", shows)
 
 
-def _extra_repr(owner: type, raw: Optional[Callable[[Any], str]],
+def _extra_repr(owner: type, raw: Callable[[Any], str] | None,
                 words_for: Callable[[type], str]) -> Callable[[Any], str]:
     def extra_repr(self: Any) -> str:
         text = super(owner, self).extra_repr() if raw is None else raw(self)  # type: ignore[misc]

@@ -10,7 +10,8 @@ import sys
 import threading
 import types
 import weakref
-from typing import Any, Callable, Dict, MutableMapping, Tuple
+from collections.abc import MutableMapping
+from typing import Any, Callable
 
 from castscope import wrapping
 from castscope.signatures import short_name_of
@@ -46,14 +47,14 @@ def annotate_method(target: Any, name: str, annotation: wrapping.Annotation) -> 
     return target
 
 
-def _set_class(target: Any, base: type, annotated: Dict[str, wrapping.Annotation]) -> None:
+def _set_class(target: Any, base: type, annotated: dict[str, wrapping.Annotation]) -> None:
     try:
         object.__setattr__(target, "__class__", _class_of(base, annotated))
     except TypeError as error:
         raise TypeError(f"a {base.__qualname__} cannot be annotated by itself: {error}") from error
 
 
-def _class_of(base: type, annotated: Dict[str, wrapping.Annotation]) -> type:
+def _class_of(base: type, annotated: dict[str, wrapping.Annotation]) -> type:
     key = (base, tuple(sorted(annotated.items())))
     with _lock:
         cls = _classes.get(key)
@@ -62,8 +63,8 @@ def _class_of(base: type, annotated: Dict[str, wrapping.Annotation]) -> type:
         return cls
 
 
-def _new_class(base: type, annotated: Dict[str, wrapping.Annotation]) -> type:
-    def fill(namespace: Dict[str, Any]) -> None:
+def _new_class(base: type, annotated: dict[str, wrapping.Annotation]) -> type:
+    def fill(namespace: dict[str, Any]) -> None:
         namespace.update({"__module__": base.__module__, "__qualname__": base.__qualname__, "__doc__": base.__doc__,
                           "__slots__": (), "__reduce_ex__": _reduce, _BASE: (base, annotated)})
 
@@ -73,7 +74,7 @@ def _new_class(base: type, annotated: Dict[str, wrapping.Annotation]) -> type:
     return cls
 
 
-def _reduce(self: Any, protocol: Any) -> Tuple[Any, ...]:
+def _reduce(self: Any, protocol: Any) -> tuple[Any, ...]:
     """As the object's own class has it, without the class that pickle cannot find by its name."""
     owner = next(cls for cls in type(self).__mro__ if _BASE in vars(cls))
     base, annotated = vars(owner)[_BASE]
@@ -84,7 +85,7 @@ def _reduce(self: Any, protocol: Any) -> Tuple[Any, ...]:
     return (_restore, (make, args, tuple(sorted(annotated.items()))), *rest)
 
 
-def _restore(make: Callable[..., Any], args: Tuple[Any, ...], annotated: Any) -> Any:
+def _restore(make: Callable[..., Any], args: tuple[Any, ...], annotated: Any) -> Any:
     target = make(*args)
     _set_class(target, type(target), {name: wrapping.Annotation(*annotation) for name, annotation in annotated})
     return target

@@ -14,8 +14,9 @@ from __future__ import annotations
 import importlib.machinery
 import sys
 import threading
+from collections.abc import Iterable, Sequence
 from types import ModuleType
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Set, Tuple
+from typing import Any
 
 from castscope import rule_met
 
@@ -23,10 +24,10 @@ _FORMATS = ("castscope-policy 1", "castscope-policy 2", "castscope-policy 3")
 _KINDS = ("half", "float", "promote")
 _ESCAPES = {"t": "\t", "n": "\n", "\\": "\\"}
 
-Rule = Tuple[str, str]  # "package.module:Class.name", kind
+Rule = tuple[str, str]  # "package.module:Class.name", kind
 
 
-def rules_in(text: str) -> List[Rule]:
+def rules_in(text: str) -> list[Rule]:
     """The rules for functions in a compiled policy. ValueError for a text of another format.
 
         rules_in("castscope-policy 3\\nfunction\\tmodels.attention:attend\\thalf\\n")
@@ -38,7 +39,7 @@ def rules_in(text: str) -> List[Rule]:
     return [(_unescaped(word[1]), word[2]) for word in words if len(word) == 3 and word[2] in _KINDS]
 
 
-def lower_precision_in(text: str) -> Dict[str, str]:
+def lower_precision_in(text: str) -> dict[str, str]:
     """What a compiled policy casts to where it lowers, by device type ("any": all); {} where it leaves that to regions.
 
         lower_precision_in(text)  # {"cuda": "float16"}
@@ -92,11 +93,11 @@ class _Finder:
     """On sys.meta_path: asks the other finders, and has itself called when a module with rules has been executed."""
 
     def __init__(self) -> None:
-        self._rules: Dict[str, Dict[str, str]] = {}  # module → what in it → kind
-        self._told: Set[Tuple[str, str]] = set()
+        self._rules: dict[str, dict[str, str]] = {}  # module → what in it → kind
+        self._told: set[tuple[str, str]] = set()
         self._asking = threading.local()
 
-    def add(self, rules: Dict[str, str]) -> None:
+    def add(self, rules: dict[str, str]) -> None:
         modules = []
         for function, kind in rules.items():
             module, _, name = function.partition(":")
@@ -112,8 +113,8 @@ class _Finder:
             if module in sys.modules:
                 self.apply(module)
 
-    def find_spec(self, name: str, path: Optional[Sequence[str]] = None,
-                  target: Optional[ModuleType] = None) -> Optional[importlib.machinery.ModuleSpec]:
+    def find_spec(self, name: str, path: Sequence[str] | None = None,
+                  target: ModuleType | None = None) -> importlib.machinery.ModuleSpec | None:
         if name not in self._rules or getattr(self._asking, "name", None) == name:
             return None
         before, self._asking.name = getattr(self._asking, "name", None), name
@@ -156,7 +157,7 @@ class _Finder:
                     _tell(f"'{module}:{name}' is not cast: {str(error) or type(error).__name__}")
 
 
-def found_by_others(finder: _Finder, name: str, path: Any, target: Any) -> Optional[importlib.machinery.ModuleSpec]:
+def found_by_others(finder: _Finder, name: str, path: Any, target: Any) -> importlib.machinery.ModuleSpec | None:
     for other in list(sys.meta_path):
         find = getattr(other, "find_spec", None)
         spec = find(name, path, target) if find is not None and other is not finder else None

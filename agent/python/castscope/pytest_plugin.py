@@ -2,8 +2,9 @@
 
     @pytest.mark.castscope(max_casts=4, forbid=["cache-stale-weight", "dtype-*"])
 
-max_casts: how often autocast may cast in the test's body (its fixtures do not count). forbid: rules that may find nothing
-in the test's process (its fixtures do count). docs/decisions/pytest.md tells why each such test has a process of its own.
+max_casts: how often autocast may cast in the test's body (its fixtures do not count). forbid: rules that may find
+nothing in the test's process (its fixtures do count). docs/decisions/pytest.md tells why each such test has a process
+of its own.
 """
 
 from __future__ import annotations
@@ -165,7 +166,8 @@ class _Gate:
 
     def pytest_terminal_summary(self, terminalreporter):
         counts = [value for reports in terminalreporter.stats.values() for report in reports
-                  if getattr(report, "when", "") == "call" for name, value in getattr(report, "user_properties", []) if name == "castscope_casts"]
+                  if getattr(report, "when", "") == "call" for name, value in getattr(report, "user_properties", [])
+                  if name == "castscope_casts"]
         if counts:
             kept = f"; run files in {self.config.getoption('castscope_dir')}" \
                 if self.config.getoption("castscope_dir") else ""
@@ -284,7 +286,8 @@ def _costliest(report):
 
 
 def _forbidden(report, patterns):
-    found = [finding for finding in report["findings"] if any(_matches(pattern, finding["rule"]) for pattern in patterns)]
+    found = [finding for finding in report["findings"]
+             if any(_matches(pattern, finding["rule"]) for pattern in patterns)]
     wrong = [f"forbidden: {finding['severity']} {finding['rule']} at {_place(finding['location'])}\n"
              f"    {finding['title']}.\n    fix: {finding['fix']}" for finding in found]
     if not wrong and not report["run"]["complete"]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import inspect
 import types
-from typing import Any, Callable, Dict, Iterable, NamedTuple, Optional, Tuple, Union
+from collections.abc import Iterable
+from typing import Any, Callable, NamedTuple
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -33,10 +34,10 @@ def missing(container: Any, name: str) -> AttributeError:
 class Kept(NamedTuple):
     """The arguments of one function that keep their dtype."""
 
-    positions: Tuple[int, ...] = ()
-    names: Tuple[str, ...] = ()
-    rest_from: Optional[int] = None  # all of *args, which begin at this position
-    others_than: Optional[Tuple[str, ...]] = None  # all of **kwargs: whatever is not one of these
+    positions: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+    rest_from: int | None = None  # all of *args, which begin at this position
+    others_than: tuple[str, ...] | None = None  # all of **kwargs: whatever is not one of these
 
     def position(self, number: int) -> bool:
         return number in self.positions or (self.rest_from is not None and number >= self.rest_from)
@@ -52,11 +53,11 @@ class Rule(NamedTuple):
     kept: Kept
     off: bool  # whether the body runs with autocast off
     name: str
-    arguments: Tuple[str, ...] = ()  # by position; "*rest" takes all from there on
+    arguments: tuple[str, ...] = ()  # by position; "*rest" takes all from there on
     tells: bool = True  # castscope of what arrives; not where another wrapper of the same call does
     of_pytorch: bool = False  # one of its functions: what is written into, out=, is not cast
 
-    def argument(self, key: Union[int, str]) -> Tuple[str, int]:
+    def argument(self, key: int | str) -> tuple[str, int]:
         """Name and position of an argument that was passed by position, or by name: "" or -1 where it is not known.
 
         All that `*rest` takes is one argument.
@@ -69,7 +70,7 @@ class Rule(NamedTuple):
         return self.arguments[key] if key < len(self.arguments) else "", key
 
 
-def kept_of(function: Callable[..., Any], names: Tuple[str, ...], before: int = 0) -> Kept:
+def kept_of(function: Callable[..., Any], names: tuple[str, ...], before: int = 0) -> Kept:
     """Of a call in which so many arguments stand before those in the signature of `function`.
 
     ValueError where the signature cannot be read, lacks a name, or cannot tell which argument has it.
@@ -81,7 +82,7 @@ def kept_of(function: Callable[..., Any], names: Tuple[str, ...], before: int = 
     return kept
 
 
-def arguments_of(function: Callable[..., Any], before: int = 0) -> Tuple[str, ...]:
+def arguments_of(function: Callable[..., Any], before: int = 0) -> tuple[str, ...]:
     """The names by position, of a call in which so many arguments stand before them; () where they cannot be read."""
     try:
         parameters = _parameters(function, "")
@@ -96,7 +97,7 @@ def arguments_of(function: Callable[..., Any], before: int = 0) -> Tuple[str, ..
     return tuple(names)
 
 
-def _parameters(function: Any, name: str) -> Dict[str, Any]:
+def _parameters(function: Any, name: str) -> dict[str, Any]:
     schema = getattr(getattr(function, "default", function), "_schema", None)
     if schema is not None:  # torch.ops.namespace.operator, and one overload of it
         return {argument.name: inspect.Parameter.KEYWORD_ONLY if argument.kwarg_only else
@@ -108,7 +109,7 @@ def _parameters(function: Any, name: str) -> Dict[str, Any]:
                          "annotate a function that calls it") from None
 
 
-def _with(kept: Kept, function: Any, name: str, parameters: Dict[str, Any], before: int) -> Kept:
+def _with(kept: Kept, function: Any, name: str, parameters: dict[str, Any], before: int) -> Kept:
     order = list(parameters)
     kind = parameters.get(name)
     if kind is None:
@@ -122,7 +123,7 @@ def _with(kept: Kept, function: Any, name: str, parameters: Dict[str, Any], befo
     return kept._replace(names=(*kept.names, name))
 
 
-def _refuse_unless_by_keyword(function: Any, name: str, parameters: Dict[str, Any]) -> None:
+def _refuse_unless_by_keyword(function: Any, name: str, parameters: dict[str, Any]) -> None:
     kinds, has = parameters.values(), ", ".join(parameters) or "none"
     if inspect.Parameter.VAR_KEYWORD not in kinds:
         raise ValueError(f"{name_of(function)} has no argument {name!r}{nearest(name, parameters)} (it has {has})")

@@ -1,17 +1,18 @@
 """Stands in for apex, under `castscope run --apex`: where none is installed, `apex.amp` is castscope.amp.
 
-An apex that is installed is left alone, and one line on stderr says so. Of apex's other modules none is there; to import
-one raises an ImportError that says what to write instead.
+An apex that is installed is left alone, and one line on stderr says so. Of apex's other modules none is there; to
+import one raises an ImportError that says what to write instead.
 """
 
 from __future__ import annotations
 
 import importlib.machinery
 import sys
+from collections.abc import Sequence
 from types import ModuleType
-from typing import Any, Dict, Optional, Sequence
+from typing import Any
 
-_INSTEAD: Dict[str, str] = {
+_INSTEAD: dict[str, str] = {
     "parallel": "torch.nn.parallel.DistributedDataParallel, or torch.nn.SyncBatchNorm",
     "optimizers": "the optimizer of torch.optim, with fused=True",
     "normalization": "torch.nn.LayerNorm or torch.nn.RMSNorm",
@@ -34,8 +35,8 @@ class _Finder:
         self._told = False
         self._asking = False
 
-    def find_spec(self, name: str, path: Optional[Sequence[str]] = None,
-                  target: Optional[ModuleType] = None) -> Optional[importlib.machinery.ModuleSpec]:
+    def find_spec(self, name: str, path: Sequence[str] | None = None,
+                  target: ModuleType | None = None) -> importlib.machinery.ModuleSpec | None:
         if name == "apex" and not self._asking:
             return self._find_apex(path, target)
         module = sys.modules.get("apex")
@@ -44,7 +45,7 @@ class _Finder:
             raise ModuleNotFoundError(_sentence(name), name="apex")
         return None
 
-    def _find_apex(self, path: Any, target: Any) -> Optional[importlib.machinery.ModuleSpec]:
+    def _find_apex(self, path: Any, target: Any) -> importlib.machinery.ModuleSpec | None:
         from castscope.policy_functions import found_by_others
 
         self._asking = True
@@ -59,13 +60,13 @@ class _Finder:
 
     def _tell(self, origin: str) -> None:
         if not self._told and sys.stderr is not None:
-            sys.stderr.write(f"castscope: apex is installed ({origin}) and is used as it is: --apex stands in for it only "
-                             "where there is none\n")
+            sys.stderr.write(f"castscope: apex is installed ({origin}) and is used as it is: --apex stands in for it "
+                             "only where there is none\n")
         self._told = True
 
 
 class _Loader:
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> Optional[ModuleType]:
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
         return None
 
     def exec_module(self, module: ModuleType) -> None:

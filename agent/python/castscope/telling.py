@@ -1,10 +1,13 @@
-"""Tells castscope, where the job runs under it, of each cast that an annotation makes: by whom, and of which argument."""
+"""Tells castscope, where the job runs under it, of each cast that an annotation makes: by whom, and of which argument.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
-from typing import Any, ContextManager, Iterator, Union
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Any
 
 import torch
 
@@ -17,11 +20,11 @@ _begins = find("castscope_annotated", None, ctypes.c_char_p, ctypes.c_char_p, ct
 _ends = find("castscope_annotated_end", None)
 _NUMBERS = {torch.float16: 5, torch.float32: 6, torch.bfloat16: 15}
 _SERVED, _KEEPS = 1, 2
-_NOBODY: ContextManager[Any] = contextlib.nullcontext()
+_NOBODY: AbstractContextManager[Any] = contextlib.nullcontext()
 
 
-def of(rule: Rule, key: Union[int, str], tensor: torch.Tensor, to: torch.dtype, served: bool,
-       keeps: bool) -> ContextManager[Any]:
+def of(rule: Rule, key: int | str, tensor: torch.Tensor, to: torch.dtype, served: bool,
+       keeps: bool) -> AbstractContextManager[Any]:
     """Around the one conversion of `tensor`, or around serving a copy of it again.
 
     `keeps`: whether copies of weights are kept for the iteration.
@@ -30,7 +33,7 @@ def of(rule: Rule, key: Union[int, str], tensor: torch.Tensor, to: torch.dtype, 
 
 
 @contextlib.contextmanager
-def _told(rule: Rule, key: Union[int, str], tensor: torch.Tensor, to: torch.dtype, served: bool,
+def _told(rule: Rule, key: int | str, tensor: torch.Tensor, to: torch.dtype, served: bool,
           keeps: bool) -> Iterator[None]:
     name, position = rule.argument(key)
     with torch._C.DisableTorchFunction():  # a subclass of the job's hears nothing of it

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from typing import Any, Callable, NamedTuple, Optional, Tuple
+from typing import Any, Callable, NamedTuple
 
 from castscope import autograd_functions, in_repr, objects
 from castscope.signatures import Rule, arguments_of, kept_of, name_of, short_name_of
@@ -22,11 +22,11 @@ _MARK = "__castscope__"
 
 
 class Annotation(NamedTuple):
-    kind: Optional[str] = None  # "half", "float" or "promote"; None says nothing: float, where it stands alone
-    kept: Tuple[str, ...] = ()  # what is never cast
+    kind: str | None = None  # "half", "float" or "promote"; None says nothing: float, where it stands alone
+    kept: tuple[str, ...] = ()  # what is never cast
     of_pytorch: bool = False  # of one of its functions: autocast is off inside, and out= is not cast
 
-    def over(self, lower: Optional[Annotation]) -> Annotation:
+    def over(self, lower: Annotation | None) -> Annotation:
         if lower is None:
             return self
         kept = tuple(dict.fromkeys((*lower.kept, *self.kept)))
@@ -47,13 +47,13 @@ class Mark:
         self.name = name  # in a report
 
 
-def mark_of(function: Any) -> Optional[Mark]:
+def mark_of(function: Any) -> Mark | None:
     mark = getattr(function, "__dict__", {}).get(_MARK)
     # functools.wraps copies the attribute to wrappers that are not ours.
     return mark if mark is not None and mark.wrapper is function else None
 
 
-def annotate(target: Any, annotation: Annotation, name: Optional[str] = None) -> Any:
+def annotate(target: Any, annotation: Annotation, name: str | None = None) -> Any:
     """The annotated target: a new function, or the same class or object. TypeError for what cannot be called.
 
     `name`: what a report calls it, where that is not its own name: a method has one only by its class.
@@ -78,7 +78,7 @@ _UNSCRIPTABLE = "what castscope annotates is not supported in script mode"
 # ---- functions
 
 def _annotate_function(function: Callable[..., Any], annotation: Annotation,
-                       name: Optional[str]) -> Callable[..., Any]:
+                       name: str | None) -> Callable[..., Any]:
     mark = mark_of(function)
     if mark is not None and mark.raw is not None:
         annotation = annotation.over(mark.annotation)
@@ -89,8 +89,8 @@ def _annotate_function(function: Callable[..., Any], annotation: Annotation,
 
 
 def wrapper_of(runs: Callable[..., Any], annotation: Annotation, *, looks_like: Any, raw: Any,
-               takes: Any = None, before: int = 0, off: Optional[bool] = None,
-               name: Optional[str] = None, tells: bool = True) -> Callable[..., Any]:
+               takes: Any = None, before: int = 0, off: bool | None = None,
+               name: str | None = None, tells: bool = True) -> Callable[..., Any]:
     """A function that calls `runs` with its arguments cast. `off`: whether autocast is off meanwhile.
 
     `takes`: whose signature tells the arguments, where it is not that of `looks_like`; so many stand `before` them.

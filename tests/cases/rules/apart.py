@@ -12,7 +12,7 @@ import sys
 import threading
 
 import torch
-import torch._dynamo  # noqa: F401 - optimizers import it when they are made: here, once for all cases
+import torch._dynamo  # optimizers import it when they are made: here, once for all cases
 
 torch.set_num_threads(1)
 

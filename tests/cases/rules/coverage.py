@@ -5,10 +5,10 @@ import warnings
 
 os.environ["CUDA_VISIBLE_DEVICES"] = ""  # some of the cases are about a GPU that is not there
 
-import torch  # noqa: E402
-import torch.nn.functional as F  # noqa: E402
-from apart import loss_of, main, region, rows  # noqa: E402
-from torch import nn  # noqa: E402
+import torch
+import torch.nn.functional as F
+from apart import loss_of, main, region, rows
+from torch import nn
 
 warnings.simplefilter("ignore", UserWarning)  # what PyTorch says is for people
 

@@ -6,10 +6,10 @@ import tempfile
 # Of this run alone: what another has compiled is not compiled here.
 os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp(prefix="castscope-cases-")
 
-import torch  # noqa: E402
-import torch._functorch.config  # noqa: E402
-import torch._inductor.config  # noqa: E402
-from apart import main, region  # noqa: E402
+import torch
+import torch._functorch.config
+import torch._inductor.config
+from apart import main, region
 
 
 def compiled(function, backend="aot_eager", **options):

@@ -253,7 +253,8 @@ def c29n_transformer():
 
 
 def c29n_vision_transformer():
-    patches, token, place = nn.Conv2d(3, 32, 4, 4), nn.Parameter(torch.zeros(1, 1, 32)), nn.Parameter(torch.randn(1, 5, 32))
+    patches, token = nn.Conv2d(3, 32, 4, 4), nn.Parameter(torch.zeros(1, 1, 32))
+    place = nn.Parameter(torch.randn(1, 5, 32))
     layer, norm = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True, norm_first=True), nn.LayerNorm(32)
     head = nn.Linear(32, 9)
     with region():

@@ -80,7 +80,8 @@ def arguments():
                         help="jobs at once, where no time is taken")
     parser.add_argument("--castscope", metavar="PATH", help="otherwise dist/castscope or build/castscope")
     parser.add_argument("--python", default=shutil.which("python3"), help="the Python whose PyTorch is checked")
-    parser.add_argument("--no-cudnn", action="store_true", help="leave cuDNN alone: its double has RNNs and nothing else")
+    parser.add_argument("--no-cudnn", action="store_true",
+                        help="leave cuDNN alone: its double has RNNs and nothing else")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("gpu-check"), help="folder of the results")
     given = parser.parse_args()
     given.castscope, given.out = program_given(given.castscope), given.out.resolve()
@@ -95,17 +96,20 @@ def build(runner):
     # What the doctor says of a preload library that is not in force yet is a warning: its status tells.
     fine = made.status == 0
     told = (said.group() if said else "was there") if fine else made.last_words() or made.stdout[-300:]
-    lines = [Row("build", "agent for this PyTorch", f"{told} ({made.seconds:.0f} s in all)", "", FINE if fine else FAILED)]
+    lines = [Row("build", "agent for this PyTorch", f"{told} ({made.seconds:.0f} s in all)", "",
+                 FINE if fine else FAILED)]
     for line in made.stdout.splitlines():
         if found := re.match(r"(\w+)\s+(warning|problem)\s+(.*)", line):
-            lines.append(Row("build", f"castscope doctor: {found[1]}", found[3], "", FAILED if found[2] == "problem" else TOLD))
+            lines.append(Row("build", f"castscope doctor: {found[1]}", found[3], "",
+                             FAILED if found[2] == "problem" else TOLD))
     return lines, {"stdout": made.stdout, "stderr": made.stderr, "seconds": made.seconds}
 
 
 def facts(runner):
     outcome = runner.must(runner.finish([runner.python, str(HERE / "facts.py")], "facts"), "facts")
     found = json.loads(outcome.stdout.splitlines()[-1])
-    query = ["nvidia-smi", "--query-gpu=name,driver_version,clocks.max.sm,power.limit,mig.mode.current", "--format=csv,noheader"]
+    query = ["nvidia-smi", "--query-gpu=name,driver_version,clocks.max.sm,power.limit,mig.mode.current",
+             "--format=csv,noheader"]
     told = runner.finish(query, "nvidia-smi").stdout.strip() if shutil.which("nvidia-smi") else "there is no nvidia-smi"
     version = runner.finish([runner.castscope, "--version"], "version").stdout.strip()
     found |= {"nvidia_smi": told, "castscope": version}

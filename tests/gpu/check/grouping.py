@@ -50,10 +50,12 @@ def add(rows, name, launches, ns):
 
 
 def of_trace(events):
-    """`events`: of the trace that torch.profiler exports. A kernel is found in the operator during which its thread called
-    CUDA. (What FunctionEvent.kernels has is not all: some kernels of PyTorch 2.11 are linked to no operator there.)"""
+    """`events`: of the trace that torch.profiler exports. A kernel is found in the operator during which its thread
+    called CUDA. (What FunctionEvent.kernels has is not all: some kernels of PyTorch 2.11 are linked to no operator
+    there.)"""
     found, operators = {"operators": {}, "kernels": {}}, Outermost(events)
-    calls = {event["args"]["correlation"]: event for event in events if event.get("cat") in ("cuda_runtime", "cuda_driver")}
+    calls = {event["args"]["correlation"]: event for event in events
+             if event.get("cat") in ("cuda_runtime", "cuda_driver")}
     for event in events:
         if event.get("cat") not in ("kernel", "gpu_memcpy", "gpu_memset"):
             continue

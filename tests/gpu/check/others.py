@@ -30,7 +30,8 @@ def told_of_seat(workload, gpu):
     if not spans:
         return Row("profiler", f"{workload}: span in the report", words, "one", FAILED)
     ended = all(span["to_ns"] is not None for span in spans)
-    return Row("profiler", f"{workload}: span in the report", f"{len(spans)} ({words})" + ("" if ended else ", not ended"),
+    return Row("profiler", f"{workload}: span in the report",
+               f"{len(spans)} ({words})" + ("" if ended else ", not ended"),
                "one", FINE)
 
 
@@ -45,7 +46,8 @@ def profiler(runner, workloads):
         if counts(plain) != counts(again):
             rows.append(Row("profiler", f"{workload}: kernels differ between two plain runs", "", "", TOLD))
         else:
-            rows.append(checked("profiler", f"{workload}: kernels and how often", not wrong, f"{len(wrong)} differ: {wrong[:2]}",
+            rows.append(checked("profiler", f"{workload}: kernels and how often", not wrong,
+                                f"{len(wrong)} differ: {wrong[:2]}",
                                 right=f"{len(plain)} kernels, the same"))
         noise = grouping.summed_up(grouping.differences(again, plain))["worst"]
         apart = grouping.summed_up(grouping.differences(observed, plain))["worst"]
@@ -73,6 +75,6 @@ def seat(runner, workloads):
                              str(runner.place(name) / "nsys"), *command], name)
     gpu = runner.must(outcome, name).gpu()
     refused = [how for how in gpu["timed_by"] if how.startswith("none")] + [span["held_by"] for span in gpu["seats"]]
-    return [checked("seat", f"{workload} under Nsight Systems: the report says who has the seat", bool(refused),
-                    f"timed by {gpu['timed_by']}", target="said", right="; ".join(refused)[:100])], {"timed_by": gpu["timed_by"],
-                                                                                                    "seats": gpu["seats"]}
+    rows = [checked("seat", f"{workload} under Nsight Systems: the report says who has the seat", bool(refused),
+                    f"timed by {gpu['timed_by']}", target="said", right="; ".join(refused)[:100])]
+    return rows, {"timed_by": gpu["timed_by"], "seats": gpu["seats"]}

@@ -27,8 +27,8 @@ def judge(kind, told, gpu):
     """`told`: by the program. Kernels that came under its name, and records that did not come or found no place."""
     came = sum(row["launches"] for row in gpu["by_kernel"] if told["kernel"] in (row["kernel"] or ""))
     pace = told["launched"] / told["seconds"]
-    measured = (f"{came:,} of {told['launched']:,}, at {pace:,.0f} a second; lost {gpu['lost']:,}, of no known operator "
-                f"{gpu['unplaced']:,}")
+    measured = (f"{came:,} of {told['launched']:,}, at {pace:,.0f} a second; lost {gpu['lost']:,}, of no known "
+                f"operator {gpu['unplaced']:,}")
     fine = came == told["launched"] and gpu["lost"] == 0 and gpu["unplaced"] == 0
     return Row("records", f"{kind}: kernels told of", measured, "all of them", FINE if fine else MISSED)
 
@@ -43,7 +43,8 @@ def records(runner, _):
                 rows.append(Row("records", kind, why, "", SKIPPED))
                 continue
             words = [made]
-        command = [runner.python, str(HERE / "storm.py"), kind, str(1 if runner.quick else SECONDS), str(PER_SECOND), *words]
+        command = [runner.python, str(HERE / "storm.py"), kind, str(1 if runner.quick else SECONDS), str(PER_SECOND),
+                   *words]
         outcome = runner.must(runner.observed(command, f"records-{kind}", "--deep", "always"), f"records-{kind}")
         told, gpu = json.loads(outcome.stdout.splitlines()[-1]), outcome.gpu()
         rows.append(judge(kind, told, gpu))

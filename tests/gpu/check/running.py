@@ -1,4 +1,5 @@
-"""Runs the jobs of gpu-check, plainly and under castscope, within the time that is left; keeps what they leave behind."""
+"""Runs the jobs of gpu-check, plainly and under castscope, within the time that is left; keeps what they leave behind.
+"""
 
 import dataclasses
 import json

@@ -76,7 +76,8 @@ def enforced(runner, workloads):
     for workload, outcome in zip(workloads, outcomes, strict=True):
         found = losses(outcome) if outcome.status == 0 else []
         fine = len(found) == STEPS and all(math.isfinite(loss) for loss in found)
-        ended = f"losses {found[0]:.4g} … {found[-1]:.4g}" if found else f"status {outcome.status}: {outcome.last_words()}"
+        ended = (f"losses {found[0]:.4g} … {found[-1]:.4g}" if found else
+                 f"status {outcome.status}: {outcome.last_words()}")
         rows.append(Row("enforced", f"{workload} under torch-cuda", ended, "ends, finite", FINE if fine else FAILED))
         off = sum(one["rule"] == "policy-deviation" for one in (outcome.report or {}).get("findings", []))
         rows.append(Row("enforced", f"{workload}: casts other than the policy's", f"{off} findings", "", TOLD))

@@ -33,7 +33,8 @@ def taking(**ns):
 
 def test_a_kernel_belongs_to_the_outermost_operator():
     events = [span("aten::addmm", 6, 8), span("autograd::engine::evaluate_function: AddmmBackward0", 0, 20),
-              span("aten::linear", 1, 10), span("aten::to", 2, 5), *launched("cast", 3, 1.5, 1), *launched("gemm", 7, 2, 2)]
+              span("aten::linear", 1, 10), span("aten::to", 2, 5), *launched("cast", 3, 1.5, 1),
+              *launched("gemm", 7, 2, 2)]
     found = grouping.of_trace(events)
     assert found["operators"] == {"linear": {"launches": 2, "ns": 3500}}
     assert found["kernels"] == {"cast": {"launches": 1, "ns": 1500}, "gemm": {"launches": 1, "ns": 2000}}
@@ -60,7 +61,8 @@ def test_the_device_side_of_a_span_is_no_kernel():
 
 
 def test_copies_of_all_directions_are_one_kernel_as_in_the_report():
-    events = [*launched("Memcpy HtoD (Pageable -> Device)", 0, 1, 1), *launched("Memcpy DtoH (Device -> Pageable)", 2, 1, 2)]
+    events = [*launched("Memcpy HtoD (Pageable -> Device)", 0, 1, 1),
+              *launched("Memcpy DtoH (Device -> Pageable)", 2, 1, 2)]
     assert grouping.of_trace(events)["kernels"] == {"copy": {"launches": 2, "ns": 2000}}
 
 

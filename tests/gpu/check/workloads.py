@@ -1,8 +1,8 @@
 """Training loops that a GPU is checked with: each function makes a model, its data and a step, all on the device.
 
-A step gives back its loss as a tensor on the device, so that whoever runs it decides when to wait. Each workload has two
-sizes: `full`, which keeps an H100 busy for some ten milliseconds a step (but for those that are bound by launches), and
-`small`, which says the same in little time.
+A step gives back its loss as a tensor on the device, so that whoever runs it decides when to wait. Each workload has
+two sizes: `full`, which keeps an H100 busy for some ten milliseconds a step (but for those that are bound by launches),
+and `small`, which says the same in little time.
 """
 
 import dataclasses

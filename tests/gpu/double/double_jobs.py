@@ -1,4 +1,6 @@
-"""Jobs for the double: each is run by test_double.py in a process of its own and prints what it saw as one line of JSON."""
+"""Jobs for the double: each is run by test_double.py in a process of its own and prints what it saw as one line of
+JSON.
+"""
 
 import ctypes
 import json

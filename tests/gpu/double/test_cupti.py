@@ -6,9 +6,21 @@ import pathlib
 import threading
 
 import pytest
-
-from cupti_client import (CUSTOM0, CUSTOM2, FORCED, INVALID_OPERATION, INVALID_PARAMETER, KINDS, MULTIPLE_SUBSCRIBERS,
-                          QUEUE_EMPTY, SUCCESS, Api, Client, External, Memcpy)
+from cupti_client import (
+    CUSTOM0,
+    CUSTOM2,
+    FORCED,
+    INVALID_OPERATION,
+    INVALID_PARAMETER,
+    KINDS,
+    MULTIPLE_SUBSCRIBERS,
+    QUEUE_EMPTY,
+    SUCCESS,
+    Api,
+    Client,
+    External,
+    Memcpy,
+)
 
 BUILT = os.environ.get("CASTSCOPE_GPU_DOUBLE")
 pytestmark = pytest.mark.skipif(not BUILT, reason="CASTSCOPE_GPU_DOUBLE names no folder with the built double")

@@ -57,7 +57,8 @@ def test_a_transformer_is_trained(job, dtype, short):
     told, truth = job("train", dtype)
     assert told["device"] == "castscope no-GPU double" and len(told["losses"]) == 3
     products = [operation for operation in truth if operation["name"].startswith("nogpu_gemm_")]
-    assert {operation["name"].rsplit("_", 1)[0] for operation in products} == {f"nogpu_gemm_{short}_{short}_{short}_f32"}
+    assert {operation["name"].rsplit("_", 1)[0]
+            for operation in products} == {f"nogpu_gemm_{short}_{short}_{short}_f32"}
     # Each linear layer has one product forward and two backward.
     linear = 2 * 4 + 1
     assert len(products) == 3 * 3 * linear

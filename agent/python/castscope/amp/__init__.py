@@ -24,8 +24,14 @@ levels.py.
 from castscope.amp.handle import AmpHandle, NoOpHandle, init
 from castscope.amp.levels import initialize, load_state_dict, master_params, scale_loss, state_dict
 from castscope.amp.optimizer import OptimWrapper
-from castscope.annotations import (float_function, half_function, promote_function, register_float_function,
-                                   register_half_function, register_promote_function)
+from castscope.annotations import (
+                                   float_function,
+                                   half_function,
+                                   promote_function,
+                                   register_float_function,
+                                   register_half_function,
+                                   register_promote_function,
+)
 
 __all__ = ["init", "AmpHandle", "NoOpHandle", "OptimWrapper", "initialize", "scale_loss", "master_params", "state_dict",
            "load_state_dict", "half_function", "float_function", "promote_function", "register_half_function",

@@ -6,7 +6,8 @@ import atexit
 import contextlib
 import threading
 import weakref
-from typing import Any, Callable, Dict, Iterator, List, Optional, Union
+from collections.abc import Iterator
+from typing import Any, Callable
 
 import torch
 
@@ -36,8 +37,8 @@ class AmpHandle:
         self._active = True
         self._weights = casting.WeightCache() if enable_caching else None
         self._printer = CastPrinter(device_type) if verbose else None
-        self._default: Optional[LossScale] = self.new_scale()  # None once an optimizer is wrapped
-        self._wrapped: List[List[LossScale]] = []
+        self._default: LossScale | None = self.new_scale()  # None once an optimizer is wrapped
+        self._wrapped: list[list[LossScale]] = []
         casting.thread.weights = self._weights
         if self._printer is not None:
             casting.thread.report = self._printer.report
@@ -82,7 +83,7 @@ class AmpHandle:
             yield scaled_loss
 
     @contextlib.contextmanager
-    def scaled(self, loss: Any, stepping: List[Any], scale: LossScale) -> Iterator[Any]:
+    def scaled(self, loss: Any, stepping: list[Any], scale: LossScale) -> Iterator[Any]:
         """For castscope.amp's own modules: scale_loss(), for several optimizers and with this scale."""
         backward = Backward(optimizers.together(stepping), [scale])
         with self._backward_pass(), backward.of(loss) as scaled_loss:
@@ -118,19 +119,20 @@ class AmpHandle:
 
     _disable_casts = disable_casts
 
-    def state_dict(self) -> Dict[str, Any]:
-        """The loss scales, as GradScaler.state_dict() has them, to go on with load_state_dict(); {} for each that is off.
+    def state_dict(self) -> dict[str, Any]:
+        """The loss scales, as GradScaler.state_dict() has them, to go on with load_state_dict(); {} for each that is
+        off.
         """
         return {"default": self._default.state_dict() if self._default is not None else None,
                 "wrapped": [[scale.state_dict() for scale in scales] for scales in self._wrapped]}
 
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         """Takes over the loss scales, once the same optimizers have been wrapped in the same order.
 
             handle.load_state_dict(checkpoint["amp"])
 
-        With bfloat16, where losses are not scaled, it takes nothing. ValueError where other optimizers were wrapped, and
-        where losses are scaled and the state is of a run without scales (bfloat16, or enabled=False).
+        With bfloat16, where losses are not scaled, it takes nothing. ValueError where other optimizers were wrapped,
+        and where losses are scaled and the state is of a run without scales (bfloat16, or enabled=False).
         """
         if not state:
             state = {"default": {} if self._default is not None else None,
@@ -182,11 +184,11 @@ class AmpHandle:
             self._region.__exit__(None, None, None)
             raise ValueError(f"autocast on {self._device_type} is not to be had with {self._region.fast_dtype}")
 
-    def new_scale(self, fixed: Optional[float] = None) -> LossScale:
+    def new_scale(self, fixed: float | None = None) -> LossScale:
         """For castscope.amp's own modules: the scale of one more loss."""
         return LossScale(self._device_type, self._scaled, fixed)
 
-    def _new_scales(self, number: int) -> List[LossScale]:
+    def _new_scales(self, number: int) -> list[LossScale]:
         self._wrapped.append([self.new_scale() for _ in range(number)])
         return self._wrapped[-1]
 
@@ -239,10 +241,10 @@ class NoOpHandle:
 
     _disable_casts = disable_casts
 
-    def state_dict(self) -> Dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         return {}
 
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         pass
 
     def remove_cache(self, parameter: torch.Tensor) -> None:
@@ -254,7 +256,7 @@ class NoOpHandle:
     def _deactivate(self) -> None:
         pass
 
-    def _new_scales(self, number: int) -> List[LossScale]:
+    def _new_scales(self, number: int) -> list[LossScale]:
         return []
 
 
@@ -262,7 +264,7 @@ _latest = threading.local()
 
 
 def init(enabled: bool = True, enable_caching: bool = True, verbose: bool = False, *,
-         device_type: Optional[str] = None, dtype: Optional[torch.dtype] = None) -> Union[AmpHandle, NoOpHandle]:
+         device_type: str | None = None, dtype: torch.dtype | None = None) -> AmpHandle | NoOpHandle:
     """Switches autocast on in this thread, until it ends, and returns the handle with which losses are scaled.
 
     enabled: False for a handle that does nothing, and costs nothing.

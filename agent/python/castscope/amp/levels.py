@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from typing import Any, Dict, Iterator, List, Optional, Union
+from collections.abc import Iterator
+from typing import Any
 
 import torch
 
@@ -21,8 +22,8 @@ from castscope.amp.handle import AmpHandle, NoOpHandle, init
 from castscope.amp.scaling import LossScale
 
 _REFUSED = {
-    "O2": "write opt_level=\"O1\": it casts for each operator, and the model keeps its float32 weights, so that no master "
-          "weights are needed",
+    "O2": "write opt_level=\"O1\": it casts for each operator, and the model keeps its float32 weights, so that no "
+          "master weights are needed",
     "O3": "write model.half() yourself, with opt_level=\"O0\"; or opt_level=\"O1\", which trains in mixed precision",
 }
 
@@ -30,19 +31,20 @@ _REFUSED = {
 class _Begun:
     """What initialize() has begun, in this process."""
 
-    def __init__(self, handle: Union[AmpHandle, NoOpHandle], scales: List[LossScale]) -> None:
+    def __init__(self, handle: AmpHandle | NoOpHandle, scales: list[LossScale]) -> None:
         self.handle = handle
         self.scales = scales
 
 
-_begun: Optional[_Begun] = None
+_begun: _Begun | None = None
 
 
 def initialize(models: Any, optimizers: Any = None, enabled: bool = True, opt_level: str = "O1", *,
-               cast_model_type: Any = None, patch_torch_functions: Optional[bool] = None,
-               keep_batchnorm_fp32: Any = None, master_weights: Optional[bool] = None,
-               loss_scale: Union[float, str, None] = None, cast_model_outputs: Any = None, num_losses: int = 1,
-               verbosity: int = 1, min_loss_scale: Optional[float] = None, max_loss_scale: Optional[float] = None) -> Any:
+               cast_model_type: Any = None, patch_torch_functions: bool | None = None,
+               keep_batchnorm_fp32: Any = None, master_weights: bool | None = None,
+               loss_scale: float | str | None = None, cast_model_outputs: Any = None, num_losses: int = 1,
+               verbosity: int = 1, min_loss_scale: float | None = None,
+               max_loss_scale: float | None = None) -> Any:
     """Begins mixed precision, and returns the models and the optimizers as they are: both of them where both are given.
 
     opt_level: "O0" or "O1".
@@ -58,10 +60,11 @@ def initialize(models: Any, optimizers: Any = None, enabled: bool = True, opt_le
     _refuse(opt_level, {"cast_model_type": cast_model_type, "keep_batchnorm_fp32": keep_batchnorm_fp32,
                         "master_weights": master_weights, "cast_model_outputs": cast_model_outputs})
     if patch_torch_functions is not None and patch_torch_functions != (opt_level == "O1"):
-        raise ValueError(f"patch_torch_functions={patch_torch_functions} is what opt_level=\"O1\" and \"O0\" say: leave it "
-                         "out, and write the one or the other")
+        raise ValueError(f"patch_torch_functions={patch_torch_functions} is what opt_level=\"O1\" and \"O0\" say: "
+                         "leave it out, and write the one or the other")
     if min_loss_scale is not None or max_loss_scale is not None:
-        warnings.warn("castscope.amp ignores min_loss_scale and max_loss_scale: GradScaler knows no bounds", stacklevel=2)
+        warnings.warn("castscope.amp ignores min_loss_scale and max_loss_scale: GradScaler knows no bounds",
+                      stacklevel=2)
     handle = init(enabled=enabled and opt_level == "O1")
     fixed = None if loss_scale is None or loss_scale == "dynamic" else float(loss_scale)
     scales = [handle.new_scale(fixed) for _ in range(num_losses)] if isinstance(handle, AmpHandle) else []
@@ -69,7 +72,7 @@ def initialize(models: Any, optimizers: Any = None, enabled: bool = True, opt_le
     return models if optimizers is None else (models, optimizers)
 
 
-def _refuse(opt_level: str, of_the_model: Dict[str, Any]) -> None:
+def _refuse(opt_level: str, of_the_model: dict[str, Any]) -> None:
     if opt_level in _REFUSED:
         raise ValueError(f"castscope.amp does not provide opt_level={opt_level!r}, which converts the model: "
                          f"{_REFUSED[opt_level]}")
@@ -113,13 +116,15 @@ def master_params(optimizer: torch.optim.Optimizer) -> Iterator[torch.Tensor]:
         yield from group["params"]
 
 
-def state_dict() -> Dict[str, Any]:
+def state_dict() -> dict[str, Any]:
     """The loss scales of initialize(), to go on with load_state_dict()."""
-    return {f"loss_scaler{number}": scale.state_dict() for number, scale in enumerate(_the_begun("state_dict()").scales)}
+    return {f"loss_scaler{number}": scale.state_dict()
+            for number, scale in enumerate(_the_begun("state_dict()").scales)}
 
 
-def load_state_dict(state: Dict[str, Any]) -> None:
-    """Takes over the loss scales. ValueError where the state is of another number of losses, or of a run without scales.
+def load_state_dict(state: dict[str, Any]) -> None:
+    """Takes over the loss scales. ValueError where the state is of another number of losses, or of a run without
+    scales.
 
         amp.load_state_dict(checkpoint["amp"])
     """
@@ -132,6 +137,6 @@ def load_state_dict(state: Dict[str, Any]) -> None:
 
 def _the_begun(what: str) -> _Begun:
     if _begun is None:
-        raise RuntimeError(f"amp.{what} works on what amp.initialize() has begun: call that first; with amp.init(), write "
-                           "handle.scale_loss(loss, optimizer)")
+        raise RuntimeError(f"amp.{what} works on what amp.initialize() has begun: call that first; with amp.init(), "
+                           "write handle.scale_loss(loss, optimizer)")
     return _begun

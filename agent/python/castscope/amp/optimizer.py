@@ -6,14 +6,15 @@ import contextlib
 import logging
 import types
 import weakref
-from typing import Any, Dict, Iterator, List, MutableMapping, NamedTuple, Optional, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
+from typing import Any, NamedTuple
 
 import torch
 
 from castscope.amp.scaling import Backward, LossScale
 
 _log = logging.getLogger("castscope.amp")
-_waiting: MutableMapping[Any, List[_Waiting]] = weakref.WeakKeyDictionary()  # by optimizer
+_waiting: MutableMapping[Any, list[_Waiting]] = weakref.WeakKeyDictionary()  # by optimizer
 
 
 class OptimWrapper(torch.optim.Optimizer):
@@ -35,7 +36,7 @@ class OptimWrapper(torch.optim.Optimizer):
             raise ValueError(f"num_loss is 1 or more, not {num_loss}")
         self._optimizer = optimizer
         self._handle = handle
-        self._scales: List[LossScale] = handle._new_scales(num_loss)
+        self._scales: list[LossScale] = handle._new_scales(num_loss)
         self._loss = 0  # how many backward passes there were since the last step
         self._finite = True
 
@@ -83,13 +84,13 @@ class OptimWrapper(torch.optim.Optimizer):
     def zero_grad(self, set_to_none: bool = True) -> None:
         self._optimizer.zero_grad(set_to_none=set_to_none)
 
-    def state_dict(self) -> Dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         return self._optimizer.state_dict()
 
     def load_state_dict(self, state_dict: Any) -> None:
         self._optimizer.load_state_dict(state_dict)
 
-    def add_param_group(self, param_group: Dict[str, Any]) -> None:
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
         self._optimizer.add_param_group(param_group)
 
     def __getattr__(self, name: str) -> Any:
@@ -159,7 +160,7 @@ def skip_no_step(optimizer: Any) -> None:
         skipping.restore()
 
 
-def _skipping(optimizer: Any) -> Optional[_SkippedStep]:
+def _skipping(optimizer: Any) -> _SkippedStep | None:
     step = getattr(vars(optimizer).get("step"), "__func__", None)
     return step if isinstance(step, _SkippedStep) else None
 

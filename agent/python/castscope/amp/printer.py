@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from typing import Any, List, Optional, Tuple
+from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -53,12 +53,12 @@ class _Calls(TorchFunctionMode):
     def __init__(self, device_type: str) -> None:
         super().__init__()
         self._device_type = device_type
-        self._calls: List[Optional[str]] = []
+        self._calls: list[str | None] = []
 
-    def casting(self) -> Optional[str]:
+    def casting(self) -> str | None:
         return self._calls[-1] if self._calls else None
 
-    def __torch_function__(self, function: Any, types: Any, args: Tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+    def __torch_function__(self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         name = getattr(function, "__name__", str(function))
         on_purpose = name in _ON_PURPOSE or kwargs.get("dtype") is not None
@@ -75,7 +75,7 @@ class _Casts(TorchDispatchMode):
         super().__init__()
         self._calls = calls
 
-    def __torch_dispatch__(self, function: Any, types: Any, args: Tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         result = function(*args, **(kwargs or {}))
         if function is torch.ops.aten._to_copy.default:
             before, after, name = args[0].dtype, result.dtype, self._calls.casting()

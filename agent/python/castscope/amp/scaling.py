@@ -10,11 +10,12 @@ Where nothing needs a scale, as with bfloat16, the scaler is off: losses and gra
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import torch
 
-Gradients = List[Tuple[torch.Tensor, torch.Tensor]]  # parameter, a copy of its gradient
+Gradients = list[tuple[torch.Tensor, torch.Tensor]]  # parameter, a copy of its gradient
 
 
 class LossScale:
@@ -23,11 +24,11 @@ class LossScale:
     Where it is not `enabled`, it leaves all as it is.
     """
 
-    def __init__(self, device_type: str, enabled: bool = True, fixed: Optional[float] = None) -> None:
+    def __init__(self, device_type: str, enabled: bool = True, fixed: float | None = None) -> None:
         first = {} if fixed is None else {"init_scale": fixed}
         self._scaler = torch.amp.GradScaler(device_type, enabled=enabled, **first)
         self._fixed = fixed
-        self._unscaled: List[_StepToBe] = []  # since the last update; GradScaler knows them by their address
+        self._unscaled: list[_StepToBe] = []  # since the last update; GradScaler knows them by their address
 
     @property
     def enabled(self) -> bool:
@@ -53,16 +54,16 @@ class LossScale:
             self._scaler.update(self._fixed)
             self._unscaled.clear()
 
-    def state_dict(self) -> Dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         self.update()
         return self._scaler.state_dict()
 
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         if not self.enabled:  # as GradScaler has it
             return
         if not state:
-            raise ValueError("there are no loss scales in this state: it was saved where losses were not scaled, as with "
-                             "bfloat16; leave load_state_dict out to begin with new ones")
+            raise ValueError("there are no loss scales in this state: it was saved where losses were not scaled, as "
+                             "with bfloat16; leave load_state_dict out to begin with new ones")
         self.update()
         self._scaler.load_state_dict(state)
 
@@ -114,13 +115,13 @@ class Backward:
                 parameter.grad = _sum(parameter.grad, gradient)
 
 
-def _sum(new: Optional[torch.Tensor], before: torch.Tensor) -> torch.Tensor:
+def _sum(new: torch.Tensor | None, before: torch.Tensor) -> torch.Tensor:
     if new is None:
         return before
     return before.add_(new) if new.is_sparse and not before.is_sparse else new.add_(before)
 
 
-def _parameters(optimizer: Any) -> List[torch.Tensor]:
+def _parameters(optimizer: Any) -> list[torch.Tensor]:
     return [parameter for group in optimizer.param_groups for parameter in group["params"]]
 
 

@@ -12,9 +12,9 @@ import functools
 import os
 import threading
 import weakref
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
-_latest: Optional[Callable[[], Any]] = None  # a weak reference to the handle
+_latest: Callable[[], Any] | None = None  # a weak reference to the handle
 _start = threading.Thread.start
 
 

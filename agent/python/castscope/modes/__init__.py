@@ -16,7 +16,7 @@ those of a region around the program are lost. compare() runs all of them on the
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any, List
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from castscope.modes.arguments import Arguments
@@ -39,5 +39,5 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-def __dir__() -> List[str]:
+def __dir__() -> list[str]:
     return sorted({*globals(), *_HOMES})

@@ -8,22 +8,23 @@ An alignment that keeps the order, needs the operators to match, and only prefer
 from __future__ import annotations
 
 import bisect
-from typing import Callable, Dict, Hashable, Iterator, List, Optional, Sequence, Tuple
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Callable, Optional
 
 from castscope.modes.flow import mended
 from castscope.modes.scoring import score
 from castscope.modes.units import Unit
 
-Pair = Tuple[Optional[int], Optional[int]]
+Pair = tuple[Optional[int], Optional[int]]
 
 # So many pairs of equal operators are weighed in one stretch (about two seconds); beyond that, those near the diagonal.
 _MOST_PAIRS = 400_000
 
 
-def align(left: Sequence[Unit], right: Sequence[Unit]) -> List[Pair]:
+def align(left: Sequence[Unit], right: Sequence[Unit]) -> list[Pair]:
     """Pairs of positions in order; None for what has no partner on that side."""
     matched = mended(left, right, sorted(_Aligner(left, right).matches()))
-    pairs: List[Pair] = []
+    pairs: list[Pair] = []
     i = j = 0
     for at_left, at_right in [*matched, (len(left), len(right))]:
         pairs += [(k, None) for k in range(i, at_left)]
@@ -42,13 +43,13 @@ class _Aligner:
         self.exact = [[(unit.operator, places[unit.stack], unit.module if with_modules else "") for unit in side]
                       for side in (left, right)]
         self.lines = [[(unit.operator, places[unit.stack][:1]) for unit in side] for side in (left, right)]
-        self.scores: Dict[Hashable, int] = {}
+        self.scores: dict[Hashable, int] = {}
 
-    def matches(self) -> Iterator[Tuple[int, int]]:
+    def matches(self) -> Iterator[tuple[int, int]]:
         """What begins and ends alike is paired off, then what occurs once on both sides; between, all is weighed."""
         yield from self._between(0, len(self.left), 0, len(self.right), (self.exact, self.lines))
 
-    def _between(self, a: int, b: int, c: int, d: int, keys: tuple) -> Iterator[Tuple[int, int]]:
+    def _between(self, a: int, b: int, c: int, d: int, keys: tuple) -> Iterator[tuple[int, int]]:
         left, right = self.exact
         while a < b and c < d and left[a] == right[c]:
             yield a, c
@@ -67,11 +68,11 @@ class _Aligner:
                 yield i, j
             a, c = i + 1, j + 1
 
-    def _weigh(self, a: int, b: int, c: int, d: int) -> List[Tuple[int, int]]:
+    def _weigh(self, a: int, b: int, c: int, d: int) -> list[tuple[int, int]]:
         """The chain of pairs with the greatest sum of scores: the heaviest common subsequence. Only pairs of equal
         operators are looked at; `best` is a Fenwick tree of the heaviest chain that ends at or before a position."""
-        best: List[Optional[tuple]] = [None] * (d - c + 1)
-        heaviest: Optional[tuple] = None
+        best: list[tuple | None] = [None] * (d - c + 1)
+        heaviest: tuple | None = None
         for i, positions in self._candidates(a, b, c, d):
             for j in reversed(positions):  # from the right: a unit must not follow itself
                 before = _chain_until(best, j - c)
@@ -86,8 +87,8 @@ class _Aligner:
             heaviest = heaviest[3]
         return found
 
-    def _candidates(self, a: int, b: int, c: int, d: int) -> Iterator[Tuple[int, List[int]]]:
-        where: Dict[str, List[int]] = {}
+    def _candidates(self, a: int, b: int, c: int, d: int) -> Iterator[tuple[int, list[int]]]:
+        where: dict[str, list[int]] = {}
         for j in range(c, d):
             where.setdefault(self.right[j].operator, []).append(j)
         pairs = sum(len(where.get(self.left[i].operator, ())) for i in range(a, b))
@@ -107,7 +108,7 @@ class _Aligner:
         return self.scores[key]
 
 
-def _chain_until(best: List[Optional[tuple]], position: int) -> Optional[tuple]:
+def _chain_until(best: list[tuple | None], position: int) -> tuple | None:
     found = None
     while position > 0:
         chain = best[position]
@@ -117,32 +118,32 @@ def _chain_until(best: List[Optional[tuple]], position: int) -> Optional[tuple]:
     return found
 
 
-def _enter(best: List[Optional[tuple]], position: int, chain: tuple) -> None:
+def _enter(best: list[tuple | None], position: int, chain: tuple) -> None:
     while position < len(best):
         if best[position] is None or best[position][0] < chain[0]:
             best[position] = chain
         position += position & -position
 
 
-def _anchors(left: Sequence[Hashable], right: Sequence[Hashable], a: int, b: int, c: int, d: int) -> List[tuple]:
+def _anchors(left: Sequence[Hashable], right: Sequence[Hashable], a: int, b: int, c: int, d: int) -> list[tuple]:
     """The longest rising chain of what occurs once on both sides, as patience diff (Bram Cohen) does it."""
     there = _only(right, c, d)
     common = [(i, there[key]) for key, i in _only(left, a, b).items() if key in there]
     return _rising(sorted(common), lambda pair: pair[1])
 
 
-def _only(keys: Sequence[Hashable], start: int, end: int) -> Dict[Hashable, int]:
+def _only(keys: Sequence[Hashable], start: int, end: int) -> dict[Hashable, int]:
     """Each key that occurs once, with its position."""
-    found: Dict[Hashable, Optional[int]] = {}
+    found: dict[Hashable, int | None] = {}
     for position in range(start, end):
         found[keys[position]] = None if keys[position] in found else position
     return {key: position for key, position in found.items() if position is not None}
 
 
-def _rising(pairs: List[tuple], rank: Callable[[tuple], int]) -> List[tuple]:
+def _rising(pairs: list[tuple], rank: Callable[[tuple], int]) -> list[tuple]:
     """Longest increasing subsequence by `rank`."""
-    tops: List[int] = []
-    ends: List[tuple] = []
+    tops: list[int] = []
+    ends: list[tuple] = []
     for pair in pairs:
         at = bisect.bisect_left(tops, rank(pair))
         link = (pair, ends[at - 1] if at else None)

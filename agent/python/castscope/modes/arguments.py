@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import inspect
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable
 
 import torch
 from torch.utils import _pytree as pytree
@@ -14,8 +14,8 @@ from torch.utils import _pytree as pytree
 @dataclasses.dataclass(frozen=True)
 class Arguments:
     """Positional and keyword arguments together: `castscope.modes.Arguments((x,), {"mask": mask})`."""
-    args: Tuple[Any, ...] = ()
-    kwargs: Dict[str, Any] = dataclasses.field(default_factory=dict)
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
 def arguments_of(inputs: Any) -> Arguments:
@@ -37,7 +37,7 @@ class Inputs:
     """Gives each mode arguments of its own, equal to those of the others."""
 
     def __init__(self, inputs: Any):
-        self.notes: List[str] = []
+        self.notes: list[str] = []
         self._make: Callable[[], Any] = inputs if _makes(inputs) else (lambda: inputs)
         self.made = _makes(inputs)
         self.first = arguments_of(self._make())
@@ -65,20 +65,20 @@ def _makes(inputs: Any) -> bool:
 
 def _copied(arguments: Arguments) -> Arguments:
     """Tensors that need gradients stay leaves; one that is given twice is one tensor in the copy as well."""
-    memo: Dict[int, Any] = {}
+    memo: dict[int, Any] = {}
     for tensor in tensors_in(arguments):
         if id(tensor) not in memo:
             memo[id(tensor)] = tensor.detach().clone().requires_grad_(tensor.requires_grad)
     return Arguments(copy.deepcopy(arguments.args, memo), copy.deepcopy(arguments.kwargs, memo))
 
 
-def tensors_in(value: Any) -> List[torch.Tensor]:
+def tensors_in(value: Any) -> list[torch.Tensor]:
     if isinstance(value, Arguments):
         value = (value.args, value.kwargs)
     return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
-def named_tensors_in(arguments: Arguments) -> List[Tuple[str, torch.Tensor]]:
+def named_tensors_in(arguments: Arguments) -> list[tuple[str, torch.Tensor]]:
     """As they are passed: "input 0", "input 1['mask']", "input scale"."""
     named = [(f"input {at}", value) for at, value in enumerate(arguments.args)]
     named += [(f"input {name}", value) for name, value in arguments.kwargs.items()]
@@ -86,7 +86,7 @@ def named_tensors_in(arguments: Arguments) -> List[Tuple[str, torch.Tensor]]:
             for path, leaf in pytree.tree_flatten_with_path(value)[0] if isinstance(leaf, torch.Tensor)]
 
 
-def positional(function: Callable[..., Any], arguments: Arguments) -> Tuple[Any, ...]:
+def positional(function: Callable[..., Any], arguments: Arguments) -> tuple[Any, ...]:
     """All in order, for torch.jit.trace, which takes arguments of either kind but not of both (2.13). What comes after
     the last one that was given is left to the function's defaults: a trace takes nothing but tensors."""
     if not arguments.kwargs:

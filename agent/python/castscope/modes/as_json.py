@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Dict, Optional
+from typing import TYPE_CHECKING, Any
 
 from castscope.modes.units import Line, Unit
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from castscope.modes.values import OutputError
 
 
-def as_json(comparison: Comparison) -> Dict[str, Any]:
+def as_json(comparison: Comparison) -> dict[str, Any]:
     from castscope.modes.comparison import FORMAT
     return {
         "format": FORMAT,
@@ -27,9 +27,9 @@ def as_json(comparison: Comparison) -> Dict[str, Any]:
     }
 
 
-def _mode(comparison: Comparison, mode: str) -> Dict[str, Any]:
+def _mode(comparison: Comparison, mode: str) -> dict[str, Any]:
     error = comparison.errors.get(mode)
-    found: Dict[str, Any] = {"mode": mode, "error": _error(error) if error else None,
+    found: dict[str, Any] = {"mode": mode, "error": _error(error) if error else None,
                              "notes": comparison.notes.get(mode, [])}
     if mode in comparison.compared:
         at = {id(row): number for number, row in enumerate(comparison.rows)}
@@ -44,7 +44,7 @@ def _mode(comparison: Comparison, mode: str) -> Dict[str, Any]:
     return found
 
 
-def _row(row: Row) -> Dict[str, Any]:
+def _row(row: Row) -> dict[str, Any]:
     cells = {mode: {"verdict": cell.verdict, **(_computed(cell.unit) if cell.unit else {})}
              for mode, cell in row.cells.items()}
     if row.eager:
@@ -53,25 +53,25 @@ def _row(row: Row) -> Dict[str, Any]:
             "stack": [_line(line) for line in row.unit.stack], "modes": cells}
 
 
-def _computed(unit: Unit) -> Dict[str, Any]:
+def _computed(unit: Unit) -> dict[str, Any]:
     return {"overload": unit.overload, "inputs": list(unit.input_dtypes), "arrived": list(unit.arrived),
             "output": unit.output_dtype, "shapes": [list(shape) for shape in unit.shapes], "line": _line(unit.line)}
 
 
-def _line(line: Optional[Line]) -> Optional[Dict[str, Any]]:
+def _line(line: Line | None) -> dict[str, Any] | None:
     return {"file": line.file, "line": line.line, "function": line.function} if line else None
 
 
-def _error(error: ModeError) -> Dict[str, Any]:
+def _error(error: ModeError) -> dict[str, Any]:
     return {"summary": error.summary, "text": error.text, "line": _line(error.line), "code": error.code or None}
 
 
-def _output(output: OutputError) -> Dict[str, Any]:
+def _output(output: OutputError) -> dict[str, Any]:
     return {"name": output.name, "dtype": output.dtype, "eager_dtype": output.eager_dtype, "close": output.close,
             "max_abs": _finite(output.max_abs), "max_rel": _finite(output.max_rel), "not_finite": output.not_finite,
             "problem": output.problem or None}
 
 
-def _finite(value: Optional[float]) -> Optional[float]:
+def _finite(value: float | None) -> float | None:
     """JSON has no infinity."""
     return value if value is not None and math.isfinite(value) else None

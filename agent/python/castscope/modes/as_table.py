@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any, Dict, List, Optional
+from typing import TYPE_CHECKING, Any
 
 import castscope
 
@@ -29,7 +29,7 @@ def tell(comparison: Comparison) -> None:
     castscope.compared(json.dumps(as_table(comparison), ensure_ascii=False, separators=(",", ":")))
 
 
-def as_table(comparison: Comparison) -> Dict[str, Any]:
+def as_table(comparison: Comparison) -> dict[str, Any]:
     modes = [mode for mode in comparison.modes if mode != "eager"]
     rows = comparison.rows
     if len(rows) > _MOST_ROWS:
@@ -40,7 +40,7 @@ def as_table(comparison: Comparison) -> Dict[str, Any]:
             "operators_left_out": len(comparison.rows) - len(rows)}
 
 
-def _mode(comparison: Comparison, mode: str) -> Dict[str, Any]:
+def _mode(comparison: Comparison, mode: str) -> dict[str, Any]:
     error = comparison.errors.get(mode) or comparison.errors.get("eager")
     if error is not None:
         return {"mode": mode, "error": error.summary, **_place(error.line)}
@@ -52,8 +52,8 @@ def _mode(comparison: Comparison, mode: str) -> Dict[str, Any]:
             "max_error": max(errors) if errors and all(map(math.isfinite, errors)) else None}
 
 
-def _row(row: Row, modes: List[str]) -> Dict[str, Any]:
-    cells: List[Dict[str, str]] = [{"verdict": "reference", "computed": row.eager.computed} if row.eager else {}]
+def _row(row: Row, modes: list[str]) -> dict[str, Any]:
+    cells: list[dict[str, str]] = [{"verdict": "reference", "computed": row.eager.computed} if row.eager else {}]
     for mode in modes:
         cell = row.cells.get(mode)
         told = {} if cell is None else {"verdict": cell.verdict}
@@ -65,5 +65,5 @@ def _row(row: Row, modes: List[str]) -> Dict[str, Any]:
     return {"operator": row.unit.operator, "module": row.unit.module, **_place(row.unit.line), "cells": cells}
 
 
-def _place(line: Optional[Line]) -> Dict[str, Any]:
+def _place(line: Line | None) -> dict[str, Any]:
     return {"file": line.file, "line": line.line, "function": line.function} if line else {}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterable, List, Optional
+from collections.abc import Iterable
+from typing import Any, Callable
 
 import torch
 
@@ -16,9 +17,9 @@ from castscope.modes.values import compare_outputs, same_values
 
 
 def compare(function: Callable[..., Any], inputs: Any, modes: Iterable[str] = MODES, *, backward: bool = False,
-            backend: Any = "inductor", fullgraph: bool = False, strict: Optional[bool] = None,
-            rtol: Optional[float] = None, atol: Optional[float] = None, name: str = "",
-            progress: Optional[Callable[[str], None]] = None) -> Comparison:
+            backend: Any = "inductor", fullgraph: bool = False, strict: bool | None = None,
+            rtol: float | None = None, atol: float | None = None, name: str = "",
+            progress: Callable[[str], None] | None = None) -> Comparison:
     """Compares what `function`, or a module, computes in each mode with what it computes in eager.
 
         with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -43,7 +44,7 @@ def compare(function: Callable[..., Any], inputs: Any, modes: Iterable[str] = MO
     random = RandomStates()
     copies = Inputs(inputs)
     options = Options(backend=backend, fullgraph=fullgraph, strict=strict, backward=backward)
-    recordings: Dict[str, Recording] = {}
+    recordings: dict[str, Recording] = {}
     for mode in wanted:
         if progress is not None:
             progress(mode)
@@ -61,9 +62,9 @@ def compare(function: Callable[..., Any], inputs: Any, modes: Iterable[str] = MO
     return comparison
 
 
-def _not_repeatable(eager: Recording, again: Recording) -> List[str]:
+def _not_repeatable(eager: Recording, again: Recording) -> list[str]:
     """What Python keeps elsewhere than in modules and tensors is not put back: then modes are held against chance."""
-    def computed(recording: Recording) -> List[Any]:
+    def computed(recording: Recording) -> list[Any]:
         return [(unit.operator, unit.input_dtypes, unit.output_dtype) for unit in recording.units]
     if computed(eager) != computed(again):
         what = "computes otherwise"
@@ -80,14 +81,14 @@ def _same_outputs(eager: Recording, again: Recording) -> bool:
         same_values(tensor, again.outputs[name]) for name, tensor in eager.outputs.items())
 
 
-def _inductors_own() -> List[str]:
+def _inductors_own() -> list[str]:
     from torch._inductor import config
     return [] if config.fallback_random else [
         "inductor draws random numbers of its own (torch._inductor.config.fallback_random is off): values that depend "
         "on them differ"]
 
 
-def _wanted(modes: Iterable[str]) -> List[str]:
+def _wanted(modes: Iterable[str]) -> list[str]:
     """In the usual order, eager always among them."""
     asked = [modes] if isinstance(modes, str) else list(modes)
     unknown = [mode for mode in asked if mode not in MODES]
@@ -96,8 +97,8 @@ def _wanted(modes: Iterable[str]) -> List[str]:
     return [mode for mode in MODES if mode == "eager" or mode in asked]
 
 
-def _beside_eager(name: str, recordings: Dict[str, Recording], notes: List[str], rtol: Optional[float],
-                  atol: Optional[float]) -> Comparison:
+def _beside_eager(name: str, recordings: dict[str, Recording], notes: list[str], rtol: float | None,
+                  atol: float | None) -> Comparison:
     eager = recordings["eager"]
     ran = {} if eager.error else {mode: recording for mode, recording in recordings.items()
                                   if mode != "eager" and recording.error is None}
@@ -118,7 +119,7 @@ def _beside_eager(name: str, recordings: Dict[str, Recording], notes: List[str],
         outputs=outputs, notes=notes_of, torch=torch.__version__)
 
 
-def _left_behind(recording: Recording, eager: Recording) -> List[str]:
+def _left_behind(recording: Recording, eager: Recording) -> list[str]:
     """What the function changes and draws; of other modes only where it is not what eager does."""
     if recording.error is not None:
         return []
@@ -136,5 +137,5 @@ def _left_behind(recording: Recording, eager: Recording) -> List[str]:
     return notes
 
 
-def _some(names: List[str]) -> str:
+def _some(names: list[str]) -> str:
     return ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")

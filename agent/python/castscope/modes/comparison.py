@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from castscope.modes import differences
 from castscope.modes.differences import Cell
@@ -17,8 +18,8 @@ FORMAT = "castscope-comparison/1"
 @dataclasses.dataclass
 class Row:
     """An operator: as eager computed it (None: eager has no such one), and a cell for each other mode that ran."""
-    eager: Optional[Unit]
-    cells: Dict[str, Cell]
+    eager: Unit | None
+    cells: dict[str, Cell]
 
     @property
     def unit(self) -> Unit:
@@ -30,23 +31,23 @@ class Row:
 class Comparison:
     """What compare() gives. `differences(mode)` are the rows where a difference begins, in order."""
     name: str
-    modes: Tuple[str, ...]
-    ambient: Dict[str, str]
-    rows: List[Row]
-    errors: Dict[str, ModeError]
-    outputs: Dict[str, List[OutputError]]
-    notes: Dict[str, List[str]]
+    modes: tuple[str, ...]
+    ambient: dict[str, str]
+    rows: list[Row]
+    errors: dict[str, ModeError]
+    outputs: dict[str, list[OutputError]]
+    notes: dict[str, list[str]]
     torch: str = ""
 
     @property
-    def compared(self) -> Tuple[str, ...]:
+    def compared(self) -> tuple[str, ...]:
         """The modes that ran, beside eager."""
         return tuple(mode for mode in self.modes if mode != "eager" and mode not in self.errors)
 
-    def differences(self, mode: str) -> List[Row]:
+    def differences(self, mode: str) -> list[Row]:
         return [row for row in self.rows if mode in row.cells and row.cells[mode].verdict == "cause"]
 
-    def followers(self, mode: str, of: Optional[Row] = None) -> List[Row]:
+    def followers(self, mode: str, of: Row | None = None) -> list[Row]:
         """The rows that differ since an earlier one does; `of` one of differences(mode): because of that one."""
         found = [row for row in self.rows if mode in row.cells and row.cells[mode].verdict == "follower"]
         if of is None:
@@ -54,7 +55,7 @@ class Comparison:
         cause = of.cells[mode].cause
         return [row for row in found if row.cells[mode].cause == cause]
 
-    def not_comparable(self, mode: str) -> List[Row]:
+    def not_comparable(self, mode: str) -> list[Row]:
         """Operators that eager or the mode has alone. They are no agreement."""
         return [row for row in self.rows if mode in row.cells and row.cells[mode].verdict == "alone"]
 
@@ -77,7 +78,7 @@ class Comparison:
         compared_nothing = self.agreeing(mode) == 0 and bool(self.not_comparable(mode))
         return dtypes and not compared_nothing and not self.differences(mode)
 
-    def assert_same_precision(self, modes: Optional[Iterable[str]] = None, ignore: Iterable[str] = ()) -> None:
+    def assert_same_precision(self, modes: Iterable[str] | None = None, ignore: Iterable[str] = ()) -> None:
         """AssertionError with the first difference of each mode that computes in other dtypes than eager, or could not
         be had. `modes`: these alone. `ignore`: operators ("gelu") and lines ("model.py:12") that may differ, with
         whatever follows from them.
@@ -93,7 +94,7 @@ class Comparison:
             raise AssertionError(f"{self.name} does not compute in the same precision in every mode:\n  "
                                  + "\n  ".join(complaints))
 
-    def _complaint(self, mode: str, ignored: frozenset) -> List[str]:
+    def _complaint(self, mode: str, ignored: frozenset) -> list[str]:
         if mode in self.errors:
             error = self.errors[mode]
             return [f"{mode}: {error.summary}" + (f" ({error.line})" if error.line else "")]
@@ -113,7 +114,7 @@ class Comparison:
             return [f"{mode}: {wrong[0].name} is {wrong[0].dtype}, in eager {wrong[0].eager_dtype}"]
         return [] if self._agrees(mode) else [f"{mode}: no operator could be compared"]
 
-    def to_json(self) -> Dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """What docs/decisions/comparison.md describes; `castscope-comparison/1` changes with its meaning."""
         from castscope.modes.as_json import as_json
         return as_json(self)
@@ -148,14 +149,14 @@ def _is_ignored(row: Row, ignored: frozenset) -> bool:
     return any(_is_place(row.unit.line, wanted) for wanted in ignored if ":" in wanted)
 
 
-def _is_place(line: Optional[Line], wanted: str) -> bool:
+def _is_place(line: Line | None, wanted: str) -> bool:
     return line is not None and (str(line) == wanted or str(line).endswith("/" + wanted))
 
 
-def rows_of(eager: Sequence[Unit], others: Dict[str, Sequence[Unit]], ambient: Dict[str, str]) -> List[Row]:
+def rows_of(eager: Sequence[Unit], others: dict[str, Sequence[Unit]], ambient: dict[str, str]) -> list[Row]:
     """All modes beside eager. What a mode has alone stands where it ran, in a row of its own."""
     rows = [Row(unit, {}) for unit in eager]
-    between: Dict[int, List[Row]] = {}
+    between: dict[int, list[Row]] = {}
     for mode, units in others.items():
         after = -1
         for left, _, cell in differences.judge(mode, eager, units, ambient):

@@ -11,7 +11,8 @@ from __future__ import annotations
 import contextlib
 import inspect
 import types
-from typing import Any, Callable, Dict, Iterator, List, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any, Callable
 
 import torch
 
@@ -23,7 +24,7 @@ from castscope.modes.stacks import caller, python_stack
 from castscope.modes.units import Unit
 
 
-def prepare(function: Callable[..., Any], arguments: Arguments, options: Options, notes: List[str]) -> Program:
+def prepare(function: Callable[..., Any], arguments: Arguments, options: Options, notes: list[str]) -> Program:
     def where(func: Any) -> tuple:
         stack, module = python_stack(caller(), options.modules)
         return stack, module, ""
@@ -45,7 +46,7 @@ def prepare(function: Callable[..., Any], arguments: Arguments, options: Options
 class _Backend:
     """What torch.compile calls with each graph."""
 
-    def __init__(self, recorder: Recorder, backend: Any, notes: List[str]):
+    def __init__(self, recorder: Recorder, backend: Any, notes: list[str]):
         self.recorder, self.notes, self.graphs = recorder, notes, 0
         from torch._dynamo.backends.registry import lookup_backend
         self.compile = lookup_backend(backend)
@@ -67,7 +68,7 @@ class _Backend:
         return run_and_note
 
 
-def graph_units(graph: torch.fx.GraphModule, examples: Sequence[Any]) -> List[Unit]:
+def graph_units(graph: torch.fx.GraphModule, examples: Sequence[Any]) -> list[Unit]:
     """On tensors without data, of a mode of their own: dynamo's must not learn of shapes that are asked for here."""
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
@@ -104,7 +105,7 @@ def _entrance(function: Callable[..., Any]) -> Callable[..., Any]:
                               entrance.__closure__)
 
 
-def _apart() -> Dict[str, bool]:
+def _apart() -> dict[str, bool]:
     """Functions that graph breaks split off are the user's code all the same: what is compiled of them here must not
     count towards the limit of recompilations (8) of what the user has compiled. PyTorch 2.13 can keep it apart; 2.9
     could not."""
@@ -112,7 +113,7 @@ def _apart() -> Dict[str, bool]:
 
 
 @contextlib.contextmanager
-def _recording(recorder: Recorder, notes: List[str]) -> Iterator[None]:
+def _recording(recorder: Recorder, notes: list[str]) -> Iterator[None]:
     if not hasattr(torch.utils._python_dispatch.TorchDispatchMode, "ignore_compile_internals"):
         notes.append("what runs in Python between compiled graphs is not recorded with this PyTorch")
         yield
@@ -121,13 +122,13 @@ def _recording(recorder: Recorder, notes: List[str]) -> Iterator[None]:
         yield
 
 
-def _code_seen() -> List[Any]:
+def _code_seen() -> list[Any]:
     """The code objects that dynamo has met so far."""
     from torch._dynamo import convert_frame
     return [reference() for reference in list(convert_frame.input_codes.seen)]
 
 
-def _forget(seen: List[Any]) -> None:
+def _forget(seen: list[Any]) -> None:
     """Takes back what was compiled here of functions that graph breaks split; what the user has compiled stays."""
     from torch._C._dynamo.eval_frame import reset_code
     known = {id(code) for code in seen}

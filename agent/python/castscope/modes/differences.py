@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Dict, List, Optional, Sequence, Tuple
+from collections.abc import Sequence
+from typing import Optional
 
 from castscope.modes.alignment import align
 from castscope.modes.reasons import reason
@@ -21,23 +22,23 @@ class Cell:
 
     `cause` numbers, among the mode's operators, the one that the difference begins with: itself, or an earlier one.
     """
-    unit: Optional[Unit]
+    unit: Unit | None
     verdict: str
     reason: str = ""
-    cause: Optional[int] = None
+    cause: int | None = None
 
     @property
     def differs(self) -> bool:
         return self.verdict in ("cause", "follower")
 
 
-Judged = Tuple[Optional[int], Optional[int], Cell]
+Judged = tuple[Optional[int], Optional[int], Cell]
 
 
-def judge(mode: str, eager: Sequence[Unit], other: Sequence[Unit], ambient: Dict[str, str]) -> List[Judged]:
+def judge(mode: str, eager: Sequence[Unit], other: Sequence[Unit], ambient: dict[str, str]) -> list[Judged]:
     """Pairs of positions in both, with the mode's cell."""
-    found: List[Judged] = []
-    roots: Dict[int, Optional[int]] = {}  # unit of the mode → the unit that its difference begins with
+    found: list[Judged] = []
+    roots: dict[int, int | None] = {}  # unit of the mode → the unit that its difference begins with
     for left, right in align(eager, other):
         if right is None:
             found.append((left, None, Cell(None, "alone")))
@@ -53,7 +54,7 @@ def judge(mode: str, eager: Sequence[Unit], other: Sequence[Unit], ambient: Dict
     return found
 
 
-def _cell(mode: str, eager: Unit, other: Unit, at: int, origin: Optional[int], ambient: Dict[str, str]) -> Cell:
+def _cell(mode: str, eager: Unit, other: Unit, at: int, origin: int | None, ambient: dict[str, str]) -> Cell:
     if eager.same_precision(other):
         return Cell(other, "same")
     if eager.same_arrivals(other):

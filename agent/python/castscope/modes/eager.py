@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, List
+from typing import Any, Callable
 
 import torch
 
@@ -12,7 +12,7 @@ from castscope.modes.recording import Options, Program, call
 from castscope.modes.stacks import caller, python_stack
 
 
-def prepare(function: Callable[..., Any], arguments: Arguments, options: Options, notes: List[str]) -> Program:
+def prepare(function: Callable[..., Any], arguments: Arguments, options: Options, notes: list[str]) -> Program:
     def where(func: Any) -> tuple:
         stack, module = python_stack(caller(), options.modules)
         return stack, module, ""

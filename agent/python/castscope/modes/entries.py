@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Callable, Iterable, List, Optional, Tuple, TypeVar
+from collections.abc import Iterable
+from typing import Any, Callable, TypeVar
 
 Target = TypeVar("Target", bound=Callable[..., Any])
 
@@ -12,14 +13,14 @@ Target = TypeVar("Target", bound=Callable[..., Any])
 class Entry:
     function: Callable[..., Any]
     inputs: Any
-    modes: Optional[Tuple[str, ...]]
+    modes: tuple[str, ...] | None
     name: str
 
 
-registered: List[Entry] = []
+registered: list[Entry] = []
 
 
-def entry(inputs: Any, *, modes: Optional[Iterable[str]] = None, name: str = "") -> Callable[[Target], Target]:
+def entry(inputs: Any, *, modes: Iterable[str] | None = None, name: str = "") -> Callable[[Target], Target]:
     """Offers a function or module to `python -m castscope.modes`, which compares it in all modes or in these.
 
         @castscope.entry(inputs=lambda: (torch.randn(8, 16),))

@@ -8,7 +8,8 @@ import linecache
 import re
 import traceback
 import types
-from typing import Any, Iterator, List, Optional, Tuple
+from collections.abc import Iterator
+from typing import Any
 
 from castscope.modes.stacks import is_users
 from castscope.modes.units import Line
@@ -20,7 +21,7 @@ class ModeError:
     kind: str
     text: str
     summary: str
-    line: Optional[Line]
+    line: Line | None
     code: str = ""
 
 
@@ -31,8 +32,8 @@ _MOST = 240  # characters of a summary: three lines of a terminal
 
 
 def mode_error(mode: str, error: BaseException, function: Any = None) -> ModeError:
-    """`function` is what was to be had in the mode: named by its definition where nothing closer is known. Who knows the
-    line of an error that names none has put it there as `castscope_line`."""
+    """`function` is what was to be had in the mode: named by its definition where nothing closer is known. Who knows
+    the line of an error that names none has put it there as `castscope_line`."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).strip() or type(error).__name__
     line = line_in_text(text) or getattr(error, "castscope_line", None)
     subject = ""
@@ -52,7 +53,7 @@ def users_place(error: BaseException) -> str:
     return f" ({line.file}:{line.line})" if line else ""
 
 
-def line_in_text(text: str) -> Optional[Line]:
+def line_in_text(text: str) -> Line | None:
     """TorchScript's compiler writes the place first and who called it after; its interpreter, dynamo and export have a
     traceback of the user's code, outermost first."""
     for heading in _USERS_CODE:
@@ -65,11 +66,11 @@ def line_in_text(text: str) -> Optional[Line]:
     return rows[-1] if _OF_INTERPRETER in text else rows[0]
 
 
-def _places(text: str) -> List[Line]:
+def _places(text: str) -> list[Line]:
     return [Line(file, int(line), name) for file, line, name in _PLACE.findall(text) if is_users(file)]
 
 
-def _line_in_traceback(error: Optional[BaseException]) -> Optional[Line]:
+def _line_in_traceback(error: BaseException | None) -> Line | None:
     """The innermost frame of the user's that the error, or what caused it, passed through."""
     seen = set()
     while error is not None and id(error) not in seen:
@@ -81,7 +82,7 @@ def _line_in_traceback(error: Optional[BaseException]) -> Optional[Line]:
     return None
 
 
-def _scripted(error: BaseException) -> Tuple[Optional[Line], str]:
+def _scripted(error: BaseException) -> tuple[Line | None, str]:
     """Some errors of torch.jit.script name no place. Its frames know what it was at: an attribute of a module
     (torch/jit/_recursive.py, infer_type), or a function."""
     for frame in _frames(error):
@@ -103,7 +104,7 @@ def _frames(error: BaseException) -> Iterator[types.FrameType]:
     yield from reversed([frame for frame, _ in traceback.walk_tb(error.__traceback__)])
 
 
-def _attribute(owner: type, name: str) -> Optional[Line]:
+def _attribute(owner: type, name: str) -> Line | None:
     """Where a class, or one that it is derived from, declares or sets the attribute."""
     pattern = re.compile(rf"^\s+(self\.)?{re.escape(name)}\s*(:|=[^=])")
     for cls in owner.__mro__:
@@ -118,7 +119,7 @@ def _attribute(owner: type, name: str) -> Optional[Line]:
     return None
 
 
-def _definition(function: Any) -> Optional[Line]:
+def _definition(function: Any) -> Line | None:
     """Of a function, a method, or a module's forward; of what it wraps, if it is a decorator's."""
     forward = getattr(type(function), "forward", None)
     function = forward if forward is not None and not isinstance(function, type) else function

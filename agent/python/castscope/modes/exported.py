@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable
 
 import torch
 from torch.utils import _pytree as pytree
@@ -21,7 +21,7 @@ from castscope.modes.stacks import calls_the_user
 from castscope.modes.state import outside_autocast
 
 
-def prepare(function: Callable[..., Any], arguments: Arguments, options: Options, notes: List[str]) -> Program:
+def prepare(function: Callable[..., Any], arguments: Arguments, options: Options, notes: list[str]) -> Program:
     module = function if isinstance(function, torch.nn.Module) else _Wrapped(function)
     graph = _export(module, arguments, options).module()
     position = Position()
@@ -51,7 +51,7 @@ class _Wrapped(torch.nn.Module):
 
 @calls_the_user
 def _export(module: torch.nn.Module, arguments: Arguments, options: Options) -> Any:
-    choices: Dict[str, Any] = {} if options.strict is None else {"strict": options.strict}
+    choices: dict[str, Any] = {} if options.strict is None else {"strict": options.strict}
     with contextlib.redirect_stdout(io.StringIO()):  # of an error it prints the graph so far (PyTorch 2.13)
         return torch.export.export(module, arguments.args, arguments.kwargs or None, **choices)
 

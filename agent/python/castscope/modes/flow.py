@@ -7,7 +7,7 @@ Only such ties are mended; no pair is made or undone, and the order is kept.
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Sequence, Tuple
+from collections.abc import Iterator, Sequence
 
 from castscope.modes.scoring import score
 from castscope.modes.units import Unit
@@ -16,7 +16,7 @@ from castscope.modes.units import Unit
 _REACH = 64
 
 
-def mended(left: Sequence[Unit], right: Sequence[Unit], matched: List[Tuple[int, int]]) -> List[Tuple[int, int]]:
+def mended(left: Sequence[Unit], right: Sequence[Unit], matched: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """The same pairs, in order, some of them moved to another unit that fits as well."""
     pairs = _Pairs(left, right, matched)
     if len(matched) < min(len(left), len(right)) or len(left) != len(right):
@@ -28,10 +28,10 @@ def mended(left: Sequence[Unit], right: Sequence[Unit], matched: List[Tuple[int,
 
 
 class _Pairs:
-    def __init__(self, left: Sequence[Unit], right: Sequence[Unit], matched: List[Tuple[int, int]]):
+    def __init__(self, left: Sequence[Unit], right: Sequence[Unit], matched: list[tuple[int, int]]):
         self.left, self.right = left, right
-        self.rights: Dict[int, int] = dict(matched)
-        self.lefts: Dict[int, int] = {j: i for i, j in matched}
+        self.rights: dict[int, int] = dict(matched)
+        self.lefts: dict[int, int] = {j: i for i, j in matched}
 
     def move_makers(self, j: int) -> None:
         """What made the inputs of a pair's two units is a pair, if it may be."""
@@ -77,7 +77,7 @@ class _Pairs:
         return True
 
     @staticmethod
-    def _alone_beside(at: int, paired: Dict[int, int], end: int) -> Iterator[int]:
+    def _alone_beside(at: int, paired: dict[int, int], end: int) -> Iterator[int]:
         for step in (1, -1):
             for other in range(at + step, at + step * _REACH, step):
                 if not 0 <= other < end or other in paired:

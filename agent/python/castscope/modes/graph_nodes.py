@@ -7,7 +7,8 @@ knows the operators of the graph, not their parts.
 from __future__ import annotations
 
 import functools
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from collections.abc import Iterator
+from typing import Any
 
 import torch
 
@@ -27,13 +28,13 @@ class GraphNodes:
         self.enters_autocast = graph is not None and any(
             str(node.outputsAt(0).type()).endswith("autocast_mode.autocast")
             for node in graph.findAllNodes("prim::CreateObject"))
-        self._schemas: Dict[Tuple[str, int], List[str]] = {}
+        self._schemas: dict[tuple[str, int], list[str]] = {}
         for node in operators(graph) if graph is not None else ():
             known = self._schemas.setdefault(traced_place(str(node.sourceRange())), [])
             if node.schema() not in known:
                 known.append(node.schema())
 
-    def schema_at(self, frames: Tuple[Line, ...], func: Any) -> str:
+    def schema_at(self, frames: tuple[Line, ...], func: Any) -> str:
         """Of the node that the interpreter is at, while it runs this operator; empty where several may be meant."""
         known = self._schemas.get((frames[0].file, frames[0].line), []) if frames else []
         name = operator_name(func._schema.name)
@@ -55,7 +56,7 @@ def operators(graph: Any) -> Iterator[Any]:
             yield node
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def is_made_of_others(schema: str) -> bool:
     """Whether a dispatch mode sees other operators in its place: `linear` is `addmm`."""
     namespace, _, name = schema.split("(")[0].partition("::")
@@ -73,8 +74,8 @@ def pass_is_on() -> bool:
     return on
 
 
-@functools.lru_cache(maxsize=None)
-def pass_casts(schema: str, known_dtype: Optional[torch.dtype] = None) -> Optional[bool]:
+@functools.cache
+def pass_casts(schema: str, known_dtype: torch.dtype | None = None) -> bool | None:
     """Whether the pass casts tensors that this operator is given, of a dtype that it knows or not: it is asked, with a
     graph of that operator alone. None where such a graph cannot be made."""
     if name_of(schema) == _BANNED:
@@ -96,7 +97,7 @@ def pass_promotes(schema: str) -> bool:
     return pass_casts(schema) is True and pass_casts(schema, torch.bfloat16) is False
 
 
-def _graph_of(schema: Any, known_dtype: Optional[torch.dtype]) -> Any:
+def _graph_of(schema: Any, known_dtype: torch.dtype | None) -> Any:
     """What may be None is None: an operator that is told its dtype is left alone."""
     graph = torch._C.Graph()
     given = [graph.addInput() for _ in schema.arguments]

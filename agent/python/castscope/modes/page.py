@@ -3,8 +3,9 @@ scripts, and loads nothing."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Optional, Sequence
+from typing import TYPE_CHECKING
 
 from castscope.modes.text import count, place, short_dtype, short_dtypes, where
 
@@ -160,11 +161,11 @@ def _notes(of: Comparison) -> str:
     return f"<h3>Notes</h3><ul>{rows}</ul>" if rows else ""
 
 
-def _line(line: Optional[Line]) -> str:
+def _line(line: Line | None) -> str:
     return place(line) if line else ""
 
 
-def _number(value: Optional[float]) -> str:
+def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.3g}"
 
 

@@ -6,8 +6,6 @@ autocast state around compare(), and on the source. Where those leave it open th
 
 from __future__ import annotations
 
-from typing import Dict, Optional
-
 from castscope.modes import regions
 from castscope.modes.graph_nodes import name_of, pass_casts, pass_promotes
 from castscope.modes.units import Unit
@@ -15,7 +13,7 @@ from castscope.modes.units import Unit
 _WIDTH = {"float8_e4m3fn": 1, "float8_e5m2": 1, "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 
 
-def reason(mode: str, eager: Unit, other: Unit, ambient: Dict[str, str]) -> str:
+def reason(mode: str, eager: Unit, other: Unit, ambient: dict[str, str]) -> str:
     """In words; empty where it is not known."""
     if mode in ("script", "trace"):
         return _script_reason(mode, eager, other, ambient)
@@ -24,7 +22,7 @@ def reason(mode: str, eager: Unit, other: Unit, ambient: Dict[str, str]) -> str:
     return ""
 
 
-def _script_reason(mode: str, eager: Unit, other: Unit, ambient: Dict[str, str]) -> str:
+def _script_reason(mode: str, eager: Unit, other: Unit, ambient: dict[str, str]) -> str:
     region = regions.innermost(eager.stack)
     if other.beyond == "python":
         return _python_otherwise(mode, region)
@@ -43,7 +41,7 @@ def _script_reason(mode: str, eager: Unit, other: Unit, ambient: Dict[str, str])
     return ""
 
 
-def _python_otherwise(mode: str, region: Optional[regions.Region]) -> str:
+def _python_otherwise(mode: str, region: regions.Region | None) -> str:
     """The same Python code with the same values: nothing but the autocast state around it differs. The code's own casts
     (`x.float()`) are among those of its inputs, so that these tell nothing."""
     if mode == "script" and region is not None and region.decorates:
@@ -67,7 +65,7 @@ def _pass_casts_otherwise(narrower: bool, eager: Unit, other: Unit) -> str:
             + ("leaves it as it comes" if left else f"casts it to {_names(eager)}"))
 
 
-def _pass_casts_nothing(region: Optional[regions.Region], other: Unit) -> str:
+def _pass_casts_nothing(region: regions.Region | None, other: Unit) -> str:
     """Where eager's autocast casts, and the script computes with what came. Of an operator that the pass knows, and has
     not cast all the same, nothing is said."""
     if other.beyond == "off":
@@ -83,7 +81,7 @@ def _of_graph(unit: Unit) -> str:
     return name_of(unit.node).split("::")[-1]
 
 
-def _export_reason(eager: Unit, other: Unit, ambient: Dict[str, str]) -> str:
+def _export_reason(eager: Unit, other: Unit, ambient: dict[str, str]) -> str:
     region = regions.innermost(eager.stack)
     eager_cast = eager.input_dtypes != eager.arrived or eager.output_dtype not in eager.arrived
     if ambient and region is None and eager_cast and other.input_dtypes == other.arrived:

@@ -10,7 +10,8 @@ import contextlib
 import dataclasses
 import functools
 import weakref
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple, Union
+from collections.abc import Iterator, Sequence
+from typing import Any, Callable, NamedTuple, Union
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode, _pop_mode_temporarily
@@ -31,8 +32,8 @@ class Place(NamedTuple):
     beyond: str = ""
 
 
-Where = Callable[[Any], Union[Place, Tuple[Stack, str, str]]]
-Origin = Tuple[int, str, str]  # number of the unit that made a value, the dtype it was made in, who cast it since
+Where = Callable[[Any], Union[Place, tuple[Stack, str, str]]]
+Origin = tuple[int, str, str]  # number of the unit that made a value, the dtype it was made in, who cast it since
 
 
 class Recorder(TorchDispatchMode):
@@ -43,9 +44,9 @@ class Recorder(TorchDispatchMode):
     def __init__(self, where: Where):
         super().__init__()
         self.where = where
-        self.units: List[Unit] = []
-        self.higher_order: List[str] = []
-        self._origins: Dict[int, Tuple[Any, Origin]] = {}
+        self.units: list[Unit] = []
+        self.higher_order: list[str] = []
+        self._origins: dict[int, tuple[Any, Origin]] = {}
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
@@ -131,16 +132,16 @@ class Position:
         self.stack: Stack = ()
         self.module = ""
 
-    def __call__(self, func: Any) -> Tuple[Stack, str, str]:
+    def __call__(self, func: Any) -> tuple[Stack, str, str]:
         return self.stack, self.module, ""
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def is_composite(func: Any) -> bool:
     return func.has_kernel_for_dispatch_key(_COMPOSITE)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def is_unit(func: Any) -> bool:
     """Not a view: an output that is an input's memory, without writing to it."""
     schema = func._schema
@@ -148,8 +149,8 @@ def is_unit(func: Any) -> bool:
     return units.computes(schema.name) and not view
 
 
-@functools.lru_cache(maxsize=None)
-def _tensor_slots(func: Any) -> Tuple[int, ...]:
+@functools.cache
+def _tensor_slots(func: Any) -> tuple[int, ...]:
     return tuple(at for at, argument in enumerate(func._schema.arguments) if str(argument.type) == "Tensor")
 
 
@@ -175,7 +176,7 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
             yield from _tensors(item)
 
 
-def _floating(tensors: Sequence[torch.Tensor]) -> List[torch.Tensor]:
+def _floating(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     """Those whose dtype counts. A tensor without dimensions has no say in promotion beside one with; alone it has,
     but modes differ in which of several numbers they make tensors of: the first is taken."""
     floats = [tensor for tensor in tensors if tensor.is_floating_point()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable
 
 import torch
 from torch.utils import _pytree as pytree
@@ -29,9 +29,9 @@ class Options:
     """How modes are made, where PyTorch leaves a choice; as torch.compile and torch.export.export have them."""
     backend: Any = "inductor"
     fullgraph: bool = False
-    strict: Optional[bool] = None
+    strict: bool | None = None
     backward: bool = False
-    modules: Optional[ModuleNames] = None
+    modules: ModuleNames | None = None
 
 
 @dataclasses.dataclass
@@ -39,7 +39,7 @@ class Program:
     """A function in a mode: `run(recorder, arguments)`; `close` undoes what making it left in PyTorch."""
     run: Callable[[Recorder, Arguments], Any]
     recorder: Recorder
-    close: Optional[Callable[[], None]] = None
+    close: Callable[[], None] | None = None
 
 
 @dataclasses.dataclass
@@ -48,16 +48,16 @@ class Recording:
     `draws` are the random generators that moved on, `changes` the parameters, buffers and inputs that were changed.
     """
     mode: str
-    units: List[Unit] = dataclasses.field(default_factory=list)
-    outputs: Dict[str, torch.Tensor] = dataclasses.field(default_factory=dict)
-    values: Dict[str, Any] = dataclasses.field(default_factory=dict)
-    error: Optional[ModeError] = None
-    notes: List[str] = dataclasses.field(default_factory=list)
-    draws: List[str] = dataclasses.field(default_factory=list)
-    changes: List[str] = dataclasses.field(default_factory=list)
+    units: list[Unit] = dataclasses.field(default_factory=list)
+    outputs: dict[str, torch.Tensor] = dataclasses.field(default_factory=dict)
+    values: dict[str, Any] = dataclasses.field(default_factory=dict)
+    error: ModeError | None = None
+    notes: list[str] = dataclasses.field(default_factory=list)
+    draws: list[str] = dataclasses.field(default_factory=list)
+    changes: list[str] = dataclasses.field(default_factory=list)
 
 
-def record(mode: str, function: Callable[..., Any], inputs: Any, options: Optional[Options] = None) -> Recording:
+def record(mode: str, function: Callable[..., Any], inputs: Any, options: Options | None = None) -> Recording:
     """Runs `function` in `mode`, in the autocast region, grad mode and default dtype of the caller.
 
     What the function leaves behind is undone. An error that the mode raises is in the recording.

@@ -6,7 +6,7 @@ The pass (torch/csrc/jit/passes/autocast.cpp, parseAutocast) takes objects that 
 
 from __future__ import annotations
 
-from typing import Any, List, Optional
+from typing import Any
 
 from castscope.modes.errors import line_in_text
 from castscope.modes.units import Line
@@ -14,7 +14,7 @@ from castscope.modes.units import Line
 _MUST_BE_CONSTANT = ("_enabled", "device")
 
 
-def refused_line(program: Any, error: BaseException) -> Optional[Line]:
+def refused_line(program: Any, error: BaseException) -> Line | None:
     """Of a script that raised `error` when it was called; None where that is not about autocast, or not known."""
     if "autocast" not in str(error).lower():
         return None
@@ -32,7 +32,7 @@ def refused_line(program: Any, error: BaseException) -> Optional[Line]:
 
 
 def _is_refused(made: Any) -> bool:
-    users: List[Any] = [use.user for use in made.outputsAt(0).uses()]
+    users: list[Any] = [use.user for use in made.outputsAt(0).uses()]
     return any(
         (user.kind() == "prim::SetAttr" and user.s("name") in _MUST_BE_CONSTANT
          and user.inputsAt(1).node().kind() != "prim::Constant")

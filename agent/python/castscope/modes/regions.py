@@ -9,7 +9,7 @@ import ast
 import dataclasses
 import functools
 import linecache
-from typing import Iterator, Optional, Tuple
+from collections.abc import Iterator
 
 from castscope.modes.units import Line
 
@@ -19,14 +19,14 @@ class Region:
     """`enabled` is None where it is not written as a constant."""
     file: str
     line: int
-    enabled: Optional[bool]
+    enabled: bool | None
     decorates: bool = False
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
 
 
-def innermost(stack: Tuple[Line, ...]) -> Optional[Region]:
+def innermost(stack: tuple[Line, ...]) -> Region | None:
     """The region that decides: the innermost one around the line, else around the call of its function, and so on."""
     for place in stack:
         around = [found for found in _regions(place.file) if found[0] <= place.line <= found[1]]
@@ -35,8 +35,8 @@ def innermost(stack: Tuple[Line, ...]) -> Optional[Region]:
     return None
 
 
-@functools.lru_cache(maxsize=None)
-def _regions(file: str) -> Tuple[Tuple[int, int, Region], ...]:
+@functools.cache
+def _regions(file: str) -> tuple[tuple[int, int, Region], ...]:
     """First and last line of each body, with its region."""
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
@@ -45,7 +45,7 @@ def _regions(file: str) -> Tuple[Tuple[int, int, Region], ...]:
     return tuple(_found(tree, file))
 
 
-def _found(tree: ast.AST, file: str) -> Iterator[Tuple[int, int, Region]]:
+def _found(tree: ast.AST, file: str) -> Iterator[tuple[int, int, Region]]:
     for node in ast.walk(tree):
         if isinstance(node, (ast.With, ast.AsyncWith)):
             calls, last = [item.context_expr for item in node.items], node.body[-1].end_lineno
@@ -64,7 +64,7 @@ def _name(expression: ast.expr) -> str:
     return expression.attr if isinstance(expression, ast.Attribute) else getattr(expression, "id", "")
 
 
-def _enabled(call: ast.Call) -> Optional[bool]:
+def _enabled(call: ast.Call) -> bool | None:
     """autocast's `enabled` is the third argument; the first of torch.cuda.amp.autocast's, which is a bool."""
     given = next((keyword.value for keyword in call.keywords if keyword.arg == "enabled"), None)
     if given is None and call.args and isinstance(getattr(call.args[0], "value", None), bool):

@@ -12,7 +12,8 @@ import json
 import os
 import sys
 import time
-from typing import Any, Dict, Iterator, List, Optional, Sequence, TextIO, Tuple
+from collections.abc import Iterator, Sequence
+from typing import Any, TextIO
 
 from castscope.modes import entries
 from castscope.modes.entries import Entry
@@ -116,7 +117,7 @@ def _stdout_for_results() -> Iterator[TextIO]:
             os.dup2(stdout.fileno(), 1)
 
 
-def _modes(given: Optional[str]) -> Optional[List[str]]:
+def _modes(given: str | None) -> list[str] | None:
     from castscope.modes.names import MODES
     if given is None:
         return None
@@ -127,7 +128,7 @@ def _modes(given: Optional[str]) -> Optional[List[str]]:
     return modes
 
 
-def _entries(options: argparse.Namespace, program: str) -> List[Entry]:
+def _entries(options: argparse.Namespace, program: str) -> list[Entry]:
     command = options.module if options.module is not None else options.script
     if options.entry:
         if command:
@@ -145,7 +146,7 @@ def _entries(options: argparse.Namespace, program: str) -> List[Entry]:
     return list(entries.registered)
 
 
-def _run(as_module: bool, command: List[str]) -> None:
+def _run(as_module: bool, command: list[str]) -> None:
     try:
         (run_module if as_module else run_script)(command[0], command[1:])
     except (OSError, ModuleNotFoundError) as error:
@@ -165,7 +166,7 @@ def _named(path: str) -> Any:
     return value
 
 
-def _all_compared(to_compare: List[Entry], modes: Optional[List[str]]) -> Tuple[List[Any], bool]:
+def _all_compared(to_compare: list[Entry], modes: list[str] | None) -> tuple[list[Any], bool]:
     """One whose inputs cannot be made, or that cannot be called, does not keep the others from being compared."""
     results, failed = [], False
     for one in to_compare:
@@ -183,7 +184,7 @@ def _place_of(error: Exception) -> str:
     return users_place(error)
 
 
-def _compared(one: Entry, modes: Optional[List[str]]) -> Any:
+def _compared(one: Entry, modes: list[str] | None) -> Any:
     from castscope.modes.comparing import compare
     from castscope.modes.names import MODES
     started = time.monotonic()
@@ -198,7 +199,7 @@ def _compared(one: Entry, modes: Optional[List[str]]) -> Any:
 def _refuse_existing(options: argparse.Namespace) -> None:
     """Before the script runs, which may take long. What is no file (a pipe, /dev/null) is written as it is."""
     given = {"-o": _output(options), "--json": options.json, "--html": options.html}
-    named: Dict[str, str] = {}
+    named: dict[str, str] = {}
     for option, path in given.items():
         if not path:
             continue
@@ -209,12 +210,12 @@ def _refuse_existing(options: argparse.Namespace) -> None:
             raise _Usage(f"{path} exists: choose another file, or --force")
 
 
-def _output(options: argparse.Namespace) -> Optional[str]:
+def _output(options: argparse.Namespace) -> str | None:
     """None: standard output."""
     return None if options.output in (None, "-") else options.output
 
 
-def _write(results: List[Any], options: argparse.Namespace, stdout: TextIO) -> None:
+def _write(results: list[Any], options: argparse.Namespace, stdout: TextIO) -> None:
     if options.json:
         _write_file("--json", options.json, _json(results))
     if options.html:
@@ -229,16 +230,16 @@ def _write(results: List[Any], options: argparse.Namespace, stdout: TextIO) -> N
         _write_file("-o", output, text)
 
 
-def _text(results: List[Any], colour: bool) -> str:
+def _text(results: list[Any], colour: bool) -> str:
     return "\n\n".join(result.text(colour=colour) for result in results) + "\n"
 
 
-def _json(results: List[Any]) -> str:
+def _json(results: list[Any]) -> str:
     document = {"format": "castscope-comparisons/1", "comparisons": [result.to_json() for result in results]}
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
-def _html(results: List[Any]) -> str:
+def _html(results: list[Any]) -> str:
     from castscope.modes.page import page
     return page(results)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import types
-from typing import Any, Callable, Iterator, List
+from collections.abc import Iterator
+from typing import Any, Callable
 
 import torch
 
@@ -19,7 +20,7 @@ from castscope.modes.stacks import caller, is_called_by_script, python_stack, sc
 SCRIPTED = (torch.jit.ScriptModule, torch.jit.ScriptFunction)
 
 
-def prepare(function: Callable[..., Any], arguments: Arguments, options: Options, notes: List[str]) -> Program:
+def prepare(function: Callable[..., Any], arguments: Arguments, options: Options, notes: list[str]) -> Program:
     if isinstance(function, SCRIPTED):
         notes.append("it came as TorchScript and was run as it is")
         program: Any = function

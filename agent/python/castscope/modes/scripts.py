@@ -13,7 +13,7 @@ import os
 import sys
 import traceback
 import types
-from typing import Any, List, Optional
+from typing import Any
 
 
 class ScriptFailed(Exception):
@@ -25,7 +25,7 @@ class ScriptFailed(Exception):
         self.status = status
 
 
-def run_script(path: str, arguments: List[str]) -> None:
+def run_script(path: str, arguments: list[str]) -> None:
     """A script's folder comes first in sys.path, and its path is absolute but in sys.argv, as Python has it."""
     file = os.path.abspath(path)
     with io.open_code(file) as opened:
@@ -36,7 +36,7 @@ def run_script(path: str, arguments: List[str]) -> None:
     _execute(main, file, source)
 
 
-def run_module(name: str, arguments: List[str]) -> None:
+def run_module(name: str, arguments: list[str]) -> None:
     """The current folder comes first in sys.path. A package is its __main__."""
     sys.path[0] = os.getcwd()
     spec = importlib.util.find_spec(name)
@@ -50,7 +50,7 @@ def run_module(name: str, arguments: List[str]) -> None:
     _execute(main, spec.origin or name, loader.get_code(spec.name))
 
 
-def _new_main(path: str, spec: Optional[importlib.machinery.ModuleSpec]) -> types.ModuleType:
+def _new_main(path: str, spec: importlib.machinery.ModuleSpec | None) -> types.ModuleType:
     main = types.ModuleType("__main__")
     main.__dict__.update(__file__=path, __cached__=None, __builtins__=__builtins__, __spec__=spec,
                          __package__=spec.parent if spec is not None else None,
@@ -69,7 +69,8 @@ def _execute(main: types.ModuleType, path: str, source: Any) -> None:
         if exit.code not in (None, 0):
             if not isinstance(exit.code, int):
                 print(exit.code, file=sys.stderr)
-            print(f"castscope: {os.path.basename(path)} ended by sys.exit: its entries are not compared", file=sys.stderr)
+            print(f"castscope: {os.path.basename(path)} ended by sys.exit: its entries are not compared",
+                  file=sys.stderr)
             raise ScriptFailed(exit.code if isinstance(exit.code, int) else 1) from None
     except BaseException as error:
         _show(error, path)

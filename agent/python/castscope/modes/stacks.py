@@ -12,14 +12,15 @@ import os
 import re
 import sys
 import sysconfig
+from collections.abc import Iterable
 from types import CodeType, FrameType
-from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Callable
 
 import torch
 
 from castscope.modes.units import Line
 
-Stack = Tuple[Line, ...]
+Stack = tuple[Line, ...]
 
 _PYTHON = tuple({os.path.join(path, "") for path in (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))})
 _HERE = os.path.join(os.path.dirname(__file__), "")
@@ -27,7 +28,7 @@ _NOT_USERS = (os.path.join(os.path.dirname(torch.__file__), ""), os.path.join(os
 _OF_PYTORCH = ("sympy", "mpmath")  # its compiler's symbols
 _PACKAGES = ("site-packages", "dist-packages")
 
-_callers: List[CodeType] = []  # functions of this package that call the user's code: a stack ends there
+_callers: list[CodeType] = []  # functions of this package that call the user's code: a stack ends there
 
 
 def calls_the_user(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -36,7 +37,7 @@ def calls_the_user(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def is_users(file: str) -> bool:
     """Libraries on top of PyTorch are the user's as well: their lines say which layer it is."""
     if not file or file.startswith(("<", "??")) or file.startswith(_NOT_USERS) or _is_inductors(file):
@@ -63,9 +64,9 @@ class ModuleNames:
 
     def __init__(self, root: Any):
         named = root.named_modules() if isinstance(root, torch.nn.Module) else ()
-        self.names: Dict[int, str] = {id(module): name for name, module in named}
+        self.names: dict[int, str] = {id(module): name for name, module in named}
 
-    def of(self, frame: FrameType) -> Optional[str]:
+    def of(self, frame: FrameType) -> str | None:
         """Of the module that this frame calls."""
         return self.names.get(id(frame.f_locals.get("self")))
 
@@ -73,10 +74,10 @@ class ModuleNames:
 _CALLS_MODULE = torch.nn.Module._call_impl.__code__
 
 
-def python_stack(frame: Optional[FrameType], modules: Optional[ModuleNames] = None) -> Tuple[Stack, str]:
+def python_stack(frame: FrameType | None, modules: ModuleNames | None = None) -> tuple[Stack, str]:
     """The user's lines from this frame outwards, and the innermost module that is being called."""
-    lines: List[Line] = []
-    module: Optional[str] = None
+    lines: list[Line] = []
+    module: str | None = None
     while frame is not None and frame.f_code not in _callers:
         code = frame.f_code
         if is_users(code.co_filename):
@@ -92,7 +93,7 @@ _AROUND_OPERATORS = (_HERE, *(_NOT_USERS[0] + name for name in (
     "_ops.py", "_compile.py", os.path.join("_dynamo", "eval_frame.py"), os.path.join("utils", "_python_dispatch.py"))))
 
 
-def is_called_by_script(frame: Optional[FrameType]) -> bool:
+def is_called_by_script(frame: FrameType | None) -> bool:
     """Whether Python code that TorchScript's interpreter calls runs the operator that this frame is of: a function, or
     a module, PyTorch's own too. The interpreter itself is called by us, or by a scripted module."""
     while frame is not None and frame.f_code not in _callers and frame.f_code.co_filename.startswith(_AROUND_OPERATORS):
@@ -102,7 +103,7 @@ def is_called_by_script(frame: Optional[FrameType]) -> bool:
     return not (frame.f_code is _CALLS_MODULE and isinstance(frame.f_locals.get("self"), torch.jit.ScriptModule))
 
 
-def script_frames() -> Tuple[Line, ...]:
+def script_frames() -> tuple[Line, ...]:
     """What TorchScript's interpreter is at, innermost first; `??` where a node has no place (a cast of its autocast
     pass, the call of a traced module). Python frames are not among them."""
     from torch._C._profiler import gather_traceback, symbolize_tracebacks
@@ -114,7 +115,7 @@ _FX_ROW = re.compile(r'File "([^"]+)", line (\d+)(?:, in (\S+))?')
 _TRACE_ROW = re.compile(r"^(.+)\((\d+)\): (.+)$", re.MULTILINE)
 
 
-def fx_stack(text: Optional[str]) -> Stack:
+def fx_stack(text: str | None) -> Stack:
     """Of a node's `stack_trace`, which is like a traceback: outermost first."""
     rows = [Line(file, int(line), name or "") for file, line, name in _FX_ROW.findall(text or "")]
     return users(reversed(rows))
@@ -138,7 +139,7 @@ def traced_stack(text: str) -> Stack:
     return users(rows[:end])
 
 
-def traced_place(text: str) -> Tuple[str, int]:
+def traced_place(text: str) -> tuple[str, int]:
     """The place that the interpreter tells of a node with this range: its innermost row, PyTorch's own or not."""
     row = _TRACE_ROW.search(text) or _FX_ROW.search(text)
     return (row.group(1), int(row.group(2))) if row else ("", 0)

@@ -11,7 +11,8 @@ import functools
 import random
 import sys
 import types
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from collections.abc import Iterator
+from typing import Any, Callable
 
 import torch
 
@@ -38,7 +39,7 @@ class RandomStates:
         if self.cuda:
             torch.cuda.set_rng_state_all(self.cuda)
 
-    def drawn_since(self) -> List[str]:
+    def drawn_since(self) -> list[str]:
         """The generators that have moved on."""
         found = []
         if random.getstate() != self.python:
@@ -60,8 +61,8 @@ class ModuleState:
     """The values of all modules and tensors that a function reaches; `changes()` names what is not as it was."""
 
     def __init__(self, function: Callable[..., Any]):
-        self.modules: List[Tuple[str, torch.nn.Module, Dict[str, Any]]] = []
-        self.tensors: Dict[int, Tuple[str, torch.Tensor, torch.Tensor, Any]] = {}
+        self.modules: list[tuple[str, torch.nn.Module, dict[str, Any]]] = []
+        self.tensors: dict[int, tuple[str, torch.Tensor, torch.Tensor, Any]] = {}
         for name, root in reached(function):
             if isinstance(root, torch.Tensor):
                 self._keep(name, root)
@@ -76,7 +77,7 @@ class ModuleState:
         if id(tensor) not in self.tensors:
             self.tensors[id(tensor)] = (name, tensor, tensor.detach().clone(), tensor.grad if tensor.is_leaf else None)
 
-    def changes(self) -> List[str]:
+    def changes(self) -> list[str]:
         found = [name for name, tensor, value, _ in self.tensors.values() if not same_values(tensor, value)]
         for label, module, before in self.modules:
             for key, value in before.items():
@@ -107,7 +108,7 @@ class ModuleState:
                 tensor.grad = None
 
 
-def reached(function: Any) -> Iterator[Tuple[str, Any]]:
+def reached(function: Any) -> Iterator[tuple[str, Any]]:
     """The modules and tensors that a function can get at: itself, its object, its closure, its defaults, and the
     globals that it names."""
     if isinstance(function, torch.nn.Module):
@@ -136,7 +137,7 @@ def _keeps(value: Any) -> bool:
     return isinstance(value, (torch.nn.Module, torch.Tensor)) and not isinstance(value, torch.jit.ScriptModule)
 
 
-def _tensors_of(module: torch.nn.Module) -> Iterator[Tuple[str, torch.Tensor]]:
+def _tensors_of(module: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
     yield from module.named_parameters(recurse=False)
     yield from module.named_buffers(recurse=False)
     yield from ((key, value) for key, value in vars(module).items() if isinstance(value, torch.Tensor))
@@ -146,7 +147,7 @@ def _shallow(value: Any) -> Any:
     return value.copy() if type(value) in (dict, list, set) else value
 
 
-def _put_back(attributes: Dict[str, Any], key: str, value: Any) -> None:
+def _put_back(attributes: dict[str, Any], key: str, value: Any) -> None:
     """The user's own dict stays the object that it was."""
     now = attributes.get(key)
     if type(value) in (dict, list, set) and type(now) is type(value):
@@ -166,13 +167,14 @@ def _same_items(left: Any, right: Any) -> bool:
 
 
 class AutocastState:
-    """Of all devices. A region that is entered twice (`with region: with region:`) leaves autocast on in PyTorch 2.13."""
+    """Of all devices. A region that is entered twice (`with region: with region:`) leaves autocast on in PyTorch 2.13.
+    """
 
     def __init__(self) -> None:
         self.before = _autocast_states()
         self.cache, self.nesting = torch.is_autocast_cache_enabled(), _autocast_nesting()
 
-    def changes(self) -> List[str]:
+    def changes(self) -> list[str]:
         now = _autocast_states()
         found = [f"autocast's state of {device}" for device, state in self.before.items() if now.get(device) != state]
         return found + (["autocast's cache setting"] if torch.is_autocast_cache_enabled() != self.cache else [])
@@ -190,7 +192,7 @@ class AutocastState:
             torch.autocast_increment_nesting()
 
 
-def _autocast_states() -> Dict[str, Tuple[bool, torch.dtype]]:
+def _autocast_states() -> dict[str, tuple[bool, torch.dtype]]:
     found = {}
     for device in _DEVICES:
         with contextlib.suppress(RuntimeError, TypeError):
@@ -204,7 +206,7 @@ def _autocast_nesting() -> int:
     return torch.autocast_decrement_nesting()
 
 
-def ambient_autocast() -> Dict[str, str]:
+def ambient_autocast() -> dict[str, str]:
     """The device types whose autocast is on here, each with its dtype."""
     found = {}
     for device in _DEVICES:

@@ -6,7 +6,8 @@ import contextlib
 import logging
 import os
 import warnings
-from typing import Any, Iterator, List
+from collections.abc import Iterator
+from typing import Any
 
 import torch
 
@@ -16,7 +17,7 @@ _IN_ITS_PLACE = "run under torch.no_grad() in place of torch.inference_mode()"
 
 
 @contextlib.contextmanager
-def plain_inference(notes: List[str]) -> Iterator[None]:
+def plain_inference(notes: list[str]) -> Iterator[None]:
     """Inference mode, around the function or inside of it, is no_grad here, which computes the same.
 
     In inference mode operators that are made of others reach a dispatch mode whole, with autocast behind them: what
@@ -44,13 +45,13 @@ def plain_inference(notes: List[str]) -> Iterator[None]:
         torch.inference_mode.__enter__ = real
 
 
-def _add(notes: List[str]) -> None:
+def _add(notes: list[str]) -> None:
     if _IN_ITS_PLACE not in notes:
         notes.append(_IN_ITS_PLACE)
 
 
 @contextlib.contextmanager
-def quiet(notes: List[str]) -> Iterator[None]:
+def quiet(notes: list[str]) -> Iterator[None]:
     """What the tracer warns of is said with the result. Other warnings would come once for each mode; and what the
     compilers log of an error is in the error. Who asks for logs (TORCH_LOGS) gets them."""
     with warnings.catch_warnings(record=True) as caught, _no_log():

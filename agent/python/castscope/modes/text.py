@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from castscope.modes.comparison import Comparison, Row
@@ -27,12 +27,12 @@ class Text:
                  self._values(), self._notes()]
         return "\n\n".join("\n".join(part) for part in parts if part)
 
-    def _head(self) -> List[str]:
+    def _head(self) -> list[str]:
         ambient = ", ".join(f"{device} {dtype}" for device, dtype in self.of.ambient.items())
         return [self._paint("bold", f"{self.of.name}: {', '.join(self.of.modes)}")
                 + (f", called in autocast {ambient}" if ambient else ", called without autocast around it")]
 
-    def _verdicts(self) -> List[str]:
+    def _verdicts(self) -> list[str]:
         return [f"  {mode:8}{self._verdict(mode)}" for mode in self.of.modes
                 if mode != "eager" or mode in self.of.errors]
 
@@ -48,7 +48,8 @@ class Text:
             said = self._paint("cause", f"differs at {count(len(causes), 'operator')}")
             said += f", and {len(followers)} more follow" if followers else ""
         elif wrong:
-            said = self._paint("cause", f"gives {short_dtype(wrong[0].dtype)}, eager {short_dtype(wrong[0].eager_dtype)}")
+            said = self._paint("cause",
+                               f"gives {short_dtype(wrong[0].dtype)}, eager {short_dtype(wrong[0].eager_dtype)}")
         else:
             agreeing = of.agreeing(mode)
             said = self._paint("good", f"same dtypes in {agreeing} of {count(agreeing + len(alone), 'operator')}")
@@ -62,8 +63,8 @@ class Text:
             rows.append(f"          {place(error.line)}" + (f"   {error.code}" if error.code else ""))
         return "\n".join(rows)
 
-    def _differences(self, mode: str) -> List[str]:
-        groups: Dict[Tuple[str, ...], List[Row]] = {}
+    def _differences(self, mode: str) -> list[str]:
+        groups: dict[tuple[str, ...], list[Row]] = {}
         for row in self.of.differences(mode):
             cell = row.cells[mode]
             key = (row.unit.operator, row.eager.computed, cell.unit.computed, cell.reason)
@@ -75,10 +76,11 @@ class Text:
             rows.append(f"  and {count(len(groups) - _MOST_CAUSES, 'other kind')} of difference, in the table below")
         return rows
 
-    def _cause(self, mode: str, group: List[Row]) -> List[str]:
+    def _cause(self, mode: str, group: list[Row]) -> list[str]:
         row, cell = group[0], group[0].cells[mode]
         rows = [f"  {row.unit.operator} at {where(row)}: "
-                f"eager {short_dtypes(row.eager.computed)}, {mode} {self._paint('cause', short_dtypes(cell.unit.computed))}"]
+                f"eager {short_dtypes(row.eager.computed)}, {mode} "
+                f"{self._paint('cause', short_dtypes(cell.unit.computed))}"]
         if cell.reason:
             rows.append(f"    {cell.reason}")
         if len(group) > 1:
@@ -89,11 +91,11 @@ class Text:
                         "only because of its output")
         return rows
 
-    def _table(self) -> List[str]:
+    def _table(self) -> list[str]:
         """Rows in which all is the same are folded into one."""
         modes = self.of.compared
-        cells: List[Optional[List[str]]] = []
-        rows: List[List[Row]] = []
+        cells: list[list[str] | None] = []
+        rows: list[list[Row]] = []
         for row in self.of.rows if modes else ():
             same = all(cell.verdict == "same" for cell in row.cells.values())
             if same and cells and cells[-1] is None:
@@ -107,7 +109,7 @@ class Text:
             return []
         return self._lines(["line", "operator", "eager", *modes], cells, rows)
 
-    def _lines(self, head: List[str], cells: List[Optional[List[str]]], rows: List[List[Row]]) -> List[str]:
+    def _lines(self, head: list[str], cells: list[list[str] | None], rows: list[list[Row]]) -> list[str]:
         widths = [max(len(line[at]) for line in [head, *filter(None, cells)]) for at in range(len(head))]
         found = [self._paint("bold", "  ".join(text.ljust(width) for text, width in zip(head, widths)).rstrip())]
         for line, (row, *more) in list(zip(cells, rows))[:_MOST_ROWS]:
@@ -122,7 +124,7 @@ class Text:
         found.append("= as eager   ! a difference begins   ~ follows from one   – has no such operator: not comparable")
         return found
 
-    def _values(self) -> List[str]:
+    def _values(self) -> list[str]:
         """The first outputs of each mode; of the rest, which may be hundreds of gradients, how many are off."""
         rows = []
         for mode in self.of.compared:
@@ -134,7 +136,7 @@ class Text:
                 rows.append(f"  {mode:8}and {count(len(rest), 'other')}, {off or 'none'} beyond the tolerance")
         return [self._paint("bold", "outputs"), *rows] if rows else []
 
-    def _notes(self) -> List[str]:
+    def _notes(self) -> list[str]:
         rows = [f"  {mode:8}{note}" for mode, notes in self.of.notes.items() for note in notes]
         return [self._paint("bold", "notes"), *rows] if rows else []
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import re
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable
 
 import torch
 
@@ -21,7 +21,7 @@ from castscope.modes.graph_nodes import is_made_of_others, operators, pass_is_on
 from castscope.modes.recorder import Place, is_unit
 from castscope.modes.recording import Options, Program
 from castscope.modes.scripted import SCRIPTED, script_program
-from castscope.modes.stacks import Stack, calls_the_user, traced_place, traced_stack, users
+from castscope.modes.stacks import calls_the_user, traced_place, traced_stack, users
 from castscope.modes.state import outside_autocast
 from castscope.modes.units import Line, operator_name
 
@@ -29,7 +29,7 @@ from castscope.modes.units import Line, operator_name
 _IN_A_ROW = 4
 
 
-def prepare(function: Callable[..., Any], arguments: Arguments, options: Options, notes: List[str]) -> Program:
+def prepare(function: Callable[..., Any], arguments: Arguments, options: Options, notes: list[str]) -> Program:
     if isinstance(function, SCRIPTED):
         raise TypeError("it is TorchScript already: give the Python function or module to have it traced")
     positional = inputs.positional(function, arguments)
@@ -43,7 +43,7 @@ def prepare(function: Callable[..., Any], arguments: Arguments, options: Options
 
 
 @calls_the_user
-def _traced(function: Callable[..., Any], positional: Tuple[Any, ...], notes: List[str]) -> Any:
+def _traced(function: Callable[..., Any], positional: tuple[Any, ...], notes: list[str]) -> Any:
     """Without PyTorch's own check, which runs the function twice more and compares outputs: that is done here."""
     try:
         return torch.jit.trace(function, positional, check_trace=False)
@@ -73,14 +73,14 @@ class TracedNodes:
         self.schemas = [node.schema() for node in nodes]
         self.pass_is_on = pass_is_on()
         self.made_of_others = [is_made_of_others(node.schema()) for node in nodes]
-        self.positions: Dict[Tuple[str, int], List[int]] = {}
+        self.positions: dict[tuple[str, int], list[int]] = {}
         for at, place in enumerate(self.places):
             self.positions.setdefault(place, []).append(at)
         self.at = -1
         self.first = ""  # the operator that the present node began with
         self.done = False  # whether it has run as itself: batch_norm makes room before
 
-    def where(self, func: Any, frames: Tuple[Line, ...]) -> Place:
+    def where(self, func: Any, frames: tuple[Line, ...]) -> Place:
         if not frames or frames[0].file == "??":  # a cast of the autocast pass: before its node
             return Place((), "")
         name = operator_name(func._schema.name)
@@ -95,7 +95,7 @@ class TracedNodes:
         beyond = "" if self.pass_is_on else "off"
         return Place(self.stacks[at], self.modules[at], node=self.schemas[at], beyond=beyond)
 
-    def _next(self, place: Tuple[str, int], name: str, unit: str) -> Optional[int]:
+    def _next(self, place: tuple[str, int], name: str, unit: str) -> int | None:
         known = self.positions.get(place, [])
         after = bisect.bisect_right(known, self.at)
         following = known[after] if after < len(known) else None
@@ -110,7 +110,7 @@ class TracedNodes:
             return following if again and following is not None and following - self.at <= _IN_A_ROW else self.at
         return self._fitting(known, after, name, self.at)
 
-    def _fitting(self, known: List[int], after: int, name: str, otherwise: Optional[int]) -> Optional[int]:
+    def _fitting(self, known: list[int], after: int, name: str, otherwise: int | None) -> int | None:
         return next((at for at in itertools.islice(known, after, None)
                      if self.operators[at] == name or self.made_of_others[at]), otherwise)
 

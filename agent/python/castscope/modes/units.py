@@ -8,7 +8,7 @@ fills tensors is no unit: modes differ freely in those, and they compute nothing
 from __future__ import annotations
 
 import dataclasses
-from typing import Optional, Sequence, Tuple
+from collections.abc import Sequence
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,19 +34,19 @@ class Unit:
     """
     operator: str
     overload: str
-    input_dtypes: Tuple[str, ...]
-    output_dtype: Optional[str]
-    stack: Tuple[Line, ...] = ()
+    input_dtypes: tuple[str, ...]
+    output_dtype: str | None
+    stack: tuple[Line, ...] = ()
     module: str = ""
-    shapes: Tuple[Tuple[int, ...], ...] = ()
-    arrived: Tuple[str, ...] = ()
-    makers: Tuple[int, ...] = ()
+    shapes: tuple[tuple[int, ...], ...] = ()
+    arrived: tuple[str, ...] = ()
+    makers: tuple[int, ...] = ()
     caster: str = ""
     node: str = ""
     beyond: str = ""
 
     @property
-    def line(self) -> Optional[Line]:
+    def line(self) -> Line | None:
         """The innermost line of the user's."""
         return self.stack[0] if self.stack else None
 
@@ -73,7 +73,7 @@ class Unit:
         return _agree(self.arrived, other.arrived)
 
 
-def _promoted(dtypes: Sequence[str]) -> Optional[str]:
+def _promoted(dtypes: Sequence[str]) -> str | None:
     """torch.promote_types of floating dtypes, by their names."""
     kinds = set(dtypes)
     if kinds == {"bfloat16", "float16"}:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any
 
 import torch
 
@@ -21,8 +21,8 @@ class OutputError:
     dtype: str
     eager_dtype: str
     close: bool
-    max_abs: Optional[float] = None
-    max_rel: Optional[float] = None
+    max_abs: float | None = None
+    max_rel: float | None = None
     not_finite: int = 0
     problem: str = ""
 
@@ -52,7 +52,7 @@ def _same_plain(left: torch.Tensor, right: torch.Tensor) -> bool:
     return torch.equal(left, right) or bool(((left == right) | ((left != left) & (right != right))).all())
 
 
-def _parts(tensor: torch.Tensor) -> Tuple[torch.Tensor, ...]:
+def _parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """The plain tensors that one of another layout is made of."""
     if tensor.layout == torch.strided:
         return tuple(tensor.unbind()) if tensor.is_nested else (tensor,)
@@ -66,8 +66,8 @@ def _parts(tensor: torch.Tensor) -> Tuple[torch.Tensor, ...]:
     return outer, inner, tensor.values()
 
 
-def compare_outputs(eager: Any, other: Any, rtol: Optional[float] = None, atol: Optional[float] = None
-                    ) -> Tuple[List[OutputError], List[str]]:
+def compare_outputs(eager: Any, other: Any, rtol: float | None = None, atol: float | None = None
+                    ) -> tuple[list[OutputError], list[str]]:
     """Of two recordings: an entry for each tensor, and what is different about the results as a whole."""
     notes = []
     pairs = _paired(eager.outputs, other.outputs, notes)
@@ -77,7 +77,7 @@ def compare_outputs(eager: Any, other: Any, rtol: Optional[float] = None, atol: 
     return [_error(name, left, right, rtol, atol) for name, left, right in pairs], notes
 
 
-def _paired(eager: Dict[str, torch.Tensor], other: Dict[str, torch.Tensor], notes: List[str]) -> List[tuple]:
+def _paired(eager: dict[str, torch.Tensor], other: dict[str, torch.Tensor], notes: list[str]) -> list[tuple]:
     """By name; in order where a mode gives the same number of tensors in another structure (a trace makes dicts and
     tuples of an output class)."""
     if list(eager) == list(other):
@@ -90,7 +90,7 @@ def _paired(eager: Dict[str, torch.Tensor], other: Dict[str, torch.Tensor], note
     return [(name, tensor, other[name]) for name, tensor in eager.items() if name in other]
 
 
-def _names(tensors: Dict[str, torch.Tensor]) -> str:
+def _names(tensors: dict[str, torch.Tensor]) -> str:
     names = list(tensors)
     return (", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")) or "no tensors"
 
@@ -102,7 +102,7 @@ def _dense(tensor: torch.Tensor) -> torch.Tensor:
     return tensor if tensor.layout == torch.strided else tensor.to_dense()
 
 
-def _error(name: str, eager: torch.Tensor, other: torch.Tensor, rtol: Optional[float], atol: Optional[float]
+def _error(name: str, eager: torch.Tensor, other: torch.Tensor, rtol: float | None, atol: float | None
            ) -> OutputError:
     dtypes = str(other.dtype)[6:], str(eager.dtype)[6:]
     if "meta" in (eager.device.type, other.device.type):
