@@ -29,7 +29,8 @@ def cast_arguments(args: tuple[Any, ...], kwargs: dict[str, Any], kept: Kept,
     `convert` is called from one place, however deep a tensor lies: a report tells casts apart by the frames they have.
     """
     done: dict[Key, Any] = {}
-    for key, value in [*enumerate(args), *kwargs.items()]:
+    given: list[tuple[Key, Any]] = [*enumerate(args), *kwargs.items()]
+    for key, value in given:
         is_kept = kept.keyword(key) if isinstance(key, str) else kept.position(key)
         before = [] if is_kept else list(_tensors(value))
         done[key] = _replaced(value, iter([convert(tensor, key) for tensor in before])) if before else value

@@ -78,7 +78,7 @@ def _reduce(self: Any, protocol: Any) -> tuple[Any, ...]:
     """As the object's own class has it, without the class that pickle cannot find by its name."""
     owner = next(cls for cls in type(self).__mro__ if _BASE in vars(cls))
     base, annotated = vars(owner)[_BASE]
-    make, args, *rest = super(owner, self).__reduce_ex__(protocol)
+    make, args, *rest = super(owner, self).__reduce_ex__(protocol)  # type: ignore[arg-type]
     if type(self) is not owner:  # somebody has derived it once more
         return (make, args, *rest)
     args = tuple(base if argument is owner else argument for argument in args)

@@ -157,7 +157,7 @@ class _Finder:
                     _tell(f"'{module}:{name}' is not cast: {str(error) or type(error).__name__}")
 
 
-def found_by_others(finder: _Finder, name: str, path: Any, target: Any) -> importlib.machinery.ModuleSpec | None:
+def found_by_others(finder: object, name: str, path: Any, target: Any) -> importlib.machinery.ModuleSpec | None:
     for other in list(sys.meta_path):
         find = getattr(other, "find_spec", None)
         spec = find(name, path, target) if find is not None and other is not finder else None

@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from typing import Any
 
 import pytest
 
@@ -90,7 +91,7 @@ class _Gate:
         self.unobserved = 0
         self.number = 0
         self.rules = None
-        self.program = _find_program() if self.enabled else None
+        self.program: Any = _find_program() if self.enabled else None
         if self.enabled and config.getoption("castscope_dir"):
             _make_folder(config.getoption("castscope_dir"))
 
@@ -212,7 +213,7 @@ def _run_child(config, program, item, folder):
     arguments.append(f"--basetemp={folder / 'tmp'}")  # one that was given belongs to this process, and is emptied first
     if config.pluginmanager.hasplugin("xdist"):
         arguments.append("-n0")
-    flags = getattr(subprocess, "_args_from_interpreter_flags", list)()
+    flags: list[str] = getattr(subprocess, "_args_from_interpreter_flags", list)()
     # `python -m pytest` has the present folder on its path, `pytest` has not.
     start = ["-m", "pytest"] if {"", os.getcwd()} & set(sys.path) else \
         ["-c", "import sys; sys.path.pop(0); import pytest; sys.exit(pytest.console_main())"]

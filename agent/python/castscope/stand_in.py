@@ -54,7 +54,7 @@ class _Finder:
         finally:
             self._asking = False
         if spec is None or spec.origin is None:  # a folder of that name, without code, is none
-            return importlib.machinery.ModuleSpec("apex", _Loader(), is_package=True)
+            return importlib.machinery.ModuleSpec("apex", _Loader(), is_package=True)  # type: ignore[arg-type]
         self._tell(spec.origin)
         return spec
 

@@ -38,9 +38,9 @@ def _told(rule: Rule, key: int | str, tensor: torch.Tensor, to: torch.dtype, ser
     name, position = rule.argument(key)
     with torch._C.DisableTorchFunction():  # a subclass of the job's hears nothing of it
         address = tensor._cdata
-    _begins(rule.name.encode("utf-8", "replace"), name.encode("utf-8", "replace"), position & 0xffffffff, address,
-            _NUMBERS[to], served * _SERVED | keeps * _KEEPS)
+    _begins(rule.name.encode("utf-8", "replace"), name.encode("utf-8", "replace"),  # type: ignore[misc]
+            position & 0xffffffff, address, _NUMBERS[to], served * _SERVED | keeps * _KEEPS)
     try:
         yield
     finally:
-        _ends()
+        _ends()  # type: ignore[misc]

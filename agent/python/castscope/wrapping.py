@@ -118,12 +118,12 @@ def _calling(runs: Callable[..., Any], looks_like: Any, rule: Rule) -> Callable[
 
             return await awaitable(rule, runs, args, kwargs)
     elif inspect.isgeneratorfunction(looks_like):
-        def annotated(*args: Any, **kwargs: Any) -> Any:
+        def annotated(*args: Any, **kwargs: Any) -> Any:  # type: ignore[misc]
             from castscope.casting import generate
 
             return (yield from generate(rule, runs, args, kwargs))
     else:
-        def annotated(*args: Any, **kwargs: Any) -> Any:
+        def annotated(*args: Any, **kwargs: Any) -> Any:  # type: ignore[misc]
             from castscope.casting import call
 
             return call(rule, runs, args, kwargs)

@@ -103,7 +103,8 @@ def scale_loss(loss: Any, optimizers: Any, loss_id: int = 0, model: Any = None, 
         yield loss
         return
     stepping = list(optimizers) if isinstance(optimizers, (list, tuple)) else [optimizers]
-    with begun.handle.scaled(loss, stepping, begun.scales[loss_id]) as scaled_loss:
+    scaled = begun.handle.scaled  # type: ignore[union-attr]  # one that is active scales
+    with scaled(loss, stepping, begun.scales[loss_id]) as scaled_loss:
         yield scaled_loss
 
 

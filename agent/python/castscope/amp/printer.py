@@ -86,7 +86,7 @@ class _Casts(TorchDispatchMode):
 
 def _place() -> str:
     """FILE:LINE of the innermost frame that is the user's."""
-    frame = sys._getframe(1)
+    frame: Any = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
         if not os.path.abspath(file).startswith(_NOT_THE_USERS) and not file.startswith("<frozen"):

@@ -25,7 +25,7 @@ class LossScale:
     """
 
     def __init__(self, device_type: str, enabled: bool = True, fixed: float | None = None) -> None:
-        first = {} if fixed is None else {"init_scale": fixed}
+        first: dict[str, Any] = {} if fixed is None else {"init_scale": fixed}
         self._scaler = torch.amp.GradScaler(device_type, enabled=enabled, **first)
         self._fixed = fixed
         self._unscaled: list[_StepToBe] = []  # since the last update; GradScaler knows them by their address
@@ -43,8 +43,8 @@ class LossScale:
             return True  # GradScaler refuses to step then
         step = _StepToBe(optimizer)
         self._unscaled.append(step)
-        self._scaler.unscale_(step)
-        self._scaler.step(step)
+        self._scaler.unscale_(step)  # type: ignore[arg-type]
+        self._scaler.step(step)  # type: ignore[arg-type]
         step.param_groups = []
         return step.may_be
 

@@ -28,7 +28,7 @@ def cast_in_new_ones(handle: Any) -> None:
     global _latest
     _latest = weakref.ref(handle)
     if threading.Thread.start is _start:
-        threading.Thread.start = _start_in_region  # type: ignore[method-assign]
+        threading.Thread.start = _start_in_region  # type: ignore[method-assign, assignment]
 
 
 @functools.wraps(_start)

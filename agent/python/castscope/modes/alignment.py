@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Callable, Optional
+from typing import Any, Callable, Optional
 
 from castscope.modes.flow import mended
 from castscope.modes.scoring import score
 from castscope.modes.units import Unit
 
 Pair = tuple[Optional[int], Optional[int]]
+_Pair = tuple[int, int]
+_Chain = tuple[int, int, int, Any]  # its weight, its last pair, the chain before that
 
 # So many pairs of equal operators are weighed in one stretch (about two seconds); beyond that, those near the diagonal.
 _MOST_PAIRS = 400_000
@@ -49,7 +51,7 @@ class _Aligner:
         """What begins and ends alike is paired off, then what occurs once on both sides; between, all is weighed."""
         yield from self._between(0, len(self.left), 0, len(self.right), (self.exact, self.lines))
 
-    def _between(self, a: int, b: int, c: int, d: int, keys: tuple) -> Iterator[tuple[int, int]]:
+    def _between(self, a: int, b: int, c: int, d: int, keys: tuple[Any, ...]) -> Iterator[tuple[int, int]]:
         left, right = self.exact
         while a < b and c < d and left[a] == right[c]:
             yield a, c
@@ -71,8 +73,8 @@ class _Aligner:
     def _weigh(self, a: int, b: int, c: int, d: int) -> list[tuple[int, int]]:
         """The chain of pairs with the greatest sum of scores: the heaviest common subsequence. Only pairs of equal
         operators are looked at; `best` is a Fenwick tree of the heaviest chain that ends at or before a position."""
-        best: list[tuple | None] = [None] * (d - c + 1)
-        heaviest: tuple | None = None
+        best: list[_Chain | None] = [None] * (d - c + 1)
+        heaviest: _Chain | None = None
         for i, positions in self._candidates(a, b, c, d):
             for j in reversed(positions):  # from the right: a unit must not follow itself
                 before = _chain_until(best, j - c)
@@ -108,7 +110,7 @@ class _Aligner:
         return self.scores[key]
 
 
-def _chain_until(best: list[tuple | None], position: int) -> tuple | None:
+def _chain_until(best: list[_Chain | None], position: int) -> _Chain | None:
     found = None
     while position > 0:
         chain = best[position]
@@ -118,14 +120,15 @@ def _chain_until(best: list[tuple | None], position: int) -> tuple | None:
     return found
 
 
-def _enter(best: list[tuple | None], position: int, chain: tuple) -> None:
+def _enter(best: list[_Chain | None], position: int, chain: _Chain) -> None:
     while position < len(best):
-        if best[position] is None or best[position][0] < chain[0]:
+        there = best[position]
+        if there is None or there[0] < chain[0]:
             best[position] = chain
         position += position & -position
 
 
-def _anchors(left: Sequence[Hashable], right: Sequence[Hashable], a: int, b: int, c: int, d: int) -> list[tuple]:
+def _anchors(left: Sequence[Hashable], right: Sequence[Hashable], a: int, b: int, c: int, d: int) -> list[_Pair]:
     """The longest rising chain of what occurs once on both sides, as patience diff (Bram Cohen) does it."""
     there = _only(right, c, d)
     common = [(i, there[key]) for key, i in _only(left, a, b).items() if key in there]
@@ -140,13 +143,13 @@ def _only(keys: Sequence[Hashable], start: int, end: int) -> dict[Hashable, int]
     return {key: position for key, position in found.items() if position is not None}
 
 
-def _rising(pairs: list[tuple], rank: Callable[[tuple], int]) -> list[tuple]:
+def _rising(pairs: list[_Pair], rank: Callable[[_Pair], int]) -> list[_Pair]:
     """Longest increasing subsequence by `rank`."""
     tops: list[int] = []
-    ends: list[tuple] = []
+    ends: list[Any] = []
     for pair in pairs:
         at = bisect.bisect_left(tops, rank(pair))
-        link = (pair, ends[at - 1] if at else None)
+        link: Any = (pair, ends[at - 1] if at else None)
         tops[at:at + 1] = [rank(pair)]
         ends[at:at + 1] = [link]
     found = []

@@ -94,7 +94,7 @@ class Comparison:
             raise AssertionError(f"{self.name} does not compute in the same precision in every mode:\n  "
                                  + "\n  ".join(complaints))
 
-    def _complaint(self, mode: str, ignored: frozenset) -> list[str]:
+    def _complaint(self, mode: str, ignored: frozenset[str]) -> list[str]:
         if mode in self.errors:
             error = self.errors[mode]
             return [f"{mode}: {error.summary}" + (f" ({error.line})" if error.line else "")]
@@ -105,8 +105,8 @@ class Comparison:
             cell = causes[0].cells[mode]
             more = f"; {len(causes) - 1} more" if len(causes) > 1 else ""
             why = f"; {cell.reason}" if cell.reason else ""
-            return [f"{mode}: {described(causes[0])} computes in {cell.unit.computed}, "
-                    f"in eager {causes[0].eager.computed}{why}{more}"]
+            return [f"{mode}: {described(causes[0])} computes in {cell.unit.computed}, "  # type: ignore[union-attr]
+                    f"in eager {causes[0].eager.computed}{why}{more}"]  # type: ignore[union-attr]
         if self.differences(mode):  # ignored: the outputs may follow from them
             return []
         wrong = [error for error in self.outputs.get(mode, ()) if not error.same_dtype]
@@ -143,7 +143,7 @@ def described(row: Row) -> str:
     return f"{row.unit.operator} at {line}" if line else row.unit.operator
 
 
-def _is_ignored(row: Row, ignored: frozenset) -> bool:
+def _is_ignored(row: Row, ignored: frozenset[str]) -> bool:
     if row.unit.operator in ignored:
         return True
     return any(_is_place(row.unit.line, wanted) for wanted in ignored if ":" in wanted)

@@ -20,18 +20,19 @@ from castscope.modes.arguments import Arguments
 from castscope.modes.interpreting import Announcing
 from castscope.modes.recorder import Position, Recorder
 from castscope.modes.recording import Options, Program, call
-from castscope.modes.stacks import caller, python_stack
+from castscope.modes.stacks import Stack, caller, python_stack
 from castscope.modes.units import Unit
 
 
 def prepare(function: Callable[..., Any], arguments: Arguments, options: Options, notes: list[str]) -> Program:
-    def where(func: Any) -> tuple:
+    def where(func: Any) -> tuple[Stack, str, str]:
         stack, module = python_stack(caller(), options.modules)
         return stack, module, ""
 
     recorder = Recorder(where)
     backend = _Backend(recorder, options.backend, notes)
-    compiled = torch.compile(_entrance(function), backend=backend, fullgraph=options.fullgraph, **_apart())
+    compiled = torch.compile(_entrance(function), backend=backend,  # type: ignore[call-overload]
+                             fullgraph=options.fullgraph, **_apart())
     seen = _code_seen()
 
     def run(recorder: Recorder, given: Arguments) -> Any:
@@ -51,7 +52,7 @@ class _Backend:
         from torch._dynamo.backends.registry import lookup_backend
         self.compile = lookup_backend(backend)
 
-    def __call__(self, graph: torch.fx.GraphModule, examples: Sequence[Any], **options: Any) -> Callable[..., Any]:
+    def __call__(self, graph: torch.fx.GraphModule, examples: list[Any], **options: Any) -> Callable[..., Any]:
         self.graphs += 1
         try:
             units = graph_units(graph, examples)

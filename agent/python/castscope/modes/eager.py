@@ -9,11 +9,11 @@ import torch
 from castscope.modes.arguments import Arguments
 from castscope.modes.recorder import Recorder
 from castscope.modes.recording import Options, Program, call
-from castscope.modes.stacks import caller, python_stack
+from castscope.modes.stacks import Stack, caller, python_stack
 
 
 def prepare(function: Callable[..., Any], arguments: Arguments, options: Options, notes: list[str]) -> Program:
-    def where(func: Any) -> tuple:
+    def where(func: Any) -> tuple[Stack, str, str]:
         stack, module = python_stack(caller(), options.modules)
         return stack, module, ""
 

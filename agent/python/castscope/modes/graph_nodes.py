@@ -84,7 +84,7 @@ def pass_casts(schema: str, known_dtype: torch.dtype | None = None) -> bool | No
     try:
         graph = _graph_of(torch._C.parse_schema(schema), known_dtype)
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            torch._C._jit_pass_autocast(graph)
+            torch._C._jit_pass_autocast(graph)  # type: ignore[attr-defined]
     except (AttributeError, RuntimeError):
         return None
     finally:

@@ -34,7 +34,7 @@ class Announcing(torch.fx.Interpreter):
         finally:
             self.position.stack, self.position.module = before
 
-    def call_function(self, target: Any, args: tuple, kwargs: dict) -> Any:
+    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         name = getattr(target, "__name__", "")
         if isinstance(target, torch._ops.HigherOrderOperator):
             if name == "wrap_with_autocast":

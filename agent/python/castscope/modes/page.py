@@ -104,7 +104,7 @@ def _verdict(of: Comparison, mode: str) -> str:
 
 def _causes(of: Comparison, mode: str) -> str:
     """Why, each reason once, with the first place that it holds for."""
-    first = {}
+    first: dict[str, Row] = {}
     for row in of.differences(mode):
         first.setdefault(row.cells[mode].reason, row)
     return "".join(_tag("p", f"{row.unit.operator} at {where(row)}: {reason}", "soft")

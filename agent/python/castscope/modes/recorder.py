@@ -90,7 +90,7 @@ class Recorder(TorchDispatchMode):
             makers = tuple(maker if maker < 0 else maker + start for maker in unit.makers)
             self.units.append(dataclasses.replace(unit, makers=makers))
 
-    def _add(self, func: Any, before: list, result: Any, place: Place) -> None:
+    def _add(self, func: Any, before: list[Any], result: Any, place: Place) -> None:
         results = list(_tensors((result,)))
         output = str(results[0].dtype)[6:] if results and results[0].is_floating_point() else None
         if before or output:
@@ -103,7 +103,7 @@ class Recorder(TorchDispatchMode):
             for tensor in results:
                 self._set_origin(tensor, (len(self.units) - 1, str(tensor.dtype)[6:], ""))
 
-    def _hand_on(self, inputs: list, result: Any, caster: str) -> None:
+    def _hand_on(self, inputs: list[torch.Tensor], result: Any, caster: str) -> None:
         """A view, copy or cast is the value that it was made from, a cast by whoever makes it."""
         results = list(_tensors((result,)))
         if not inputs or not results:

@@ -24,5 +24,5 @@ def score(left: Unit, right: Unit) -> int:
     return found
 
 
-def _places(unit: Unit) -> frozenset:
+def _places(unit: Unit) -> frozenset[tuple[str, int]]:
     return frozenset((place.file, place.line) for place in unit.stack)

@@ -14,7 +14,7 @@ from castscope.modes.graph_nodes import GraphNodes, pass_is_on
 from castscope.modes.recorder import Place, Recorder
 from castscope.modes.recording import Options, Program, call
 from castscope.modes.refused import refused_line
-from castscope.modes.stacks import caller, is_called_by_script, python_stack, script_frames, users
+from castscope.modes.stacks import Stack, caller, is_called_by_script, python_stack, script_frames, users
 
 # torch.jit.script, trace and their modules: what is given as one of these is one already.
 SCRIPTED = (torch.jit.ScriptModule, torch.jit.ScriptFunction)
@@ -34,7 +34,7 @@ def prepare(function: Callable[..., Any], arguments: Arguments, options: Options
         program, lambda func, frames: Place(users(frames), "", node=nodes.schema_at(frames, func), beyond=beyond))
 
 
-def script_program(program: Any, where_of: Callable[[Any, tuple], Place]) -> Program:
+def script_program(program: Any, where_of: Callable[[Any, Stack], Place]) -> Program:
     """A program for TorchScript's interpreter. Python code that a script calls stands inside it."""
     def where(func: Any) -> Place:
         frames = script_frames()

@@ -47,7 +47,7 @@ def run_module(name: str, arguments: list[str]) -> None:
         raise ModuleNotFoundError(f"No module named {name}", name=name)
     main = _new_main(spec.origin or name, spec)
     sys.argv[:] = [spec.origin or name, *arguments]
-    _execute(main, spec.origin or name, loader.get_code(spec.name))
+    _execute(main, spec.origin or name, loader.get_code(spec.name))  # type: ignore[union-attr]
 
 
 def _new_main(path: str, spec: importlib.machinery.ModuleSpec | None) -> types.ModuleType:

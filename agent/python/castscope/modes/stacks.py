@@ -108,7 +108,8 @@ def script_frames() -> tuple[Line, ...]:
     pass, the call of a traced module). Python frames are not among them."""
     from torch._C._profiler import gather_traceback, symbolize_tracebacks
     frames = symbolize_tracebacks([gather_traceback(python=False, script=True, cpp=False)])[0]
-    return tuple(Line(frame["filename"], frame["line"], frame["name"]) for frame in frames)
+    return tuple(Line(frame["filename"], frame["line"], frame["name"])  # type: ignore[arg-type]
+                 for frame in frames)
 
 
 _FX_ROW = re.compile(r'File "([^"]+)", line (\d+)(?:, in (\S+))?')

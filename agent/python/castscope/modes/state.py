@@ -81,7 +81,7 @@ class ModuleState:
         found = [name for name, tensor, value, _ in self.tensors.values() if not same_values(tensor, value)]
         for label, module, before in self.modules:
             for key, value in before.items():
-                now = vars(module).get(key)
+                now: Any = vars(module).get(key)
                 if isinstance(value, (bool, int, float, str, type(None))) and type(now) is type(value) and now != value:
                     found.append(f"{label}.{key}" if label else key)
                 elif key == "_buffers":
@@ -149,7 +149,7 @@ def _shallow(value: Any) -> Any:
 
 def _put_back(attributes: dict[str, Any], key: str, value: Any) -> None:
     """The user's own dict stays the object that it was."""
-    now = attributes.get(key)
+    now: Any = attributes.get(key)
     if type(value) in (dict, list, set) and type(now) is type(value):
         if not _same_items(now, value):
             now.clear()

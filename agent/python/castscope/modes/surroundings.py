@@ -33,7 +33,7 @@ def plain_inference(notes: list[str]) -> Iterator[None]:
         self._inference_mode_context = torch.no_grad()
         self._inference_mode_context.__enter__()
 
-    torch.inference_mode.__enter__ = enter
+    torch.inference_mode.__enter__ = enter  # type: ignore[method-assign]
     try:
         if not torch.is_inference_mode_enabled():
             yield
@@ -42,7 +42,7 @@ def plain_inference(notes: list[str]) -> Iterator[None]:
         with torch.inference_mode(False), torch.no_grad():
             yield
     finally:
-        torch.inference_mode.__enter__ = real
+        torch.inference_mode.__enter__ = real  # type: ignore[method-assign]
 
 
 def _add(notes: list[str]) -> None:
@@ -58,7 +58,8 @@ def quiet(notes: list[str]) -> Iterator[None]:
         warnings.simplefilter("always")
         yield
     for warning in caught:
-        if issubclass(warning.category, torch.jit.TracerWarning) and is_users(warning.filename):
+        tracers = issubclass(warning.category, torch.jit.TracerWarning)  # type: ignore[attr-defined]
+        if tracers and is_users(warning.filename):
             text = f"{str(warning.message).split('. ')[0].strip()} ({warning.filename}:{warning.lineno})"
             if text not in notes:
                 notes.append(text)

@@ -67,7 +67,9 @@ class Text:
         groups: dict[tuple[str, ...], list[Row]] = {}
         for row in self.of.differences(mode):
             cell = row.cells[mode]
-            key = (row.unit.operator, row.eager.computed, cell.unit.computed, cell.reason)
+            # What differs has a unit on both sides.
+            key = (row.unit.operator, row.eager.computed,  # type: ignore[union-attr]
+                   cell.unit.computed, cell.reason)  # type: ignore[union-attr]
             groups.setdefault(key, []).append(row)
         rows = [self._paint("bold", f"{mode} differs first")] if groups else []
         for group in list(groups.values())[:_MOST_CAUSES]:
@@ -79,8 +81,8 @@ class Text:
     def _cause(self, mode: str, group: list[Row]) -> list[str]:
         row, cell = group[0], group[0].cells[mode]
         rows = [f"  {row.unit.operator} at {where(row)}: "
-                f"eager {short_dtypes(row.eager.computed)}, {mode} "
-                f"{self._paint('cause', short_dtypes(cell.unit.computed))}"]
+                f"eager {short_dtypes(row.eager.computed)}, {mode} "  # type: ignore[union-attr]
+                f"{self._paint('cause', short_dtypes(cell.unit.computed))}"]  # type: ignore[union-attr]
         if cell.reason:
             rows.append(f"    {cell.reason}")
         if len(group) > 1:

@@ -59,7 +59,7 @@ def _parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
     if tensor.layout == torch.sparse_coo:
         return tensor._indices(), tensor._values()
     if tensor.layout == torch.jagged:
-        return tensor.values(), tensor.offsets()
+        return tensor.values(), tensor.offsets()  # type: ignore[attr-defined]
     rows = tensor.layout in (torch.sparse_csr, torch.sparse_bsr)
     outer, inner = ((tensor.crow_indices(), tensor.col_indices()) if rows
                     else (tensor.ccol_indices(), tensor.row_indices()))
@@ -69,7 +69,7 @@ def _parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
 def compare_outputs(eager: Any, other: Any, rtol: float | None = None, atol: float | None = None
                     ) -> tuple[list[OutputError], list[str]]:
     """Of two recordings: an entry for each tensor, and what is different about the results as a whole."""
-    notes = []
+    notes: list[str] = []
     pairs = _paired(eager.outputs, other.outputs, notes)
     if eager.values.keys() == other.values.keys():
         notes += [f"{name} is {other.values[name]!r}, in eager {value!r}" for name, value in eager.values.items()
@@ -77,7 +77,8 @@ def compare_outputs(eager: Any, other: Any, rtol: float | None = None, atol: flo
     return [_error(name, left, right, rtol, atol) for name, left, right in pairs], notes
 
 
-def _paired(eager: dict[str, torch.Tensor], other: dict[str, torch.Tensor], notes: list[str]) -> list[tuple]:
+def _paired(eager: dict[str, torch.Tensor], other: dict[str, torch.Tensor], notes: list[str]
+            ) -> list[tuple[str, torch.Tensor, torch.Tensor]]:
     """By name; in order where a mode gives the same number of tensors in another structure (a trace makes dicts and
     tuples of an output class)."""
     if list(eager) == list(other):
