@@ -197,7 +197,10 @@ function stripsOf(rows: Row[], offset: number): Strip[] {
   const process = (row: ProcessRow) => {
     if (row.steps) add(row.steps, row.y + offset + 3, row.height - 7, false);
   };
-  for (const row of rows) row.kind === 'lane' ? lane(row) : process(row);
+  for (const row of rows) {
+    if (row.kind === 'lane') lane(row);
+    else process(row);
+  }
   return strips;
 }
 
