@@ -5,12 +5,13 @@ import dataclasses
 
 import mode_truth
 import pytest
-from castscope.modes.alignment import align
-from castscope.modes.units import Line, Unit
 from mode_alignment import recorded, without_shapes
 from mode_modules import cases
 from mode_programs import programs
 from mode_truth import both, held, truth
+
+from castscope.modes.alignment import align
+from castscope.modes.units import Line, Unit
 
 CASES = {case.name: case for case in cases()}
 # Compiling takes seconds: a loop with a break in its graph, blocks of one class, and one that is compiled otherwise.
