@@ -11,6 +11,7 @@ import torch
 # What torch.testing.assert_close allows where the caller asks for nothing else: (relative, absolute).
 _TOLERANCES = {"float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7),
                "complex64": (1.3e-6, 1e-5), "complex128": (1e-7, 1e-7)}
+_Pair = tuple[str, torch.Tensor, torch.Tensor]  # name of an output, eager's, the mode's
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,8 +78,7 @@ def compare_outputs(eager: Any, other: Any, rtol: float | None = None, atol: flo
     return [_error(name, left, right, rtol, atol) for name, left, right in pairs], notes
 
 
-def _paired(eager: dict[str, torch.Tensor], other: dict[str, torch.Tensor], notes: list[str]
-            ) -> list[tuple[str, torch.Tensor, torch.Tensor]]:
+def _paired(eager: dict[str, torch.Tensor], other: dict[str, torch.Tensor], notes: list[str]) -> list[_Pair]:
     """By name; in order where a mode gives the same number of tensors in another structure (a trace makes dicts and
     tuples of an output class)."""
     if list(eager) == list(other):
