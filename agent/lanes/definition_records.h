@@ -20,23 +20,27 @@ enum class ErrorKind : std::uint16_t { kNative = 0, kPython = 1 };
 
 // Numbers are given per kind, from 1; 0 = none. A record stands before the first use of its number, except that
 // kCallSite may be repeated with more known: the last one counts.
-enum class DefinitionKind : std::uint16_t {
-  kString = 1,        // bytes (UTF-8, not terminated; length = DefinitionHeader::payload)
-  kCode = 2,          // CodeDefinition
-  kStack = 3,         // StackDefinition, then Frame[n]
-  kModule = 4,        // ModuleDefinition
-  kOperator = 5,      // OperatorDefinition
-  kCallSite = 6,      // CallSiteDefinition
-  kRegion = 7,        // RegionDefinition
-  kSite = 8,          // SiteDefinition
-  kThread = 9,        // ThreadDefinition
-  kAttribute = 10,    // AttributeDefinition: facts about the process
-  kOperatorUse = 11,  // OperatorUseDefinition, then Operand[n]; numbered with the sites
-  kFlow = 12,         // FlowDefinition; numbered with the sites
-  kFact = 13,         // FactDefinition; numbered with the sites
-  kKernel = 14,       // KernelDefinition; numbered with the sites
-  kMatmul = 15,       // MatmulDefinition; numbered with the sites
-};
+//   KIND(enumerator, number, the record)
+#define CASTSCOPE_DEFINITION_KINDS(KIND)                                                                              \
+  KIND(kString, 1, StringDefinition)                                                                                  \
+  KIND(kCode, 2, CodeDefinition)                                                                                      \
+  KIND(kStack, 3, StackDefinition)                                                                                    \
+  KIND(kModule, 4, ModuleDefinition)                                                                                  \
+  KIND(kOperator, 5, OperatorDefinition)                                                                              \
+  KIND(kCallSite, 6, CallSiteDefinition)                                                                              \
+  KIND(kRegion, 7, RegionDefinition)                                                                                  \
+  KIND(kSite, 8, SiteDefinition)                                                                                      \
+  KIND(kThread, 9, ThreadDefinition)                                                                                  \
+  KIND(kAttribute, 10, AttributeDefinition)                                                                           \
+  KIND(kOperatorUse, 11, OperatorUseDefinition) /* from here on numbered in one series with the sites, and counted */ \
+  KIND(kFlow, 12, FlowDefinition)                                                                                     \
+  KIND(kFact, 13, FactDefinition)                                                                                     \
+  KIND(kKernel, 14, KernelDefinition)                                                                                 \
+  KIND(kMatmul, 15, MatmulDefinition)
+
+#define CASTSCOPE_DEFINITION_KIND(kind, number, ...) kind = number,
+enum class DefinitionKind : std::uint16_t { CASTSCOPE_DEFINITION_KINDS(CASTSCOPE_DEFINITION_KIND) };
+#undef CASTSCOPE_DEFINITION_KIND
 
 struct DefinitionHeader {
   std::uint32_t size;     // of the whole record, a multiple of 8
@@ -46,6 +50,8 @@ struct DefinitionHeader {
   std::uint32_t id;
 };
 
+// The text itself: UTF-8, not terminated; DefinitionHeader::payload is its length.
+struct StringDefinition {};
 struct CodeDefinition {
   std::uint32_t file;      // string
   std::uint32_t function;  // string: qualified name

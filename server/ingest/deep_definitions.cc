@@ -7,6 +7,8 @@
 namespace castscope::ingest {
 namespace {
 
+using lanes::DefinitionKind;
+
 // `names`: of all arguments of the schema, with commas between them.
 void name_arguments(std::string_view names, store::OperatorUseInfo& info) {
   if (names.empty()) return;
@@ -22,7 +24,9 @@ void name_arguments(std::string_view names, store::OperatorUseInfo& info) {
 
 }  // namespace
 
-absl::Status Definitions::apply_operator_use(const std::string& key, const Record& record, store::RunSink& sink) {
+template <>
+absl::Status Definitions::take<lanes::OperatorUseDefinition>(const std::string& key, const Record& record,
+                                                             store::RunSink& sink) {
   lanes::OperatorUseDefinition use{};
   if (record.payload.size() < sizeof use)
     return nonsense(absl::StrCat("an operator use definition of ", record.payload.size(), " bytes"));
@@ -52,24 +56,29 @@ absl::Status Definitions::apply_operator_use(const std::string& key, const Recor
   }
   name_arguments(text(use.arguments), info);
   bool fresh = false;
-  if (absl::Status status = number(Numbered::kOperatorUse, record.id, &fresh); !status.ok() || !fresh) return status;
+  if (absl::Status status = number(DefinitionKind::kOperatorUse, record.id, &fresh); !status.ok() || !fresh)
+    return status;
   bytes_ += info.op.size() + info.node.size();
   for (const std::string& name : info.argument_names) bytes_ += name.size();
   return kept(sink.define(key, info));
 }
 
-absl::Status Definitions::apply_flow(const std::string& key, const Record& record, store::RunSink& sink) {
+template <>
+absl::Status Definitions::take<lanes::FlowDefinition>(const std::string& key, const Record& record,
+                                                      store::RunSink& sink) {
   lanes::FlowDefinition flow{};
   if (absl::Status status = read(record.payload, "flow", &flow); !status.ok()) return status;
-  const std::uint32_t from = known(Numbered::kOperatorUse, flow.from), to = known(Numbered::kOperatorUse, flow.to);
+  const std::uint32_t from = known(DefinitionKind::kOperatorUse, flow.from),
+                      to = known(DefinitionKind::kOperatorUse, flow.to);
   bool fresh = false;
-  if (absl::Status status = number(Numbered::kFlow, record.id, &fresh); !status.ok() || !fresh) return status;
+  if (absl::Status status = number(DefinitionKind::kFlow, record.id, &fresh); !status.ok() || !fresh) return status;
   return kept(sink.define(
-      key,
-      store::FlowInfo{.id = record.id, .from = from, .to = to, .argument = flow.argument, .cast_to = flow.cast_to}));
+      key, store::Flow{.id = record.id, .from = from, .to = to, .argument = flow.argument, .cast_to = flow.cast_to}));
 }
 
-absl::Status Definitions::apply_fact(const std::string& key, const Record& record, store::RunSink& sink) {
+template <>
+absl::Status Definitions::take<lanes::FactDefinition>(const std::string& key, const Record& record,
+                                                      store::RunSink& sink) {
   lanes::FactDefinition fact{};
   if (absl::Status status = read(record.payload, "fact", &fact); !status.ok()) return status;
   using enum lanes::FactKind;
@@ -79,23 +88,23 @@ absl::Status Definitions::apply_fact(const std::string& key, const Record& recor
   if (!listed) return nonsense(absl::StrCat("fact ", record.id, " with a kind or detail that is on no list"));
   const std::uint32_t subject = known_subject(fact);
   bool fresh = false;
-  if (absl::Status status = number(Numbered::kFact, record.id, &fresh); !status.ok() || !fresh) return status;
+  if (absl::Status status = number(DefinitionKind::kFact, record.id, &fresh); !status.ok() || !fresh) return status;
   const std::string& said = text(fact.text);
   bytes_ += said.size();
-  return kept(sink.define(key, store::FactInfo{.id = record.id,
-                                               .subject = subject,
-                                               .stack = known(stacks_, fact.stack),
-                                               .kind = fact.kind,
-                                               .detail = fact.detail,
-                                               .text = said}));
+  return kept(sink.define(key, store::Fact{.id = record.id,
+                                           .stack = known(stacks_, fact.stack),
+                                           .subject = subject,
+                                           .kind = fact.kind,
+                                           .detail = fact.detail,
+                                           .text = said}));
 }
 
 std::uint32_t Definitions::known_subject(const lanes::FactDefinition& fact) const {
   switch (lanes::subject_of(fact.kind)) {
     case lanes::FactSubject::kSite:
-      return known(Numbered::kSite, fact.subject);
+      return known(DefinitionKind::kSite, fact.subject);
     case lanes::FactSubject::kOperatorUse:
-      return known(Numbered::kOperatorUse, fact.subject);
+      return known(DefinitionKind::kOperatorUse, fact.subject);
     case lanes::FactSubject::kRegion:
       return known(regions_, fact.subject);
     case lanes::FactSubject::kNothing:

@@ -78,12 +78,12 @@ TEST_F(DeepValidatorTest, FlowsAndFactsAreHandedOn) {
              .operator_use(2, mm())
              .flow(3, {.from = 1, .to = 2, .argument = 4, .cast_to = 15, .reserved = {}})
              .fact(4, {.kind = FactKind::kError, .detail = 1, .subject = 2, .stack = 5, .text = 3}));
-  const store::FlowInfo& flow = process().flows.at(3);
+  const store::Flow& flow = process().flows.at(3);
   EXPECT_EQ(flow.from, 1u);
   EXPECT_EQ(flow.to, 2u);
   EXPECT_EQ(flow.argument, 4);
   EXPECT_EQ(flow.cast_to, 15);
-  const store::FactInfo& fact = process().facts.at(4);
+  const store::Fact& fact = process().facts.at(4);
   EXPECT_EQ(fact.kind, FactKind::kError);
   EXPECT_EQ(fact.detail, 1);
   EXPECT_EQ(fact.subject, 2u);
@@ -120,7 +120,7 @@ TEST_F(DeepValidatorTest, WhatRefersToNothingIsNotKnown) {
   EXPECT_EQ(use.op + use.node, "");
   EXPECT_EQ(process().flows.at(2).from, 0u);
   EXPECT_EQ(process().flows.at(2).to, 1u);
-  const store::FactInfo& fact = process().facts.at(3);
+  const store::Fact& fact = process().facts.at(3);
   EXPECT_EQ(fact.subject + fact.stack, 0u);
   EXPECT_EQ(fact.text, "");
 }

@@ -34,8 +34,8 @@ const std::string& Definitions::operator_name(std::uint32_t id) const {
   return text(it == operators_.end() ? 0 : it->second);
 }
 
-absl::Status Definitions::number(Numbered kind, std::uint32_t id, bool* fresh) {
-  *fresh = what(id) == Numbered::kNothing;
+absl::Status Definitions::number(DefinitionKind kind, std::uint32_t id, bool* fresh) {
+  *fresh = what(id) == DefinitionKind();
   if (!*fresh && what(id) != kind) return nonsense(absl::StrCat("two different definitions with the number ", id));
   if (id >= numbers_.size()) numbers_.resize(id + 1);
   numbers_[id] = kind;
@@ -71,74 +71,81 @@ absl::Status Definitions::apply(const std::string& key, std::string_view records
 absl::Status Definitions::apply_one(const std::string& key, const Record& record, store::RunSink& sink) {
   if (record.id == 0 && record.kind != DefinitionKind::kAttribute) return nonsense("a definition without a number");
   switch (record.kind) {
-    case DefinitionKind::kString: {
-      const auto [it, fresh] = strings_.try_emplace(record.id);
-      if (fresh) it->second = utf8::repaired(record.payload);
-      bytes_ += fresh ? record.payload.size() : 0;
-      return absl::OkStatus();
-    }
-    case DefinitionKind::kCode: {
-      lanes::CodeDefinition code{};
-      if (absl::Status status = read(record.payload, "code", &code); !status.ok()) return status;
-      codes_.try_emplace(record.id, Code{code.file, code.function});
-      return absl::OkStatus();
-    }
-    case DefinitionKind::kStack:
-      return apply_stack(key, record, sink);
-    case DefinitionKind::kModule: {
-      lanes::ModuleDefinition module{};
-      if (absl::Status status = read(record.payload, "module", &module); !status.ok()) return status;
-      if (!insert(modules_, record.id)) return absl::OkStatus();
-      return kept(sink.define(key, store::ModuleInfo{.id = record.id,
-                                                     .path = text(module.path),
-                                                     .type = text(module.type),
-                                                     .root_type = text(module.root_type),
-                                                     .root_number = module.root_number}));
-    }
-    case DefinitionKind::kOperator: {
-      lanes::OperatorDefinition op{};
-      if (absl::Status status = read(record.payload, "operator", &op); !status.ok()) return status;
-      operators_.try_emplace(record.id, op.name);
-      return absl::OkStatus();
-    }
-    case DefinitionKind::kCallSite: {
-      lanes::CallSiteDefinition site{};
-      if (absl::Status status = read(record.payload, "call site", &site); !status.ok()) return status;
-      insert(call_sites_, record.id);
-      return kept(sink.define(key, store::CallSiteInfo{.id = record.id,
-                                                       .op = operator_name(site.op),
-                                                       .argument = site.argument,
-                                                       .argument_name = text(site.argument_name),
-                                                       .code_address = text(site.code_address)}));
-    }
-    case DefinitionKind::kRegion:
-      return apply_region(key, record, sink);
-    case DefinitionKind::kSite:
-      return apply_site(key, record, sink);
-    case DefinitionKind::kOperatorUse:
-      return apply_operator_use(key, record, sink);
-    case DefinitionKind::kFlow:
-      return apply_flow(key, record, sink);
-    case DefinitionKind::kFact:
-      return apply_fact(key, record, sink);
-    case DefinitionKind::kKernel:
-      return apply_kernel(key, record, sink);
-    case DefinitionKind::kMatmul:
-      return apply_matmul(key, record, sink);
-    case DefinitionKind::kThread: {
-      lanes::ThreadDefinition thread{};
-      if (absl::Status status = read(record.payload, "thread", &thread); !status.ok()) return status;
-      if (!insert(threads_, record.id)) return absl::OkStatus();
-      return kept(sink.define(
-          key, store::ThreadInfo{.id = record.id, .lane = thread.lane, .tid = thread.tid, .name = text(thread.name)}));
-    }
-    case DefinitionKind::kAttribute:
-      return apply_attribute(key, record, sink);
+#define CASTSCOPE_TAKE(kind, number, Type) \
+  case DefinitionKind::kind:               \
+    return take<lanes::Type>(key, record, sink);
+    CASTSCOPE_DEFINITION_KINDS(CASTSCOPE_TAKE)
+#undef CASTSCOPE_TAKE
   }
   return nonsense(absl::StrCat("a definition of the unknown kind ", static_cast<unsigned>(record.kind)));
 }
 
-absl::Status Definitions::apply_stack(const std::string& key, const Record& record, store::RunSink& sink) {
+template <>
+absl::Status Definitions::take<lanes::StringDefinition>(const std::string& /*key*/, const Record& record,
+                                                        store::RunSink& /*sink*/) {
+  const auto [it, fresh] = strings_.try_emplace(record.id);
+  if (fresh) it->second = utf8::repaired(record.payload);
+  bytes_ += fresh ? record.payload.size() : 0;
+  return absl::OkStatus();
+}
+
+template <>
+absl::Status Definitions::take<lanes::CodeDefinition>(const std::string& /*key*/, const Record& record,
+                                                      store::RunSink& /*sink*/) {
+  lanes::CodeDefinition code{};
+  if (absl::Status status = read(record.payload, "code", &code); !status.ok()) return status;
+  codes_.try_emplace(record.id, Code{code.file, code.function});
+  return absl::OkStatus();
+}
+
+template <>
+absl::Status Definitions::take<lanes::ModuleDefinition>(const std::string& key, const Record& record,
+                                                        store::RunSink& sink) {
+  lanes::ModuleDefinition module{};
+  if (absl::Status status = read(record.payload, "module", &module); !status.ok()) return status;
+  if (!insert(modules_, record.id)) return absl::OkStatus();
+  return kept(sink.define(key, store::ModuleInfo{.id = record.id,
+                                                 .path = text(module.path),
+                                                 .type = text(module.type),
+                                                 .root_type = text(module.root_type),
+                                                 .root_number = module.root_number}));
+}
+
+template <>
+absl::Status Definitions::take<lanes::OperatorDefinition>(const std::string& /*key*/, const Record& record,
+                                                          store::RunSink& /*sink*/) {
+  lanes::OperatorDefinition op{};
+  if (absl::Status status = read(record.payload, "operator", &op); !status.ok()) return status;
+  operators_.try_emplace(record.id, op.name);
+  return absl::OkStatus();
+}
+
+template <>
+absl::Status Definitions::take<lanes::CallSiteDefinition>(const std::string& key, const Record& record,
+                                                          store::RunSink& sink) {
+  lanes::CallSiteDefinition site{};
+  if (absl::Status status = read(record.payload, "call site", &site); !status.ok()) return status;
+  insert(call_sites_, record.id);
+  return kept(sink.define(key, store::CallSiteInfo{.id = record.id,
+                                                   .op = operator_name(site.op),
+                                                   .argument = site.argument,
+                                                   .argument_name = text(site.argument_name),
+                                                   .code_address = text(site.code_address)}));
+}
+
+template <>
+absl::Status Definitions::take<lanes::ThreadDefinition>(const std::string& key, const Record& record,
+                                                        store::RunSink& sink) {
+  lanes::ThreadDefinition thread{};
+  if (absl::Status status = read(record.payload, "thread", &thread); !status.ok()) return status;
+  if (!insert(threads_, record.id)) return absl::OkStatus();
+  return kept(sink.define(
+      key, store::ThreadInfo{.id = record.id, .lane = thread.lane, .tid = thread.tid, .name = text(thread.name)}));
+}
+
+template <>
+absl::Status Definitions::take<lanes::StackDefinition>(const std::string& key, const Record& record,
+                                                       store::RunSink& sink) {
   lanes::StackDefinition head{};
   if (record.payload.size() < sizeof head) return nonsense("a stack definition that is cut short");
   std::memcpy(&head, record.payload.data(), sizeof head);
@@ -164,7 +171,9 @@ absl::Status Definitions::apply_stack(const std::string& key, const Record& reco
   return kept(sink.define(key, stack));
 }
 
-absl::Status Definitions::apply_region(const std::string& key, const Record& record, store::RunSink& sink) {
+template <>
+absl::Status Definitions::take<lanes::RegionDefinition>(const std::string& key, const Record& record,
+                                                        store::RunSink& sink) {
   lanes::RegionDefinition region{};
   if (absl::Status status = read(record.payload, "region", &region); !status.ok()) return status;
   if (!lanes::is_listed(region.kind)) return nonsense("a region of an unknown kind");
@@ -183,14 +192,16 @@ absl::Status Definitions::apply_region(const std::string& key, const Record& rec
                                                  .flags = region.flags}));
 }
 
-absl::Status Definitions::apply_site(const std::string& key, const Record& record, store::RunSink& sink) {
+template <>
+absl::Status Definitions::take<lanes::SiteDefinition>(const std::string& key, const Record& record,
+                                                      store::RunSink& sink) {
   lanes::SiteDefinition site{};
   if (absl::Status status = read(record.payload, "site", &site); !status.ok()) return status;
   if (!lanes::is_listed(site.role) || !lanes::is_listed(site.cause) || !lanes::is_listed(site.why) ||
       !lanes::is_listed(site.phase))
     return nonsense(absl::StrCat("site ", record.id, " with a role, cause, phase or reason that is on no list"));
   bool fresh = false;
-  if (absl::Status status = number(Numbered::kSite, record.id, &fresh); !status.ok() || !fresh) return status;
+  if (absl::Status status = number(DefinitionKind::kSite, record.id, &fresh); !status.ok() || !fresh) return status;
   return kept(sink.define(key, store::SiteInfo{.id = record.id,
                                                .stack = known(stacks_, site.stack),
                                                .module = known(modules_, site.module),
@@ -207,7 +218,9 @@ absl::Status Definitions::apply_site(const std::string& key, const Record& recor
                                                .flags = site.flags}));
 }
 
-absl::Status Definitions::apply_attribute(const std::string& key, const Record& record, store::RunSink& sink) {
+template <>
+absl::Status Definitions::take<lanes::AttributeDefinition>(const std::string& key, const Record& record,
+                                                           store::RunSink& sink) {
   lanes::AttributeDefinition attribute{};
   if (absl::Status status = read(record.payload, "attribute", &attribute); !status.ok()) return status;
   const auto [it, fresh] = attributes_.emplace(text(attribute.key), text(attribute.value));

@@ -28,11 +28,11 @@ class Definitions {
   absl::Status apply(const std::string& key, std::string_view records, store::RunSink& sink, absl::Status* sink_error);
 
   // Sites and what deep steps see are numbered in one series, and counted alike.
-  bool knows_number(std::uint32_t id) const { return what(id) != Numbered::kNothing; }
-  bool knows_site(std::uint32_t id) const { return what(id) == Numbered::kSite; }
-  bool knows_operator_use(std::uint32_t id) const { return what(id) == Numbered::kOperatorUse; }
-  bool knows_fact(std::uint32_t id) const { return what(id) == Numbered::kFact; }
-  bool knows_kernel(std::uint32_t id) const { return what(id) == Numbered::kKernel; }
+  bool knows_number(std::uint32_t id) const { return what(id) != lanes::DefinitionKind(); }
+  bool knows_site(std::uint32_t id) const { return what(id) == lanes::DefinitionKind::kSite; }
+  bool knows_operator_use(std::uint32_t id) const { return what(id) == lanes::DefinitionKind::kOperatorUse; }
+  bool knows_fact(std::uint32_t id) const { return what(id) == lanes::DefinitionKind::kFact; }
+  bool knows_kernel(std::uint32_t id) const { return what(id) == lanes::DefinitionKind::kKernel; }
   bool knows_region(std::uint32_t id) const { return contains(regions_, id); }
   bool knows_thread(std::uint32_t id) const { return contains(threads_, id); }
 
@@ -42,27 +42,23 @@ class Definitions {
     std::uint32_t id = 0;
     std::string_view payload;
   };
-  enum class Numbered : std::uint8_t { kNothing, kSite, kOperatorUse, kFlow, kFact, kKernel, kMatmul };
-  Numbered what(std::uint32_t id) const { return id < numbers_.size() ? numbers_[id] : Numbered::kNothing; }
-  std::uint32_t known(Numbered kind, std::uint32_t id) const { return what(id) == kind ? id : 0; }
+  // Of which kind the definition is that has this number in the series of sites; none: DefinitionKind().
+  lanes::DefinitionKind what(std::uint32_t id) const {
+    return id < numbers_.size() ? numbers_[id] : lanes::DefinitionKind();
+  }
+  std::uint32_t known(lanes::DefinitionKind kind, std::uint32_t id) const { return what(id) == kind ? id : 0; }
   // Gives `id` to what is defined. `fresh` is false when it was told before; another kind of thing is an error.
-  absl::Status number(Numbered kind, std::uint32_t id, bool* fresh);
+  absl::Status number(lanes::DefinitionKind kind, std::uint32_t id, bool* fresh);
   using Set = std::vector<bool>;
   static bool contains(const Set& set, std::uint32_t id) { return id < set.size() && set[id]; }
   static bool insert(Set& set, std::uint32_t id);  // false: it was there
   static std::uint32_t known(const Set& set, std::uint32_t id) { return contains(set, id) ? id : 0; }
 
   absl::Status apply_one(const std::string& key, const Record& record, store::RunSink& sink);
-  absl::Status apply_site(const std::string& key, const Record& record, store::RunSink& sink);
-  absl::Status apply_operator_use(const std::string& key, const Record& record, store::RunSink& sink);
-  absl::Status apply_flow(const std::string& key, const Record& record, store::RunSink& sink);
-  absl::Status apply_fact(const std::string& key, const Record& record, store::RunSink& sink);
-  absl::Status apply_kernel(const std::string& key, const Record& record, store::RunSink& sink);
-  absl::Status apply_matmul(const std::string& key, const Record& record, store::RunSink& sink);
+  // Takes one record of this kind. A record that makes no sense is an error.
+  template <typename Definition>
+  absl::Status take(const std::string& key, const Record& record, store::RunSink& sink);
   std::uint32_t known_subject(const lanes::FactDefinition& fact) const;
-  absl::Status apply_region(const std::string& key, const Record& record, store::RunSink& sink);
-  absl::Status apply_stack(const std::string& key, const Record& record, store::RunSink& sink);
-  absl::Status apply_attribute(const std::string& key, const Record& record, store::RunSink& sink);
   absl::Status kept(absl::Status status);  // remembers an error of the sink
   const std::string& text(std::uint32_t id) const;
   const std::string& operator_name(std::uint32_t id) const;
@@ -75,9 +71,15 @@ class Definitions {
   absl::flat_hash_map<std::uint32_t, std::uint32_t> operators_;  // → string
   absl::flat_hash_set<std::pair<std::string, std::string>> attributes_;
   Set stacks_, modules_, call_sites_, regions_, threads_;
-  std::vector<Numbered> numbers_;
+  std::vector<lanes::DefinitionKind> numbers_;
   std::uint64_t bytes_ = 0;
   absl::Status sink_error_;
 };
+
+#define CASTSCOPE_TAKE(kind, number, Type) \
+  template <>                              \
+  absl::Status Definitions::take<lanes::Type>(const std::string& key, const Record& record, store::RunSink& sink);
+CASTSCOPE_DEFINITION_KINDS(CASTSCOPE_TAKE)
+#undef CASTSCOPE_TAKE
 
 }  // namespace castscope::ingest

@@ -57,7 +57,7 @@ TEST_F(GpuValidatorTest, AKernelIsHandedOnWithItsTexts) {
 
 TEST_F(GpuValidatorTest, AMatrixProductIsHandedOn) {
   accept(Batch().operator_use(2).matmul(3, product_of(2)).counter(1, 3, 4));
-  const store::MatmulInfo& matmul = process().matmuls.at(3);
+  const store::Matmul& matmul = process().matmuls.at(3);
   EXPECT_EQ(matmul.use, 2u);
   EXPECT_EQ(matmul.op, "aten::mm");
   EXPECT_EQ(matmul.function, "cublasGemmEx");

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "server/store/testing/test_run.h"
+#include "server/store/write/run_store.h"
 
 namespace castscope::judging {
 namespace {

@@ -117,8 +117,9 @@ int run(std::uint64_t events, bool apart, bool keep_all, const std::string& kept
     relay_all(lanes, socket);
   }
   server->shutdown(milliseconds(1000));
-  if (auto status = rules::record_findings(*store); !status.ok()) fail(std::string(status.message()));
   const store::RunData data = value(store->read());
+  if (auto status = store->set_findings(rules::judgement_of(data).findings); !status.ok())
+    fail(std::string(status.message()));
   if (auto status = store->close(); !status.ok()) fail(std::string(status.message()));
   const double cpu = cpu_seconds() - cpu_begin;
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

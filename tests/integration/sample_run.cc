@@ -166,7 +166,9 @@ absl::Status write(const std::string& file, const std::function<void(RunStore&)>
   end.exit_status = 0;
   end.complete = true;
   if (absl::Status status = (*store)->finish(end); !status.ok()) return status;
-  if (absl::Status status = rules::record_findings(**store); !status.ok()) return status;
+  const auto data = (*store)->read();
+  if (!data.ok()) return data.status();
+  if (absl::Status status = (*store)->set_findings(rules::judgement_of(*data).findings); !status.ok()) return status;
   return (*store)->close();
 }
 

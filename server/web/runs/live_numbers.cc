@@ -46,7 +46,7 @@ void LiveNumbers::define(const std::string& key, const store::OperatorUseInfo& i
   if (use.id != 0) uses_[place(key, info.id)] = use;
 }
 
-void LiveNumbers::define(const std::string& key, const store::FactInfo& info) {
+void LiveNumbers::define(const std::string& key, const store::Fact& info) {
   const std::uint32_t number = store_.number(key, Numbered::kFact, info.id);
   if (number != 0) facts_[place(key, info.id)] = number;
 }

@@ -21,7 +21,7 @@ class LiveNumbers final : public timeline::Numbers {
   void define(const std::string& key, const store::SiteInfo&);
   void define(const std::string& key, const store::RegionInfo&);
   void define(const std::string& key, const store::OperatorUseInfo&);
-  void define(const std::string& key, const store::FactInfo&);
+  void define(const std::string& key, const store::Fact&);
   void define(const std::string& key, const store::KernelInfo&);  // after its site and use
   void define(const std::string& /*key*/, const auto&) {}         // no event has its number
 
