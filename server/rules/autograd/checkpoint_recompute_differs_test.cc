@@ -31,7 +31,7 @@ class CheckpointRecomputeDiffersTest : public AutogradTest {
 };
 
 TEST_F(CheckpointRecomputeDiffersTest, C51b_RecomputedInFloat32) {
-  expect_golden("C-51b", judged([](TestRun& run) {
+  expect_golden("checkpoint_recompute_differs_recomputed_in_float32", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 39);
                   const auto first = forward(run);
                   const auto second = again(run, kFloat32, true);

@@ -6,7 +6,7 @@ namespace {
 using CacheClearedMidwayTest = RulesTest;
 
 TEST_F(CacheClearedMidwayTest, X04_AWorkersRegionEndsWhileTheMainOneIsOpen) {
-  expect_golden("X-04", judged([](TestRun& run) {
+  expect_golden("cache_cleared_midway_worker_region_ends", judged([](TestRun& run) {
                   const auto mains = run.region("train.py", 5);
                   const auto weight = run.weight("train.py", 10, "fc");
                   const auto workers = run.region("worker.py", 7);

@@ -10,7 +10,7 @@ namespace {
 using CacheGrowsTest = RulesTest;
 
 TEST_F(CacheGrowsTest, C04_ModulesMadeInOneLongRegion) {
-  expect_golden("C-04", judged([](TestRun& run) {
+  expect_golden("cache_grows_modules_made_in_one_region", judged([](TestRun& run) {
                   const auto region = run.region("serve.py", 5);
                   const auto weight = run.weight("serve.py", 8, "");
                   const auto input = run.input("serve.py", 8, "");

@@ -16,7 +16,7 @@ std::uint32_t nested(TestRun& run, std::uint32_t outer, std::int64_t line, std::
 }
 
 TEST_F(CacheWrongDtypeTest, C11_ABfloat16CopyInAFloat16Region) {
-  expect_golden("C-11", judged([](TestRun& run) {
+  expect_golden("cache_wrong_dtype_bfloat16_copy_in_float16_region", judged([](TestRun& run) {
                   const auto outer = run.region("train.py", 5);
                   const auto first = run.weight("train.py", 6, "fc");
                   const auto inner = nested(run, outer, 7, kFloat16);

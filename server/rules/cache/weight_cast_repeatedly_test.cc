@@ -8,7 +8,7 @@ namespace {
 using WeightCastRepeatedlyTest = RulesTest;
 
 TEST_F(WeightCastRepeatedlyTest, C07_InferenceModeCastsWeightsAtEachUse) {
-  expect_golden("C-07", judged([](TestRun& run) {
+  expect_golden("weight_cast_repeatedly_inference_mode", judged([](TestRun& run) {
                   const auto region = run.region("generate.py", 5);
                   const auto weight = run.weight("generate.py", 8, "fc", WhyNotCached::kInferenceMode);
                   const auto input = run.input("generate.py", 8, "fc");
@@ -28,7 +28,7 @@ TEST_F(WeightCastRepeatedlyTest, C07_NoGradKeepsThem) {
 }
 
 TEST_F(WeightCastRepeatedlyTest, C08_FrozenWeightsAtTwoLines) {
-  expect_golden("C-08", judged([](TestRun& run) {
+  expect_golden("weight_cast_repeatedly_frozen_weights", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto first = run.weight("train.py", 8, "base", WhyNotCached::kNoRequiresGrad);
                   const auto second = run.weight("train.py", 9, "base", WhyNotCached::kNoRequiresGrad);
@@ -126,7 +126,7 @@ TEST_F(WeightCastRepeatedlyTest, AListOfFrozenWeightsEachUsedOnce) {
 }
 
 TEST_F(WeightCastRepeatedlyTest, C09_ViewsAreKnownByTheirData) {
-  expect_golden("C-09", judged([](TestRun& run) {
+  expect_golden("weight_cast_repeatedly_view", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto weight = run.weight("train.py", 8, "", WhyNotCached::kView);
                   run.enter(region).cast_data(weight, kWeight).cast_data(weight, kWeight).exit();
@@ -208,7 +208,7 @@ TEST_F(WeightCastRepeatedlyTest, S01_InputsAreNotWeights) {
 }
 
 TEST_F(WeightCastRepeatedlyTest, S04_RecurrentCellsWithTheCacheOff) {
-  expect_golden("S-04", judged([](TestRun& run) {
+  expect_golden("weight_cast_repeatedly_cache_off", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto ih = run.weight("train.py", 8, "cell", WhyNotCached::kCacheDisabled);
                   const auto hh = run.weight("train.py", 8, "cell.hh", WhyNotCached::kCacheDisabled);

@@ -19,7 +19,7 @@ std::uint32_t cast_in_backward(TestRun& run, std::uint32_t region) {
 }
 
 TEST_F(RegionContainsBackwardTest, S08_BackwardInsideTheRegion) {
-  expect_golden("S-08", judged([](TestRun& run) {
+  expect_golden("region_contains_backward_in_region", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto cast = cast_in_backward(run, region);
                   const auto call = run.fact(FactKind::kBackward, 12, {.subject = region, .text = ""});

@@ -6,7 +6,7 @@ namespace {
 using RegionLeaksThroughYieldTest = RulesTest;
 
 TEST_F(RegionLeaksThroughYieldTest, S11_AnotherCoroutineRunsInIt) {
-  expect_golden("S-11", judged([](TestRun& run) {
+  expect_golden("region_leaks_through_yield_other_coroutine", judged([](TestRun& run) {
                   const auto region = run.region("serve.py", 5);
                   const auto leak =
                       run.fact(FactKind::kRegionLeaked, 20, {.subject = region, .text = "aten::linear"}, "serve.py");

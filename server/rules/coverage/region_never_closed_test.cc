@@ -8,7 +8,7 @@ namespace {
 using RegionNeverClosedTest = RulesTest;
 
 TEST_F(RegionNeverClosedTest, X06_EnteredTwiceLeftOnce) {
-  expect_golden("X-06", judged([](TestRun& run) {
+  expect_golden("region_never_closed_entered_twice_left_once", judged([](TestRun& run) {
                   const auto first = run.region("train.py", 5);
                   auto info = TestRun::default_region();
                   info.parent = first;

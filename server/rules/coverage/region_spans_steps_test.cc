@@ -19,7 +19,7 @@ void loop(TestRun& run, const std::vector<std::function<void(std::uint32_t weigh
 }
 
 TEST_F(RegionSpansStepsTest, S07_LoopInsideARegion) {
-  expect_golden("S-07", judged([](TestRun& run) {
+  expect_golden("region_spans_steps_loop_in_region", judged([](TestRun& run) {
                   const auto cast = [&](std::uint32_t weight) { run.cast(weight, kWeight, true); };
                   const auto hit = [&](std::uint32_t weight) { run.hit(weight, kWeight); };
                   loop(run, {cast, hit, hit, hit, hit});

@@ -22,7 +22,7 @@ store::TestUse linear(std::int64_t line, std::uint8_t device = 0) {
 }
 
 TEST_F(RegionWrongDeviceTest, C46b_XpuRegionAroundTheCpu) {
-  expect_golden("C-46b", judged([](TestRun& run) {
+  expect_golden("region_wrong_device_xpu_region_on_cpu", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5, xpu_region());
                   const auto use = run.use(linear(8));
                   run.deep().enter(region).called(use, 4).exit();

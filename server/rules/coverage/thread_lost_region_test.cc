@@ -22,7 +22,7 @@ store::TestUse linear(std::uint32_t stack, std::uint16_t flags = lanes::kUseOthe
 }
 
 TEST_F(ThreadLostRegionTest, C47_ThreadStartedInsideARegion) {
-  expect_golden("C-47", judged([](TestRun& run) {
+  expect_golden("thread_lost_region_thread_started_in_region", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto first = run.use(linear(run.stack({kLinear, frame("work", 20), kRun, kBootstrap})));
                   const auto second = run.use(linear(run.stack({frame("work", 21), kRun, kBootstrap})));

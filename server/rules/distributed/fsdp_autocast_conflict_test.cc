@@ -8,7 +8,7 @@ namespace {
 using FsdpAutocastConflictTest = RulesTest;
 
 TEST_F(FsdpAutocastConflictTest, C57_TheSameDtype) {
-  expect_golden("C-57", judged([](TestRun& run) {
+  expect_golden("fsdp_autocast_conflict_same_dtype", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto input = fsdp_site(run, region, kBFloat16, Role::kInput);
                   run.enter(region).cast(input, 0x10).exit();
@@ -16,7 +16,7 @@ TEST_F(FsdpAutocastConflictTest, C57_TheSameDtype) {
 }
 
 TEST_F(FsdpAutocastConflictTest, C57_AnotherDtype) {
-  expect_golden("C-57-fp16", judged([](TestRun& run) {
+  expect_golden("fsdp_autocast_conflict_other_dtype", judged([](TestRun& run) {
                   store::RegionInfo half = TestRun::default_region();
                   half.dtype = kFloat16;
                   const auto region = run.region("train.py", 5, half);

@@ -13,7 +13,7 @@ lanes::Operand weight(std::uint8_t dtype) { return operand(dtype, Role::kWeight)
 
 // The result of a region, used outside with a float32 layer.
 TEST_F(DtypeMismatchErrorTest, S18_AHalfLeavesItsRegion) {
-  expect_golden("S-18", judged([](TestRun& run) {
+  expect_golden("dtype_mismatch_error_after_region", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto inside = run.use({.op = "aten::linear",
                                                .line = 6,
@@ -40,7 +40,7 @@ TEST_F(DtypeMismatchErrorTest, S18_FloatFirst) {
 }
 
 TEST_F(DtypeMismatchErrorTest, C41_ADisabledRegionWithinAnother) {
-  expect_golden("C-41", judged([](TestRun& run) {
+  expect_golden("dtype_mismatch_error_disabled_region", judged([](TestRun& run) {
                   run.region("train.py", 5);
                   store::RegionInfo off = TestRun::default_region();
                   off.enabled = false;
@@ -55,7 +55,7 @@ TEST_F(DtypeMismatchErrorTest, C41_ADisabledRegionWithinAnother) {
 }
 
 TEST_F(DtypeMismatchErrorTest, C39_AnIndexedAssignment) {
-  expect_golden("C-39", judged([](TestRun& run) {
+  expect_golden("dtype_mismatch_error_indexed_assignment", judged([](TestRun& run) {
                   run.region("train.py", 5);
                   const auto use = run.use({.op = "aten::index_put_",
                                             .line = 9,
@@ -277,7 +277,7 @@ TEST_F(DtypeMismatchErrorTest, OtherErrorsAreNone) {
   }));
 }
 
-// C-11: the cache served a float16 region with the bfloat16 copy. That is another rule's.
+// The cache served a float16 region with the bfloat16 copy: cache-wrong-dtype reports that.
 TEST_F(DtypeMismatchErrorTest, ACopyOfAnotherDtypeFromTheCacheIsNoneOfIts) {
   for (const auto& finding : judged([](TestRun& run) {
          store::RegionInfo half = TestRun::default_region();
@@ -309,7 +309,7 @@ void convolved(TestRun& run, const std::string& error, std::int64_t line_of_fact
 constexpr char kBias[] = "Input type (c10::BFloat16) and bias type (float) should be the same";
 
 TEST_F(DtypeMismatchErrorTest, S28_AScriptLeavesTheBias) {
-  expect_golden("S-28", judged([](TestRun& run) { convolved(run, kBias); }));
+  expect_golden("dtype_mismatch_error_scripted_bias", judged([](TestRun& run) { convolved(run, kBias); }));
 }
 
 TEST_F(DtypeMismatchErrorTest, S28_InTheJobsOwnCode) {

@@ -17,7 +17,7 @@ constexpr char kText[] =
     "Many models use a sigmoid layer right before the binary cross entropy layer.";
 
 TEST_F(OpBannedTest, C43_BinaryCrossEntropyOnAGpu) {
-  expect_golden("C-43", judged([](TestRun& run) {
+  expect_golden("op_banned_binary_cross_entropy", judged([](TestRun& run) {
                   store::RegionInfo gpu = TestRun::default_region();
                   gpu.device = 1;
                   gpu.dtype = kFloat16;

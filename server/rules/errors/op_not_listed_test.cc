@@ -17,7 +17,7 @@ store::TestUse custom(std::uint8_t second) {
 
 TEST_F(OpNotListedTest, C40_GroupedProductRaises) {
   expect_golden(
-      "C-40", judged([](TestRun& run) {
+      "op_not_listed_grouped_product_raises", judged([](TestRun& run) {
         run.region("train.py", 5);
         const auto use = run.use(
             {.op = "aten::_grouped_mm", .line = 9, .operands = {operand(kBFloat16), operand(kFloat32, Role::kWeight)}});
@@ -38,7 +38,7 @@ TEST_F(OpNotListedTest, C40_BothInTheRegionsDtype) {
 }
 
 TEST_F(OpNotListedTest, S38_AnOperatorOfALibraryTakesTheMixture) {
-  expect_golden("S-38", judged([](TestRun& run) {
+  expect_golden("op_not_listed_library_operator", judged([](TestRun& run) {
                   run.region("train.py", 5);
                   run.deep().called(run.use(custom(kFloat32)), 3).shallow();
                 }));
@@ -107,7 +107,7 @@ TEST_F(OpNotListedTest, ARegionOfAnotherDeviceWithin) {
   EXPECT_THAT(findings[0].evidence_text, testing::Contains(testing::Pair("region_dtype", "bfloat16")));
 }
 
-// C-42: PyTorch's own attention is on the lists, and aligns its arguments.
+// PyTorch's own attention is on the lists, and aligns its arguments.
 TEST_F(OpNotListedTest, C42_TheBuiltInAttention) {
   expect_none(judged([](TestRun& run) {
     run.region("train.py", 5);

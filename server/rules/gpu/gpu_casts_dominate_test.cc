@@ -22,7 +22,7 @@ class GpuCastsDominateTest : public RulesTest {
 };
 
 TEST_F(GpuCastsDominateTest, CastsTakeAThird) {
-  expect_golden("gpu-casts-dominate", judged([](TestRun& run) { steps(run, 3'000'000, 7'000'000); }));
+  expect_golden("gpu_casts_dominate_third_of_time", judged([](TestRun& run) { steps(run, 3'000'000, 7'000'000); }));
 }
 
 TEST_F(GpuCastsDominateTest, CastsTakeATenth) {

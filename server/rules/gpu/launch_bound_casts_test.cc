@@ -20,7 +20,7 @@ class LaunchBoundCastsTest : public RulesTest {
 };
 
 TEST_F(LaunchBoundCastsTest, SmallCastsAreMostOfAStep) {
-  expect_golden("launch-bound-casts", judged([](TestRun& run) { layers(run, 1500); }));
+  expect_golden("launch_bound_casts_small_casts", judged([](TestRun& run) { layers(run, 1500); }));
 }
 
 TEST_F(LaunchBoundCastsTest, CastsThatTakeLongerThanTheirLaunch) {

@@ -63,7 +63,7 @@ class RnnRecastsWeightsTest : public RulesTest {
 };
 
 TEST_F(RnnRecastsWeightsTest, StepByStep) {
-  expect_golden("rnn-recasts-weights", only(judged([](TestRun& run) { run_rnn(run, {.calls = 20}); })));
+  expect_golden("rnn_recasts_weights_every_step", only(judged([](TestRun& run) { run_rnn(run, {.calls = 20}); })));
 }
 
 TEST_F(RnnRecastsWeightsTest, InferenceWithTheSameWeights) {

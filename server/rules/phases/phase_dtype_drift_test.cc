@@ -42,7 +42,7 @@ class PhaseDtypeDriftTest : public RulesTest {
 };
 
 TEST_F(PhaseDtypeDriftTest, C59_ValidationWithoutARegion) {
-  expect_golden("C-59", judged([](TestRun& run) {
+  expect_golden("phase_dtype_drift_validation_without_region", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 19);
                   const auto training = linear(run, {});
                   const auto evaluation = linear(run, validation());

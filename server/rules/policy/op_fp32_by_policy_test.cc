@@ -13,7 +13,7 @@ std::uint32_t in_float(TestRun& run, const std::string& op, std::int64_t line, s
 }
 
 TEST_F(OpFp32ByPolicyTest, C30_ListsThem) {
-  expect_golden("C-30-fp32", judged([](TestRun& run) {
+  expect_golden("op_fp32_by_policy_cdist_and_fft", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto distance = in_float(run, "aten::cdist", 8), spectrum = in_float(run, "aten::fft_fft", 9);
                   run.enter(region).deep().called(distance, 3).called(spectrum).shallow().exit();

@@ -16,7 +16,8 @@ std::uint32_t region_on(TestRun& run, std::uint8_t device, std::uint8_t dtype, b
 }
 
 TEST_F(PolicyDefaultDtypeTest, S45_Float16OnXpu) {
-  expect_golden("S-45", judged([](TestRun& run) { run.enter(region_on(run, kXpu, kFloat16)).exit(); }));
+  expect_golden("policy_default_dtype_float16_on_xpu",
+                judged([](TestRun& run) { run.enter(region_on(run, kXpu, kFloat16)).exit(); }));
 }
 
 TEST_F(PolicyDefaultDtypeTest, S45_DtypeGiven) {

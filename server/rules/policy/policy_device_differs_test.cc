@@ -19,7 +19,7 @@ const std::vector<std::string> kMany = {"aten::linalg_vector_norm", "aten::sum",
                                         "aten::layer_norm",         "aten::cumsum"};
 
 TEST_F(PolicyDeviceDiffersTest, S44_ManyOfThem) {
-  expect_golden("S-44", judged([](TestRun& run) { call(run, kMany); }));
+  expect_golden("policy_device_differs_many_operators", judged([](TestRun& run) { call(run, kMany); }));
 }
 
 TEST_F(PolicyDeviceDiffersTest, S44_OperatorsThatDevicesShare) {

@@ -34,7 +34,7 @@ class PolicyProtectedArgCastTest : public RulesTest {
 };
 
 TEST_F(PolicyProtectedArgCastTest, S42_BoxesThroughAProduct) {
-  expect_golden("S-42", judged([](TestRun& run) {
+  expect_golden("policy_protected_arg_cast_boxes_through_product", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   run.enter(region).deep();
                   const auto scaled = product(run, 513.9), pooled = pooling(run, kBFloat16);

@@ -30,7 +30,8 @@ void steps(TestRun& run, WhyNotCached why, std::uint64_t cast_us, std::uint64_t 
 }
 
 TEST_F(CastDominatesTimeTest, C34_OneRowAndALargeFrozenWeight) {
-  expect_golden("C-34", judged([](TestRun& run) { steps(run, WhyNotCached::kNoRequiresGrad, 700, 1850); }));
+  expect_golden("cast_dominates_time_large_frozen_weight",
+                judged([](TestRun& run) { steps(run, WhyNotCached::kNoRequiresGrad, 700, 1850); }));
 }
 
 TEST_F(CastDominatesTimeTest, C34_ALargeBatch) {

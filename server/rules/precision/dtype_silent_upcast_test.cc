@@ -28,7 +28,7 @@ std::uint32_t on_float32(TestRun& run, std::int64_t line, const std::string& op,
 }
 
 TEST_F(DtypeSilentUpcastTest, C28_AFloat32Bias) {
-  expect_golden("C-28", judged([](TestRun& run) {
+  expect_golden("dtype_silent_upcast_float32_bias", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto product = linear(run, 7, kFloat32), sum = add(run, 8, Role::kWeight);
                   const auto relu = on_float32(run, 9, "aten::relu"), head = linear(run, 10, kFloat32);
@@ -156,7 +156,7 @@ std::uint32_t gru_cell(TestRun& run, std::uint8_t state) {
 }
 
 TEST_F(DtypeSilentUpcastTest, S23_ACellThatMakesItsOwnState) {
-  expect_golden("S-23", judged([](TestRun& run) {
+  expect_golden("dtype_silent_upcast_own_initial_state", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto zeros = run.use({.op = "aten::zeros", .line = 8, .computed = kFloat32, .module = "cell"});
                   run.enter(region).deep().called(zeros);

@@ -6,7 +6,7 @@ namespace {
 using ScalerCollapseTest = RulesTest;
 
 TEST_F(ScalerCollapseTest, C56_FortySkippedSteps) {
-  expect_golden("C-56", judged([](TestRun& run) {
+  expect_golden("scaler_collapse_forty_skipped_steps", judged([](TestRun& run) {
                   ScalerLoop loop(run);
                   double scale = 65536;
                   for (int i = 0; i < 40; ++i, scale /= 2) loop.round(scale, scale / 2, true);

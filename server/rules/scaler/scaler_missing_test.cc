@@ -35,7 +35,8 @@ struct Loop {
 };
 
 TEST_F(ScalerMissingTest, C53_AllGradientsBecomeZero) {
-  expect_golden("C-53", judged([](TestRun& run) { Loop(run).steps({.most = 9.5e-7}, {.most = 0, .zeros = 256}); }));
+  expect_golden("scaler_missing_gradients_become_zero",
+                judged([](TestRun& run) { Loop(run).steps({.most = 9.5e-7}, {.most = 0, .zeros = 256}); }));
 }
 
 TEST_F(ScalerMissingTest, C53_Bfloat16) {
@@ -108,7 +109,7 @@ struct UnsampledLoop {
 };
 
 TEST_F(ScalerMissingTest, NotMeasured) {
-  expect_golden("C-53-not-measured", judged([](TestRun& run) { UnsampledLoop(run).steps(); }));
+  expect_golden("scaler_missing_not_measured", judged([](TestRun& run) { UnsampledLoop(run).steps(); }));
 }
 
 TEST_F(ScalerMissingTest, NotMeasuredBfloat16) {

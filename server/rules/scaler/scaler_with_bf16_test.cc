@@ -9,7 +9,7 @@ namespace {
 using ScalerWithBf16Test = EnforcedRulesTest;
 
 TEST_F(ScalerWithBf16Test, C54_AScalerAndBfloat16) {
-  expect_golden("C-54", judged([](TestRun& run) {
+  expect_golden("scaler_with_bf16_loop", judged([](TestRun& run) {
                   ScalerLoop loop(run, kBFloat16);
                   for (int i = 0; i < 3; ++i) loop.round();
                 }));

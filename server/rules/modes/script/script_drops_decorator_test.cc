@@ -6,7 +6,7 @@ namespace {
 using ScriptDropsDecoratorTest = RulesTest;
 
 TEST_F(ScriptDropsDecoratorTest, S25_OfAMethod) {
-  expect_golden("S-25m", judged([](TestRun& run) {
+  expect_golden("script_drops_decorator_method", judged([](TestRun& run) {
                   run.seen(run.fact(FactKind::kScriptDropsDecorator, 7,
                                     {.text = "autocast(\"cpu\", dtype=torch.bfloat16)"}, "net.py"),
                            2);

@@ -15,7 +15,7 @@ std::uint32_t norm(TestRun& run, std::uint8_t dtype, bool script, const std::str
 }
 
 TEST_F(ScriptDtypeDiffersTest, C16_LayerNorm) {
-  expect_golden("C-16", judged([](TestRun& run) {
+  expect_golden("script_dtype_differs_layer_norm", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);
                   const auto eager = norm(run, kBFloat16, false);
                   const auto script = norm(run, kFloat32, true, "aten::native_layer_norm");
@@ -94,7 +94,7 @@ void added(TestRun& run, std::uint64_t both, std::uint64_t one) {
 }
 
 TEST_F(ScriptDtypeDiffersTest, S30_TheScriptAlonePromotes) {
-  expect_golden("S-30", judged([](TestRun& run) {
+  expect_golden("script_dtype_differs_script_promotes", judged([](TestRun& run) {
                   added(run, 10, 0);
                   run.cast(raised(run, lanes::Cause::kScript, "aten::add.Tensor"), kOther);
                 }));
@@ -129,7 +129,7 @@ void normed(TestRun& run, std::uint8_t device, std::uint8_t dtype, const std::st
 }
 
 TEST_F(ScriptDtypeDiffersTest, S31_APolicyThatScriptsDoNotHave) {
-  expect_golden("S-31", judged([](TestRun& run) { normed(run, 1, kFloat16); }));
+  expect_golden("script_dtype_differs_norm_not_cast", judged([](TestRun& run) { normed(run, 1, kFloat16); }));
 }
 
 TEST_F(ScriptDtypeDiffersTest, S31_GivenFloat32OrOnACpu) {

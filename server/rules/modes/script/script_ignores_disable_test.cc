@@ -20,7 +20,7 @@ std::uint32_t cast(TestRun& run, std::int64_t line, std::uint32_t region, std::u
 }
 
 TEST_F(ScriptIgnoresDisableTest, S24_TheOperatorIsCast) {
-  expect_golden("S-24", judged([](TestRun& run) {
+  expect_golden("script_ignores_disable_operator_cast", judged([](TestRun& run) {
                   const auto site = cast(run, 8, run.region("train.py", 5), kBFloat16);
                   const auto fact = run.fact(FactKind::kScriptIgnoresDisable, 8,
                                              {.subject = site, .text = "/home/user/project/net.py:7"}, "net.py");

@@ -19,7 +19,7 @@ std::uint32_t weight(TestRun& run, std::int64_t line, lanes::Cause cause) {
 }
 
 TEST_F(ScriptRecastsWeightsTest, X10_TwiceInARegion) {
-  expect_golden("X-10", judged([](TestRun& run) {
+  expect_golden("script_recasts_weights_twice_in_region", judged([](TestRun& run) {
                   const auto site = weight(run, 8, lanes::Cause::kScript);
                   run.enter(1).cast_data(site, kWeight).cast_data(site, kWeight).exit();
                 }));

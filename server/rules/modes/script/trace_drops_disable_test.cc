@@ -20,7 +20,7 @@ std::uint32_t cast(TestRun& run, std::int64_t line, std::uint32_t region, std::u
 }
 
 TEST_F(TraceDropsDisableTest, S32_TheOperatorIsCast) {
-  expect_golden("S-32", judged([](TestRun& run) {
+  expect_golden("trace_drops_disable_operator_cast", judged([](TestRun& run) {
                   const auto site = cast(run, 8, run.region("train.py", 5), kBFloat16);
                   const auto fact = run.fact(FactKind::kTraceDropsDisable, 8,
                                              {.subject = site, .text = "/home/user/project/net.py:7"}, "net.py");
