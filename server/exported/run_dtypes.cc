@@ -185,9 +185,9 @@ class Walker {
     if (const auto at = open.find(device); at != open.end()) step.region = at->second;
     step.lost = region == nullptr && shows_autocast(policy, node, first->dtype, inputs);
     step.runs = given(node, *first, inputs, region, policy, step);
-    keep(graph, node, step, inputs, environment);
-    if (region == nullptr) raises(node, inputs, step.lost);
-    tell(kind, inputs, std::move(step));
+    keep_outputs(graph, node, step, inputs, environment);
+    if (region == nullptr) record_mixed_dtypes(node, inputs, step.lost);
+    record_step(kind, inputs, std::move(step));
   }
 
   static RunDtype given(const Node& node, const Value& first, const std::vector<Tensor>& inputs, const Region* region,
@@ -217,8 +217,8 @@ class Walker {
   }
 
   // Further outputs of the first one's dtype go with it.
-  static void keep(const Graph& graph, const Node& node, const Step& step, const std::vector<Tensor>& inputs,
-                   Environment& environment) {
+  static void keep_outputs(const Graph& graph, const Node& node, const Step& step, const std::vector<Tensor>& inputs,
+                           Environment& environment) {
     const Origin origin =
         kind_of(node) == OperatorKind::kMoves && inputs.size() == 1 ? inputs.front().origin : Origin::kComputed;
     for (const std::string& name : node.outputs) {
@@ -239,7 +239,7 @@ class Walker {
           {.node = &node, .is_check = true, .wanted = *wanted, .given = given.dtype, .why = given.why});
   }
 
-  void raises(const Node& node, const std::vector<Tensor>& inputs, bool lost) {
+  void record_mixed_dtypes(const Node& node, const std::vector<Tensor>& inputs, bool lost) {
     if (!wants_one_dtype(node) || inputs.size() < 2 || !all_certain(inputs)) return;
     const Dtype one = inputs.front().runs.dtype;
     for (const Tensor& input : inputs) {
@@ -250,7 +250,7 @@ class Walker {
     }
   }
 
-  void tell(OperatorKind kind, const std::vector<Tensor>& inputs, Step step) {
+  void record_step(OperatorKind kind, const std::vector<Tensor>& inputs, Step step) {
     if (kind == OperatorKind::kMoves) return;
     step.casts = kind == OperatorKind::kCasts;
     if (step.casts) {
@@ -261,11 +261,11 @@ class Walker {
       step.computed = is_floating(step.runs.dtype) ? step.runs.dtype : promotion(inputs, run_of);
     }
     if (!step.casts && !is_floating(step.computed)) return;
-    if (step.region && !step.casts) count(walk.regions[*step.region], *step.node);
+    if (step.region && !step.casts) count_operator(walk.regions[*step.region], *step.node);
     walk.steps.push_back(std::move(step));
   }
 
-  static void count(Region& region, const Node& node) {
+  static void count_operator(Region& region, const Node& node) {
     region.operators++;
     if (!node.place) return;
     if (!region.first) region.first = node.place;

@@ -82,8 +82,8 @@ std::string in_words(const std::map<std::string, CastPolicy>& ways) {
 }
 
 // Where the words are the same: of those ways that both go and that are decided otherwise.
-void tell_ways(const std::map<std::string, CastPolicy>& before, const std::map<std::string, CastPolicy>& after,
-               FunctionChange& change) {
+void set_differing_ways(const std::map<std::string, CastPolicy>& before, const std::map<std::string, CastPolicy>& after,
+                        FunctionChange& change) {
   std::string a, b;
   for (const auto& [way, kind] : before) {
     const auto other = after.find(way);
@@ -108,7 +108,8 @@ FunctionChange change_of(const Policy& before, const Policy& after, const Functi
   keep_common(ways_after, ways_before);
   change.before = a != nullptr ? as_a_whole(*a) : in_words(ways_before);
   change.after = b != nullptr ? as_a_whole(*b) : in_words(ways_after);
-  if (a == nullptr && b == nullptr && change.before == change.after) tell_ways(ways_before, ways_after, change);
+  if (a == nullptr && b == nullptr && change.before == change.after)
+    set_differing_ways(ways_before, ways_after, change);
   return change;
 }
 

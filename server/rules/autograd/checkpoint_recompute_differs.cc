@@ -66,7 +66,7 @@ std::pair<std::string, std::string> owner_of(const store::RunData& data, const O
   return {at.file, at.function};
 }
 
-void tell(Inquiry& inquiry, const Recompute& found) {
+void add_finding(Inquiry& inquiry, const Recompute& found) {
   const store::RunData& data = inquiry.data;
   const std::string was(store::dtype_name(found.was)), is(store::dtype_name(found.first->computed));
   const std::string name = short_name(found.first->op);
@@ -118,7 +118,7 @@ void judge_recompute(Inquiry& inquiry) {
       at->second.operators.merge(found.operators);
     }
   }
-  for (const auto& [place, found] : by_place) tell(inquiry, found);
+  for (const auto& [place, found] : by_place) add_finding(inquiry, found);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ void judge_lost(Inquiry& inquiry) {
                     " used here without a gradient: autocast serves the copy that it made while grad mode was off";
     finding.evidence_number = {{"uses_seen", served.times}, {"weights", served.sources.size()}};
     finding.evidence_text = {{"weight", first_of(served.sources)}};
-    tell_opened(data, served.region, finding);
+    add_opening_place(data, served.region, finding);
     const auto handle = amp_handle_around(data, served.region);
     finding.fix = (handle ? "Call " + clearing_the_cache(*handle) + " after the pass without gradients"
                           : std::string("Give the pass without gradients an autocast region of its own, or call "

@@ -27,6 +27,6 @@ ServedByPlace served_copies(const store::RunData&, lanes::FactKind, bool (*wante
 std::string changes_text(const std::set<lanes::Staleness>&);
 
 // Where the region was opened, as evidence and as a related place; nothing for 0, and where that is not known.
-void tell_opened(const store::RunData&, std::uint32_t region, Finding&);
+void add_opening_place(const store::RunData&, std::uint32_t region, Finding&);
 
 }  // namespace castscope::rules

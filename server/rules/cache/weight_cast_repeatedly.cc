@@ -185,7 +185,7 @@ std::string fix_for(const Group& group) {
   }
 }
 
-void tell(Inquiry& inquiry, const Group& group, const std::map<std::uint32_t, StepTime>& times) {
+void add_finding(Inquiry& inquiry, const Group& group, const std::map<std::uint32_t, StepTime>& times) {
   Finding& finding = inquiry.add(group.stack);
   std::set<std::string> names;
   for (const auto& [name, number] : group.weights) names.insert(name);
@@ -238,7 +238,7 @@ void judge_repeats(Inquiry& inquiry) {
     bytes = std::max(bytes, use.counts.casts == 0 ? 0 : number * use.counts.bytes / use.counts.casts);
   }
   const auto times = step_times(data);
-  for (const auto& [key, group] : groups) tell(inquiry, group, times);
+  for (const auto& [key, group] : groups) add_finding(inquiry, group, times);
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ std::string fix_for(const std::optional<AmpHandle>& handle) {
   return fix + ". Backward needs no autocast: " + as_forward;
 }
 
-void tell(Inquiry& inquiry, const Place& place) {
+void add_finding(Inquiry& inquiry, const Place& place) {
   const store::RunData& data = inquiry.data;
   Finding& finding = inquiry.add(place.stack);
   const std::string opened_at = line_of(data, place.region->stack).short_text();
@@ -104,7 +104,7 @@ void judge_backward(Inquiry& inquiry) {
     place.calls += calls;
     place.casts = std::max(place.casts, casts);
   }
-  for (const auto& [at, place] : places) tell(inquiry, place);
+  for (const auto& [at, place] : places) add_finding(inquiry, place);
 }
 
 }  // namespace

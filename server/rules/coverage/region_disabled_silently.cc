@@ -50,7 +50,7 @@ Reason reason_of(const store::Region& region) {
               " is meant, pass enabled=False, or leave the region out."};
 }
 
-void tell(Inquiry& inquiry, const Place& place) {
+void add_finding(Inquiry& inquiry, const Place& place) {
   const store::Region& region = *place.region;
   const std::string device(store::device_name(region.device)), dtype(store::dtype_name(region.dtype));
   const Reason reason = reason_of(region);
@@ -74,7 +74,7 @@ void judge_disabled(Inquiry& inquiry) {
     place.entered += stays_in(data, region.id).entered;
     count_work(data, region, times, place);
   }
-  for (const auto& [at, place] : places) tell(inquiry, place);
+  for (const auto& [at, place] : places) add_finding(inquiry, place);
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ std::vector<const store::OperatorUse*> missed_work(const store::RunData& data, c
   return missed;
 }
 
-void tell(Inquiry& inquiry, const Place& place) {
+void add_finding(Inquiry& inquiry, const Place& place) {
   const store::RunData& data = inquiry.data;
   const bool runs_later = place.region->flags & lanes::kRegionRunsLater;
   const std::string first = line_of(data, place.missed.front()->stack).short_text();
@@ -123,7 +123,7 @@ void judge_empty(Inquiry& inquiry) {
       place.operators += times[use->id];
     }
   }
-  for (const auto& [at, place] : places) tell(inquiry, place);
+  for (const auto& [at, place] : places) add_finding(inquiry, place);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ struct Place {
   std::map<Line, std::uint32_t> others;  // where they ran, one stack of each place
 };
 
-void tell(Inquiry& inquiry, const Place& place) {
+void add_finding(Inquiry& inquiry, const Place& place) {
   const store::RunData& data = inquiry.data;
   Finding& finding = inquiry.add(place.region->stack);
   const std::string first_at = line_of(data, place.first->stack).short_text();
@@ -53,7 +53,7 @@ void judge_leaks(Inquiry& inquiry) {
     place.operators += times;
     place.others.emplace(line_of(data, fact.stack), fact.stack);
   }
-  for (const auto& [at, place] : places) tell(inquiry, place);
+  for (const auto& [at, place] : places) add_finding(inquiry, place);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ struct Place {
   Stays stays;
 };
 
-void tell_entered_again(Finding& finding, bool enabled) {
+void describe_entered_again(Finding& finding, bool enabled) {
   finding.title = std::string("autocast stays ") + (enabled ? "on" : "off") +
                   " after the region entered here: its torch.autocast object is entered again within it";
   finding.fix =
@@ -28,12 +28,12 @@ void tell_entered_again(Finding& finding, bool enabled) {
       "back to its own.";
 }
 
-void tell(Inquiry& inquiry, const Place& place) {
+void add_finding(Inquiry& inquiry, const Place& place) {
   Finding& finding = inquiry.add(place.region->stack);
   finding.evidence_number = {
       {"left_open", place.left_open}, {"entered", place.stays.entered}, {"exited", place.stays.exited}};
   finding.evidence_text = {{"region", region_text(*place.region)}};
-  if (place.entered_again) return tell_entered_again(finding, place.region->enabled);
+  if (place.entered_again) return describe_entered_again(finding, place.region->enabled);
   finding.title = "the autocast region entered here is never left: autocast stays on, and its cache is never cleared";
   finding.fix = "Enter it by `with`, or call __exit__(None, None, None) once for each __enter__(), in a `finally`.";
 }
@@ -54,7 +54,7 @@ void judge_closed(Inquiry& inquiry) {
     place.stays.entered += stays.entered;
     place.stays.exited += stays.exited;
   }
-  for (const auto& [at, place] : places) tell(inquiry, place);
+  for (const auto& [at, place] : places) add_finding(inquiry, place);
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ std::string fix_for(bool cleared, std::optional<AmpHandle> handle) {
                    "backward() and the optimizer's step() after it.";
 }
 
-void tell(Inquiry& inquiry, const Place& place) {
+void add_finding(Inquiry& inquiry, const Place& place) {
   const std::uint64_t steps = place.stays.most_optimizer_steps;
   const bool cleared = is_cleared_each_step(place);
   Finding& finding = cleared ? inquiry.add(place.region->stack, "info") : inquiry.add(place.region->stack);
@@ -141,7 +141,7 @@ void judge_steps(Inquiry& inquiry) {
     if (!spans_steps(data, region, least) || is_in_another(data, region, least)) continue;
     add(data, region, places[line_of(data, region.stack)]);
   }
-  for (const auto& [at, place] : places) tell(inquiry, place);
+  for (const auto& [at, place] : places) add_finding(inquiry, place);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ std::vector<Work> work_in_regions(const store::RunData& data) {
   return work;
 }
 
-void tell(Inquiry& inquiry, const Place& place) {
+void add_finding(Inquiry& inquiry, const Place& place) {
   const std::string device(store::device_name(place.region->device));
   const std::string other(store::device_name(place.uses.front()->device));
   Finding& finding = inquiry.add(place.region->stack);
@@ -79,7 +79,7 @@ void judge_device(Inquiry& inquiry) {
     for (const store::OperatorUse* use : strangers) place.operators += times[use->id];
     place.uses.insert(place.uses.end(), strangers.begin(), strangers.end());
   }
-  for (const auto& [at, place] : places) tell(inquiry, place);
+  for (const auto& [at, place] : places) add_finding(inquiry, place);
 }
 
 }  // namespace

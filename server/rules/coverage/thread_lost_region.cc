@@ -86,7 +86,7 @@ std::string advice(bool by_amp_handle) {
          "enabled=False).";
 }
 
-void tell(Inquiry& inquiry, const Lost& lost) {
+void add_finding(Inquiry& inquiry, const Lost& lost) {
   const store::RunData& data = inquiry.data;
   const store::OperatorUse& first = *lost.uses.front();
   const store::Region* region = lost.region;
@@ -139,7 +139,7 @@ void judge_threads(Inquiry& inquiry) {
     lost.operators += thread.operators;
     lost.uses.insert(lost.uses.end(), thread.lost.begin(), thread.lost.end());
   }
-  for (const auto& [at, lost] : places) tell(inquiry, lost);
+  for (const auto& [at, lost] : places) add_finding(inquiry, lost);
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ const Called* wrong_call(const std::vector<Called>& calls, std::uint8_t dtype) {
   return wrong;
 }
 
-void tell(Inquiry& inquiry, const Place& place) {
+void add_finding(Inquiry& inquiry, const Place& place) {
   const store::RunData& data = inquiry.data;
   const std::string has(store::dtype_name(place.first->computed)), should(store::dtype_name(place.own->dtype));
   Finding& finding = inquiry.add(place.stack);
@@ -86,7 +86,7 @@ void judge_dtype(Inquiry& inquiry) {
     if (place.first == nullptr) place = {stack, &use, call->region, 0};
     place.operators += count.times;
   }
-  for (const auto& [at, place] : places) tell(inquiry, place);
+  for (const auto& [at, place] : places) add_finding(inquiry, place);
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ struct Group {
   double position = 0;
 };
 
-void tell(Inquiry& inquiry, const Group& group) {
+void add_finding(Inquiry& inquiry, const Group& group) {
   const store::RunData& data = inquiry.data;
   const store::Site& site = data.site(group.site);
   const std::string to(store::dtype_name(site.to)), from(store::dtype_name(site.from));
@@ -74,7 +74,7 @@ void judge_buffers(Inquiry& inquiry) {
     group.buffer |= buffer;
     group.position = std::max(group.position, position);
   }
-  for (const auto& [line, group] : groups) tell(inquiry, group);
+  for (const auto& [line, group] : groups) add_finding(inquiry, group);
 }
 
 }  // namespace

@@ -200,7 +200,7 @@ std::string_view fix_for(Why why) {
 }
 
 // Where the half among the arguments comes from.
-void tell_origin(const store::RunData& data, const ErrorAt& at, Finding& finding) {
+void add_origin_of_half(const store::RunData& data, const ErrorAt& at, Finding& finding) {
   if (at.use == 0) return;
   const store::OperatorUse& use = data.operator_use(at.use);
   for (const store::Flow& flow : data.flows) {
@@ -236,12 +236,12 @@ std::string fix_for(const store::RunData& data, const ErrorAt& at, const LeftByS
          around;
 }
 
-void tell_script(Inquiry& inquiry, const ErrorAt& at, const LeftByScript& left) {
+void add_script_finding(Inquiry& inquiry, const ErrorAt& at, const LeftByScript& left) {
   const store::RunData& data = inquiry.data;
   Finding& finding = inquiry.add(at.stack);
   finding.title = left.op + " raised in a script: TorchScript's autocast pass does not cast its " + left.names() +
                   ", so that " + dtypes_that_met(data, at) + " met";
-  tell_error(data, at, finding);
+  add_error_evidence(data, at, finding);
   finding.evidence_text.emplace_back("arguments_that_are_not_cast", left.arguments);
   finding.evidence_text.emplace_back("cause", "the pass casts arguments of the type Tensor only");
   finding.fix = fix_for(data, at, left);
@@ -251,12 +251,12 @@ void judge_mismatches(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const std::map<Line, LeftByScript> scripts = left_by_scripts(data);
   const EnforcedDecisions enforced(data);
-  tell_missing_kernels(inquiry);
+  judge_missing_kernels(inquiry);
   for (const ErrorAt& at : errors_about(data, ErrorTopic::kMismatch)) {
     if (raised_by_own_backward(data, at)) continue;
     const auto script = scripts.find(line_of(data, at.stack));
     if (script != scripts.end() && is_for_script(at)) {
-      tell_script(inquiry, at, script->second);
+      add_script_finding(inquiry, at, script->second);
       continue;
     }
     const store::OperatorUse* const use = at.use == 0 ? nullptr : &data.operator_use(at.use);
@@ -267,9 +267,9 @@ void judge_mismatches(Inquiry& inquiry) {
     finding.title = operator_of(data, at) + " raised" + (backward ? " in " + (node.empty() ? "backward" : node) : "") +
                     ": it got " + dtypes_that_met(data, at) +
                     (why == Why::kPolicy ? policys_reason(enforced, *enforced.of(*use)) : std::string(reason(why)));
-    tell_error(data, at, finding);
+    add_error_evidence(data, at, finding);
     if (!node.empty()) finding.evidence_text.emplace_back("backward_node", node);
-    tell_origin(data, at, finding);
+    add_origin_of_half(data, at, finding);
     finding.fix = why == Why::kScriptBackward ? call_with_autocast_off(use->device) : std::string(fix_for(why));
   }
 }

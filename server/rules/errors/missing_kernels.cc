@@ -58,14 +58,14 @@ std::string on_device(const store::RunData& data, const ErrorAt& at) {
 
 }  // namespace
 
-void tell_missing_kernels(Inquiry& inquiry) {
+void judge_missing_kernels(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   for (const ErrorAt& at : errors_about(data, ErrorTopic::kNoKernel)) {
     const Why why = why_of(data, at);
     Finding& finding = inquiry.add(at.stack);
     finding.title = operator_of(data, at) + " raised: PyTorch has no kernel of it for " + dtype_got(data, at) +
                     on_device(data, at) + std::string(reason(why));
-    tell_error(data, at, finding);
+    add_error_evidence(data, at, finding);
     finding.fix = "Give it float32 (x.float())";
     if (why == Why::kScript)
       finding.fix += "; or open the region around the call of the script instead of inside of it";

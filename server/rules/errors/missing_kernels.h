@@ -5,6 +5,6 @@
 
 namespace castscope::rules {
 
-void tell_missing_kernels(Inquiry&);
+void judge_missing_kernels(Inquiry&);
 
 }  // namespace castscope::rules

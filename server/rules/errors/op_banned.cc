@@ -28,7 +28,7 @@ void judge_bans(Inquiry& inquiry) {
     const std::string op = ban.op.empty() ? operator_of(inquiry.data, at) : ban.op;
     finding.title = op + (ban.policy.empty() ? " raised: autocast refuses it in a region, as unsafe in a half dtype"
                                              : " raised: the policy " + ban.policy + " bans it in a region");
-    tell_error(inquiry.data, at, finding);
+    add_error_evidence(inquiry.data, at, finding);
     if (!ban.policy.empty()) finding.evidence_text.emplace_back("policy", ban.policy);
     const std::uint32_t region = at.use == 0 ? 0 : inquiry.data.operator_use(at.use).region;
     finding.fix = fix_for(ban, turned_off(inquiry.data, region));

@@ -101,7 +101,7 @@ void judge_errors(Inquiry& inquiry, const EnforcedDecisions& enforced, std::map<
     finding.title = short_name(use.op) + " raised in a region: it is " + where_it_is_not(enforced, use) +
                     (fast_path ? ", and what it calls is cast here and there"
                                : ", so " + arguments_of(use) + " reached it as they are");
-    tell_error(inquiry.data, at, finding);
+    add_error_evidence(inquiry.data, at, finding);
     finding.fix =
         fast_path ? "Switch the fast path of nn.TransformerEncoder and nn.MultiheadAttention off: "
                     "torch.backends.mha.set_fastpath_enabled(False)."

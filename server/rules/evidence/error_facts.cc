@@ -213,7 +213,7 @@ std::string operator_of(const store::RunData& data, const ErrorAt& at) {
   return at.use == 0 ? "an operator" : short_name(data.operator_use(at.use).op);
 }
 
-void tell_error(const store::RunData& data, const ErrorAt& at, Finding& finding) {
+void add_error_evidence(const store::RunData& data, const ErrorAt& at, Finding& finding) {
   finding.evidence_number.emplace_back("errors", at.times);
   finding.evidence_text.emplace_back("error", at.text);
   if (at.use == 0) return;

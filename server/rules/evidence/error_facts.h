@@ -43,7 +43,7 @@ std::vector<ErrorAt> errors_saying(
 std::string operator_of(const store::RunData&, const ErrorAt&);
 
 // Evidence: how often, the text, and where it is known the operator, its arguments and the region in force.
-void tell_error(const store::RunData&, const ErrorAt&, Finding&);
+void add_error_evidence(const store::RunData&, const ErrorAt&, Finding&);
 
 // c10::ScalarType of the floating dtypes that a text names, in C++ or Python words.
 std::set<std::uint8_t> dtypes_named(std::string_view text);

@@ -40,7 +40,7 @@ std::string fix_for(const Misaligned& one) {
          "masked.";
 }
 
-void tell(Inquiry& inquiry, const DeviceTime& time, const ProductLine& product) {
+void add_finding(Inquiry& inquiry, const DeviceTime& time, const ProductLine& product) {
   const store::MatmulCall& call = product.matmul->call;
   const store::OperatorUse& use = inquiry.data.operator_use(product.matmul->use);
   const std::vector<Misaligned> all = misaligned(call);
@@ -73,7 +73,7 @@ void judge_alignment(Inquiry& inquiry) {
     return std::min({call.m, call.n, call.k}) >= inquiry.threshold("size") && !misaligned(call).empty();
   };
   for (const ProductLine& line : product_lines(data, time, inquiry.threshold("share"), is_asked))
-    tell(inquiry, time, line);
+    add_finding(inquiry, time, line);
 }
 
 }  // namespace

@@ -68,7 +68,8 @@ struct Products {
   }
 };
 
-Finding& tell(Inquiry& inquiry, const DeviceTime& time, const Products& products, const store::Process& process) {
+Finding& add_finding(Inquiry& inquiry, const DeviceTime& time, const Products& products,
+                     const store::Process& process) {
   const store::OperatorUse& use = inquiry.data.operator_use(products.costliest);
   Finding& finding = inquiry.add(use.stack);
   finding.evidence_number = product_numbers(time, products.ns, products.all);
@@ -98,7 +99,7 @@ void judge_settings(Inquiry& inquiry) {
   if (slow.costliest != 0 && time.share_of_all(slow.ns) >= inquiry.threshold("share")) {
     // Who switches autocast off within the code means float32, if perhaps not all of its bits.
     const bool switched_off = region_of_device(data, data.operator_use(slow.costliest)) != nullptr;
-    Finding& finding = tell(inquiry, time, slow, *slow_in);
+    Finding& finding = add_finding(inquiry, time, slow, *slow_in);
     finding.title = std::string("products of float32 ") + (switched_off ? "with autocast off" : "outside autocast") +
                     " run without Tensor Cores, since TF32 is off: " + part_of_time(time, slow.ns);
     finding.fix =
@@ -107,7 +108,7 @@ void judge_settings(Inquiry& inquiry) {
         (switched_off ? "or leave it where all of float32 is meant." : "or let autocast cover this code.");
   }
   if (rounded.costliest != 0 && rounded.ns > 0) {
-    Finding& finding = tell(inquiry, time, rounded, *rounded_in);
+    Finding& finding = add_finding(inquiry, time, rounded, *rounded_in);
     finding.title = "products of float32 are rounded to TF32, though the settings ask for float32: " +
                     part_of_time(time, rounded.ns);
     finding.fix =

@@ -140,7 +140,7 @@ std::optional<store::CodeLocation> entry_of(const RunData& data, std::uint32_t s
   return entry;
 }
 
-void tell(Inquiry& inquiry, const Drift& drift) {
+void add_finding(Inquiry& inquiry, const Drift& drift) {
   const RunData& data = inquiry.data;
   const OperatorUse &training = *drift.training, &evaluation = *drift.evaluation;
   const std::string low(store::dtype_name(training.computed)), other(store::dtype_name(evaluation.computed));
@@ -175,7 +175,7 @@ void judge_drift(Inquiry& inquiry) {
       if (!fresh) at->second.times += drift.times;
     }
   }
-  for (const auto& [place, drift] : by_place) tell(inquiry, drift);
+  for (const auto& [place, drift] : by_place) add_finding(inquiry, drift);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ struct Place {
   bool unexpected = false;
 };
 
-void tell(Inquiry& inquiry, const Place& place) {
+void add_finding(Inquiry& inquiry, const Place& place) {
   Finding& finding = inquiry.add(place.stack);
   const std::string dtypes = absl::StrJoin(place.dtypes, " and "), devices = absl::StrJoin(place.devices, " and ");
   finding.title =
@@ -54,7 +54,7 @@ void judge_defaults(Inquiry& inquiry) {
         !wrong_device[region.id] && region.device != kCpu && region.device != kCuda && region.dtype == kHalf;
   }
   for (const auto& [at, place] : places)
-    if (place.unexpected || place.dtypes.size() > 1) tell(inquiry, place);
+    if (place.unexpected || place.dtypes.size() > 1) add_finding(inquiry, place);
 }
 
 }  // namespace

@@ -144,7 +144,7 @@ std::string says(const Decision& decision) {
   return said;
 }
 
-void tell(Inquiry& inquiry, const Policy& policy, const Group& group) {
+void add_finding(Inquiry& inquiry, const Policy& policy, const Group& group) {
   Finding& finding = inquiry.add(group.stack);
   const std::string arguments = absl::StrJoin(group.arguments, ", ");
   finding.title = short_name(group.op) + " " + group.did + (arguments.empty() ? "" : " its " + arguments) + "; " +
@@ -191,7 +191,7 @@ void judge_deviations(Inquiry& inquiry) {
   judge_default(inquiry, *policy);
   Audit audit(inquiry.data, *policy);
   audit.look();
-  for (const auto& [key, group] : audit.groups()) tell(inquiry, *policy, group);
+  for (const auto& [key, group] : audit.groups()) add_finding(inquiry, *policy, group);
 }
 
 }  // namespace

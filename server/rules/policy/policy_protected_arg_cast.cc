@@ -77,7 +77,7 @@ class Search {
   std::set<std::uint32_t> seen_;
 };
 
-void tell(Inquiry& inquiry, const OperatorUse& rounds, const OperatorUse& taker, double most) {
+void add_finding(Inquiry& inquiry, const OperatorUse& rounds, const OperatorUse& taker, double most) {
   const RunData& data = inquiry.data;
   const std::string low(store::dtype_name(rounds.computed)), name = short_name(rounds.op);
   Finding& finding = inquiry.add(rounds.stack);
@@ -102,7 +102,8 @@ void judge_boxes(Inquiry& inquiry) {
   std::set<Line> told;
   for (const auto& [rounds, taker] : found) {
     const OperatorUse& use = data.operator_use(rounds);
-    if (told.insert(line_of(data, use.stack)).second) tell(inquiry, use, data.operator_use(taker), search.most_at(use));
+    if (told.insert(line_of(data, use.stack)).second)
+      add_finding(inquiry, use, data.operator_use(taker), search.most_at(use));
   }
 }
 

@@ -89,7 +89,7 @@ struct Worst {
   double share = 0, ns_per_call = 0;
 };
 
-void tell(Inquiry& inquiry, const UseGraph& graph, const Worst& worst) {
+void add_finding(Inquiry& inquiry, const UseGraph& graph, const Worst& worst) {
   const store::RunData& data = inquiry.data;
   const store::OperatorUse& use = graph.use(worst.use);
   const auto percent = static_cast<std::int64_t>(100 * worst.share);
@@ -130,7 +130,7 @@ void judge_shares(Inquiry& inquiry) {
     Worst& worst = lines[line_of(data, use.stack)];
     if (share > worst.share) worst = {use.id, casting, share, ns_per_call};
   }
-  for (const auto& [line, worst] : lines) tell(inquiry, graph, worst);
+  for (const auto& [line, worst] : lines) add_finding(inquiry, graph, worst);
 }
 
 }  // namespace

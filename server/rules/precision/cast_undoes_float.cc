@@ -86,7 +86,7 @@ std::string fix_for(const store::Site* annotated, const Line& up, const std::str
          off + ":`.";
 }
 
-void tell(Inquiry& inquiry, const UseGraph& graph, const Group& group) {
+void add_finding(Inquiry& inquiry, const UseGraph& graph, const Group& group) {
   const store::RunData& data = inquiry.data;
   const store::OperatorUse &to = graph.use(group.casts.front().use), &conversion = graph.use(group.up);
   const std::string low(store::dtype_name(group.low));
@@ -122,7 +122,7 @@ void judge_undone(Inquiry& inquiry) {
       group.casts.push_back({edge.flow->to, edge.flow->argument, edge.times});
     }
   }
-  for (const auto& [line, group] : groups) tell(inquiry, graph, group);
+  for (const auto& [line, group] : groups) add_finding(inquiry, graph, group);
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ std::string fix_for(const Group& group) {
   return "Leave the conversion to torch." + from + " out: autocast casts to " + to + " where it has to.";
 }
 
-void tell(Inquiry& inquiry, const Group& group) {
+void add_finding(Inquiry& inquiry, const Group& group) {
   const store::RunData& data = inquiry.data;
   Finding& finding = inquiry.add(group.stack);
   const std::string from(store::dtype_name(group.from)), to(store::dtype_name(group.to));
@@ -102,7 +102,7 @@ void judge_double_casts(Inquiry& inquiry) {
     group.avoidable |= group.weights || group.converted_by != 0 || site.role == lanes::Role::kActivation;
   }
   for (const auto& [key, group] : groups)
-    if (group.avoidable) tell(inquiry, group);
+    if (group.avoidable) add_finding(inquiry, group);
 }
 
 }  // namespace

@@ -119,7 +119,7 @@ struct Group {
   std::uint64_t too_large = 0;  // of that, already beyond float16
 };
 
-void tell(Inquiry& inquiry, const Group& group) {
+void add_finding(Inquiry& inquiry, const Group& group) {
   const store::OperatorUse& use = inquiry.data.operator_use(group.use);
   Finding& finding = inquiry.add(use.stack);
   const std::string op(short_name(use.op));
@@ -165,7 +165,7 @@ void judge_overflow(Inquiry& inquiry) {
   const UseGraph graph(inquiry.data);
   std::map<Line, Group> groups;
   for (const auto& [process, ranges] : read(inquiry.data)) judge_process(inquiry.data, graph, ranges, groups);
-  for (const auto& [line, group] : groups) tell(inquiry, group);
+  for (const auto& [line, group] : groups) add_finding(inquiry, group);
 }
 
 }  // namespace

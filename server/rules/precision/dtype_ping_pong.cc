@@ -80,7 +80,7 @@ std::uint64_t entered(const store::RunData& data, const Group& group) {
   return times;
 }
 
-void tell(Inquiry& inquiry, const UseGraph& graph, const Group& group, std::uint64_t steps) {
+void add_finding(Inquiry& inquiry, const UseGraph& graph, const Group& group, std::uint64_t steps) {
   const store::RunData& data = inquiry.data;
   const store::OperatorUse& use = graph.use(group.use);
   const std::string op(short_name(use.op)), low(store::dtype_name(group.low));
@@ -125,7 +125,7 @@ void judge_ping_pong(Inquiry& inquiry) {
     const std::uint64_t stays = has_steps(data) ? deep_steps(data, group.uses) : entered(data, group);
     const std::uint64_t steps = std::max<std::uint64_t>(1, stays);
     if (static_cast<double>(group.times) >= inquiry.threshold("round_trips") * static_cast<double>(steps))
-      tell(inquiry, graph, group, steps);
+      add_finding(inquiry, graph, group, steps);
   }
 }
 

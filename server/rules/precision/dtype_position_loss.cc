@@ -51,7 +51,7 @@ struct Group {
   double most = 0;
 };
 
-void tell(Inquiry& inquiry, const Group& group) {
+void add_finding(Inquiry& inquiry, const Group& group) {
   Finding& finding = inquiry.add(group.stack);
   const std::string to(store::dtype_name(group.to));
   const auto most = static_cast<std::int64_t>(group.most);
@@ -88,7 +88,7 @@ void judge_positions(Inquiry& inquiry) {
     group.elements += range.elements;
     group.most = std::max(group.most, range.most_integer);
   }
-  for (const auto& [line, group] : groups) tell(inquiry, group);
+  for (const auto& [line, group] : groups) add_finding(inquiry, group);
 }
 
 }  // namespace

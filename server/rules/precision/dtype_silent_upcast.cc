@@ -255,7 +255,7 @@ std::string fix_for(const store::OperatorUse& use, bool state) {
          ".float().";
 }
 
-void tell(Inquiry& inquiry, const UseGraph& graph, const Promotions& all, const Promotion& promotion) {
+void add_finding(Inquiry& inquiry, const UseGraph& graph, const Promotions& all, const Promotion& promotion) {
   const store::RunData& data = inquiry.data;
   const store::OperatorUse& use = graph.use(promotion.uses.front());
   const Widened& way = promotion.way;
@@ -346,7 +346,7 @@ void judge_upcasts(Inquiry& inquiry) {
       merge(same->way, promotion.way);
     }
   }
-  for (const Promotion& promotion : told) tell(inquiry, graph, promotions, promotion);
+  for (const Promotion& promotion : told) add_finding(inquiry, graph, promotions, promotion);
 }
 
 }  // namespace

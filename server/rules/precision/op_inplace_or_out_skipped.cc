@@ -36,7 +36,7 @@ struct Group {
   const store::Fact* error = nullptr;
 };
 
-void tell(Inquiry& inquiry, const Group& group) {
+void add_finding(Inquiry& inquiry, const Group& group) {
   const store::RunData& data = inquiry.data;
   const store::OperatorUse& use = data.operator_use(group.use);
   const std::string low(store::dtype_name(enabled_region(data, use)->dtype)), name(functional(use.op));
@@ -80,7 +80,7 @@ void judge_skipped(Inquiry& inquiry) {
     group.bytes += graph.total(use.id).bytes;
     if (error != errors.end() && group.error == nullptr) group.error = error->second, group.use = use.id;
   }
-  for (const auto& [line, group] : groups) tell(inquiry, group);
+  for (const auto& [line, group] : groups) add_finding(inquiry, group);
 }
 
 }  // namespace

@@ -102,7 +102,7 @@ bool vanish(const Inquiry& inquiry, const Gradients& g) {
   return zeros >= inquiry.threshold("zeros") * small;
 }
 
-void tell_measured(Inquiry& inquiry, const Gradients& g) {
+void add_measured_finding(Inquiry& inquiry, const Gradients& g) {
   Finding& finding = inquiry.add(g.stack);
   const auto percent =
       static_cast<std::uint64_t>(100.0 * static_cast<double>(g.zeros) / static_cast<double>(g.elements));
@@ -115,7 +115,7 @@ void tell_measured(Inquiry& inquiry, const Gradients& g) {
   finding.fix = fix_for(g.handle);
 }
 
-void tell_unmeasured(Inquiry& inquiry, const UnmeasuredGradients& g) {
+void add_unmeasured_finding(Inquiry& inquiry, const UnmeasuredGradients& g) {
   Finding& finding = inquiry.add(g.stack);
   finding.title =
       "the model is trained in float16 and nothing scales the loss; how many gradients vanish was not measured";
@@ -140,9 +140,9 @@ void judge_missing(Inquiry& inquiry) {
     all.casts += found->casts;
   }
   for (const auto& [line, g] : places)
-    if (vanish(inquiry, g)) tell_measured(inquiry, g);
+    if (vanish(inquiry, g)) add_measured_finding(inquiry, g);
   for (const auto& [line, g] : unmeasured)
-    if (!places.contains(line)) tell_unmeasured(inquiry, g);
+    if (!places.contains(line)) add_unmeasured_finding(inquiry, g);
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ std::string names(const std::set<std::uint8_t>& dtypes) {
   return absl::StrJoin(all, ", ");
 }
 
-void judge_it(Inquiry& inquiry) {
+void judge_products(Inquiry& inquiry) {
   for (const auto& [spot, products] : products_of(inquiry.data)) {
     if (products.eager.empty() || products.compiled.empty()) continue;
     std::set<std::uint8_t> only_compiled;
@@ -103,7 +103,7 @@ for _ in range(3):
         product(torch.randn(8, 8)), compiled(torch.randn(8, 8)))",
                     .fix = "Compile without the compiler's own autocast.",
                     .links = "https://docs.pytorch.org/docs/stable/torch.compiler.html"},
-    .judge = judge_it,
+    .judge = judge_products,
 };
 
 }  // namespace castscope::rules

@@ -7,7 +7,7 @@ namespace castscope::rules {
 namespace {
 
 // Nothing that is seen of a run tells of it yet.
-void judge_it(Inquiry&) {}
+void judge_checks(Inquiry&) {}
 
 }  // namespace
 
@@ -45,7 +45,7 @@ except RuntimeError as error:
     print(error)  # Tensor dtype mismatch!)",
          .fix = kExportCheckFailsFix,
          .links = "https://docs.pytorch.org/docs/stable/export.html"},
-    .judge = judge_it,
+    .judge = judge_checks,
 };
 
 }  // namespace castscope::rules

@@ -21,7 +21,7 @@ std::set<std::uint32_t> decomposing(const store::RunData& data) {
   return processes;
 }
 
-void judge_it(Inquiry& inquiry) {
+void judge_exports(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const std::set<std::uint32_t> spared = decomposing(data);
   for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kExportDropsRegion)) {
@@ -71,7 +71,7 @@ torch.export.save(program, "model.pt2")
 print(torch.export.load("model.pt2").module()(x).dtype)  # float32)",
          .fix = kExportDropsRegionFix,
          .links = "https://docs.pytorch.org/docs/stable/export.html"},
-    .judge = judge_it,
+    .judge = judge_exports,
 };
 
 }  // namespace castscope::rules

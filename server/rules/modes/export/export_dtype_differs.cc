@@ -39,7 +39,7 @@ std::vector<std::vector<Differences>> groups_of(const ModeDifferences& found) {
   return groups;
 }
 
-void judge_it(Inquiry& inquiry) {
+void judge_dtypes(Inquiry& inquiry) {
   const ModeDifferences found(inquiry.data, {Mode::kExport});
   for (const std::vector<Differences>& group : groups_of(found)) {
     const ModeDifference& first = group.front().front();
@@ -89,7 +89,7 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
 print(program(x).dtype)  # float32)",
          .fix = kExportDropsRegionFix,
          .links = "https://docs.pytorch.org/docs/stable/export.html"},
-    .judge = judge_it,
+    .judge = judge_dtypes,
 };
 
 }  // namespace castscope::rules

@@ -69,7 +69,7 @@ std::string fix_for(const store::RunData& data, const store::Fact& dropped) {
   return region == nullptr ? within : within + " " + call_with_autocast_off(region->device);
 }
 
-void judge_it(Inquiry& inquiry) {
+void judge_decorators(Inquiry& inquiry) {
   for (const auto& [line, facts] : mode_facts(inquiry.data, lanes::FactKind::kScriptDropsDecorator)) {
     Finding& finding = inquiry.add(facts.first().stack);
     finding.title = "TorchScript compiles this method without its decorator: the region is not there";
@@ -106,7 +106,7 @@ net, x = Net(), torch.randn(2, 8)
 print(net(x).dtype, torch.jit.script(net)(x).dtype)  # bfloat16, float32)",
                     .fix = "`with torch.autocast(\"cpu\", dtype=torch.bfloat16):` within the method.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
-    .judge = judge_it,
+    .judge = judge_decorators,
 };
 
 }  // namespace castscope::rules

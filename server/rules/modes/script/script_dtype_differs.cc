@@ -116,7 +116,7 @@ bool costs_casts(ListDifference difference) {
   return difference == ListDifference::kPromotes || difference == ListDifference::kRaises;
 }
 
-void tell(Inquiry& inquiry, const std::string& op, const ScriptedOperator& found) {
+void add_finding(Inquiry& inquiry, const std::string& op, const ScriptedOperator& found) {
   Finding& finding = inquiry.add(found.use->stack, costs_casts(found.difference) ? "performance" : "warning");
   finding.title = title_of(op, found);
   finding.evidence_number = {{"calls_in_deep_steps", found.times}};
@@ -133,7 +133,7 @@ void tell(Inquiry& inquiry, const std::string& op, const ScriptedOperator& found
   finding.fix = fix_for(found);
 }
 
-void judge_it(Inquiry& inquiry) {
+void judge_dtypes(Inquiry& inquiry) {
   const ModeDifferences pairs(inquiry.data, {Mode::kScript, Mode::kTrace});
   const UseGraph graph(inquiry.data);
   const Scripted scripted = scripted_differences(inquiry.data, graph);
@@ -141,7 +141,7 @@ void judge_it(Inquiry& inquiry) {
   const std::set<Line> told = pairs.lines();
   for (const auto& [line, operators] : scripted) {
     if (told.contains(line)) continue;
-    for (const auto& [op, found] : operators) tell(inquiry, op, found);
+    for (const auto& [op, found] : operators) add_finding(inquiry, op, found);
   }
 }
 
@@ -179,7 +179,7 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
                            "enabled=False in the script; or leave TorchScript: torch.compile and torch.export follow "
                            "eager autocast.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
-    .judge = judge_it,
+    .judge = judge_dtypes,
 };
 
 }  // namespace castscope::rules

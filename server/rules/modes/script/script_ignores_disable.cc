@@ -17,7 +17,7 @@ std::string what_happens(const store::RunData& data, const ModeFacts& facts, boo
   return std::string(several ? " are " : " is ") + (all_up ? "brought to float32" : "cast");
 }
 
-void judge_it(Inquiry& inquiry) {
+void judge_ignored_disables(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kScriptIgnoresDisable)) {
     Finding& finding = inquiry.add(facts.first().stack);
@@ -56,7 +56,7 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     print(product(a, a).dtype)  # torch.bfloat16; in Python float32)",
                     .fix = "Autocast off around the call, in Python: `with torch.autocast(\"cpu\", enabled=False):`.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
-    .judge = judge_it,
+    .judge = judge_ignored_disables,
 };
 
 }  // namespace castscope::rules

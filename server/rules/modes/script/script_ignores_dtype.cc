@@ -10,7 +10,7 @@
 namespace castscope::rules {
 namespace {
 
-void judge_it(Inquiry& inquiry) {
+void judge_ignored_dtypes(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kScriptIgnoresDtype)) {
     Finding& finding = inquiry.add(facts.first().stack);
@@ -55,7 +55,7 @@ a = torch.randn(8, 8)
 print(product(a, a, torch.float16).dtype)  # torch.bfloat16)",
                     .fix = "A constant dtype.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
-    .judge = judge_it,
+    .judge = judge_ignored_dtypes,
 };
 
 }  // namespace castscope::rules

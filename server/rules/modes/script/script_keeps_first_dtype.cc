@@ -24,7 +24,7 @@ const store::Region* region_of_cast(const store::RunData& data, const store::Sit
   return region != nullptr && region->kind == lanes::RegionKind::kScript ? nullptr : region;
 }
 
-void judge_it(Inquiry& inquiry) {
+void judge_kept_dtypes(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   std::map<Line, Kept> at;
   for (const store::SiteUse& use : data.site_uses) {
@@ -79,7 +79,7 @@ for dtype in (torch.bfloat16, torch.float16):
              "One script for each dtype: of functions or classes of their own, or loaded once for each. To script the "
              "same function twice gives the same script.",
          .links = "https://docs.pytorch.org/docs/stable/amp.html"},
-    .judge = judge_it,
+    .judge = judge_kept_dtypes,
 };
 
 }  // namespace castscope::rules

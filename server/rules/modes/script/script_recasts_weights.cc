@@ -29,7 +29,7 @@ std::string subject_of(const Recast& recast) {
   return most->first + " and " + std::to_string(others) + (others == 1 ? " other are" : " others are");
 }
 
-void judge_it(Inquiry& inquiry) {
+void judge_recasts(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   std::map<Line, Recast> at;
   for (const store::SiteUse& use : data.site_uses) {
@@ -76,7 +76,7 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     layer(layer(x)))",
                     .fix = "`torch.jit.freeze` for inference.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
-    .judge = judge_it,
+    .judge = judge_recasts,
 };
 
 }  // namespace castscope::rules

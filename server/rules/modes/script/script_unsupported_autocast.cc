@@ -62,7 +62,7 @@ std::string_view sentence_of(std::string_view text) {
   return text.ends_with('.') && !text.ends_with("..") ? text.substr(0, text.size() - 1) : text;
 }
 
-void tell(Inquiry& inquiry, std::uint32_t stack, std::uint64_t times, const std::string& text) {
+void add_finding(Inquiry& inquiry, std::uint32_t stack, std::uint64_t times, const std::string& text) {
   const Misuse& misuse = misuse_in(text);
   Finding& finding = inquiry.add(stack);
   finding.title = std::string(misuse.title) + ": \"" + std::string(sentence_of(text)) + "\"";
@@ -79,15 +79,15 @@ bool is_tried(const store::RunData& data, std::uint32_t stack) {
   });
 }
 
-void judge_it(Inquiry& inquiry) {
+void judge_refusals(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kScriptRefused)) {
     if (std::ranges::all_of(facts.facts, [&](const store::Fact* fact) { return is_tried(data, fact->stack); }))
       continue;
-    tell(inquiry, facts.first().stack, facts.times, facts.first().text);
+    add_finding(inquiry, facts.first().stack, facts.times, facts.first().text);
   }
   for (const ErrorAt& at : errors_saying(data, kDecorator))
-    if (!is_tried(data, at.stack)) tell(inquiry, at.stack, at.times, at.text);
+    if (!is_tried(data, at.stack)) add_finding(inquiry, at.stack, at.times, at.text);
 }
 
 }  // namespace
@@ -117,7 +117,7 @@ except RuntimeError as error:
     print(error))",
                     .fix = "`with torch.autocast(\"cpu\", dtype=torch.bfloat16):`, with constants.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
-    .judge = judge_it,
+    .judge = judge_refusals,
 };
 
 }  // namespace castscope::rules

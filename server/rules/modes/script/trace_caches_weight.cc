@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kRefused = "Cannot insert a Tensor that requires grad as a constant";
 
-void judge_it(Inquiry& inquiry) {
+void judge_trace_errors(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   for (const ErrorAt& at : errors_saying(data, kRefused)) {
     if (!is_within_torch(data, at.stack, "jit/_trace.py")) continue;
@@ -49,7 +49,7 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
         print(error))",
                     .fix = "Trace outside of the region, or with `cache_enabled=False`.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
-    .judge = judge_it,
+    .judge = judge_trace_errors,
 };
 
 }  // namespace castscope::rules

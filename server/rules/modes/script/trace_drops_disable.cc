@@ -43,7 +43,7 @@ std::string fix_for(const store::RunData& data, const ModeFacts& facts) {
          "To script it does not help: a script cannot switch off a region that Python opened around its call.";
 }
 
-void judge_it(Inquiry& inquiry) {
+void judge_dropped_disables(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kTraceDropsDisable)) {
     Finding& finding = inquiry.add(facts.first().stack);
@@ -86,7 +86,7 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
              "Call the trace in `torch.autocast(\"cpu\", enabled=False)`. Where it is a script that opens the region, "
              "script the function.",
          .links = "https://docs.pytorch.org/docs/stable/amp.html"},
-    .judge = judge_it,
+    .judge = judge_dropped_disables,
 };
 
 }  // namespace castscope::rules

@@ -6,7 +6,7 @@
 namespace castscope::rules {
 namespace {
 
-void judge_it(Inquiry& inquiry) {
+void judge_dropped_regions(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kTraceDropsRegion)) {
     Finding& finding = inquiry.add(facts.first().stack);
@@ -45,7 +45,7 @@ traced = torch.jit.trace(helper, (a, a), check_trace=False)
 print(helper(a, a).dtype, traced(a, a).dtype)  # bfloat16, float32)",
                     .fix = "Open the region outside of the traced function.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html"},
-    .judge = judge_it,
+    .judge = judge_dropped_regions,
 };
 
 }  // namespace castscope::rules
