@@ -39,7 +39,7 @@ std::string_view code_of(std::string_view line) {
   return stripped(line);
 }
 
-// The line as it is on the disk, if it is the one that was exported.
+// Takes the line as it is on the disk, if it is still the line that was exported.
 void refresh(store::SourceFile& file, std::int64_t number) {
   store::RunData any_time;
   any_time.start.start_ns = std::numeric_limits<std::int64_t>::max();

@@ -23,7 +23,7 @@ struct Environment {  // of one graph
   std::map<std::string, Origin> origins;
 };
 
-using OpenRegions = std::map<std::string, std::size_t>;  // device → innermost
+using OpenRegions = std::map<std::string, std::size_t>;  // device → index of its innermost region
 
 template <typename Member>
 bool all_are(const std::vector<Tensor>& tensors, Member member, Dtype dtype) {
@@ -33,7 +33,7 @@ bool all_are(const std::vector<Tensor>& tensors, Member member, Dtype dtype) {
 Dtype recorded_of(const Tensor& tensor) { return tensor.recorded; }
 Dtype run_of(const Tensor& tensor) { return tensor.runs.dtype; }
 
-// Tensors without dimensions count only among themselves.
+// Tensors without dimensions count only where there are no others.
 template <typename Member>
 Dtype promotion(const std::vector<Tensor>& tensors, Member member) {
   const bool scalars_alone =
@@ -55,7 +55,7 @@ bool all_certain(const std::vector<Tensor>& tensors) {
   return std::all_of(tensors.begin(), tensors.end(), [](const Tensor& tensor) { return tensor.runs.certain; });
 }
 
-// Outside of a region, where its arguments are not all of the recorded dtypes.
+// Finds the dtype of an operator outside of a region whose arguments do not all have the recorded dtypes.
 RunDtype follows(const Node& node, Dtype recorded, const std::vector<Tensor>& inputs) {
   const auto sure = [&](Dtype dtype) {
     return RunDtype{dtype, is_pytorchs(node) && all_certain(inputs), dtype == recorded ? Why::kNone : why_of(inputs)};
@@ -76,7 +76,7 @@ RunDtype follows(const Node& node, Dtype recorded, const std::vector<Tensor>& in
   return {recorded, false, Why::kNone};
 }
 
-// What autocast makes of it; nothing where it leaves it alone.
+// Returns the dtype that autocast has the operator compute in; nothing where autocast leaves it alone.
 std::optional<Dtype> under_autocast(CastPolicy policy, const Node& node, Dtype lower,
                                     const std::vector<Tensor>& inputs) {
   const bool has_eligible =
@@ -98,7 +98,7 @@ std::optional<Dtype> under_autocast(CastPolicy policy, const Node& node, Dtype l
   }
 }
 
-// Was this recorded under autocast? What it was given and what it gave fit together in no other way.
+// Returns whether this was recorded under autocast: the dtypes that went in and came out fit together in no other way.
 bool shows_autocast(CastPolicy policy, const Node& node, Dtype recorded, const std::vector<Tensor>& inputs) {
   if (inputs.empty() || dtype_argument(node) || kind_of(node) != OperatorKind::kComputes) return false;
   const auto none_is = [&](Dtype dtype) {
@@ -107,7 +107,7 @@ bool shows_autocast(CastPolicy policy, const Node& node, Dtype recorded, const s
   const bool all_eligible =
       std::all_of(inputs.begin(), inputs.end(), [](const Tensor& input) { return is_eligible(input.recorded); });
   if (is_half(recorded) && all_eligible && node.op.starts_with("aten::") && !is_in_place(node)) {
-    // No operator of PyTorch's own gives a half that it did not get without being told to.
+    // PyTorch's own operators give a half that none of their inputs had only when they are asked for it.
     if (none_is(recorded)) return true;
     if (wants_one_dtype(node)) return !all_are(inputs, recorded_of, recorded);
   }
@@ -164,7 +164,8 @@ class Walker {
     return "";
   }
 
-  // The region that decides over this device's operators; none where the program has none, or has autocast off.
+  // Returns the region that decides over operators on this device; null where the program has none, or has autocast
+  // off.
   const Region* casting(const OpenRegions& open, const std::string& device) const {
     const auto at = open.find(device);
     return at == open.end() || !walk.regions[at->second].enabled ? nullptr : &walk.regions[at->second];
@@ -216,7 +217,7 @@ class Walker {
     return follows(node, first.dtype, inputs);
   }
 
-  // Further outputs of the first one's dtype go with it.
+  // Further outputs whose recorded dtype is that of the first output change with it.
   static void keep_outputs(const Graph& graph, const Node& node, const Step& step, const std::vector<Tensor>& inputs,
                            Environment& environment) {
     const Origin origin =
@@ -283,7 +284,7 @@ class Walker {
       if (argument.graph == nullptr) continue;
       const Graph& inner = *argument.graph;
       Environment within;
-      // Of others (loops with a state, say) what was recorded is all that is known.
+      // For other operators with graphs (loops with a state, for instance) only the recorded dtypes are known.
       const bool fits = inner.inputs.size() == tensors.size();
       for (std::size_t i = 0; i < inner.inputs.size(); ++i) {
         const Tensor given = fits ? tensor(graph, environment, tensors[i]) : Tensor();

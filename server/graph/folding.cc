@@ -7,7 +7,7 @@
 namespace castscope::graph {
 namespace {
 
-// A module and those in it, with the operators that each calls itself.
+// A module and the modules in it, with the operators that each calls itself.
 struct Scope {
   std::string name, type;
   std::vector<std::size_t> own;
@@ -72,7 +72,7 @@ class Folding {
     std::size_t size = 0;                                                          // operators
     std::size_t boxes() const { return scope->own.size() + scope->inner.size(); }  // when it is opened
   };
-  // Operators by themselves, and modules that stay folded.
+  // The operators to draw one by one, and the modules that stay folded.
   struct Choice {
     std::vector<std::size_t> operators;
     std::vector<Group> groups;
@@ -93,7 +93,7 @@ class Folding {
     return number;
   }
 
-  // A drawing that is like another is that one.
+  // Returns the drawing of a group; groups that look alike share one.
   std::size_t view_of(const Group& group) {
     const std::string look = likeness(*group.scope);
     const auto [known, fresh] = by_likeness_.try_emplace(look, kNoView);
@@ -113,8 +113,8 @@ class Folding {
     }
   }
 
-  // Level by level, as long as all of one level can be shown: blocks that are alike are shown alike. Where they cannot,
-  // the one module that holds most of the rest is opened by itself.
+  // Opens modules level by level, as long as a whole level fits, so that alike blocks are drawn alike. Where the next
+  // level does not fit, it opens only the module that holds most of the rest.
   Choice choose(const Scope& scope, const std::string& path) const {
     Choice choice;
     open({&scope, path, scope.operators()}, choice);
@@ -179,7 +179,7 @@ class Folding {
     return item;
   }
 
-  // Nodes of the view by the item that they are in; what lies outside of it is not drawn.
+  // Maps the view's nodes to the items that hold them; nodes outside of the view are not drawn.
   void connect(View& view) {
     std::map<std::string, std::size_t> by_module;
     std::map<std::size_t, std::size_t> by_node;
@@ -207,7 +207,7 @@ class Folding {
     }
   }
 
-  // What it looks like: operators, dtypes, casts and lines between them, whatever the module is called.
+  // Describes how a module looks: operators, dtypes, casts and the lines between them, whatever the module is called.
   std::string likeness(const Scope& scope) const {
     const std::vector<std::size_t> nodes = scope.nodes();
     std::map<std::size_t, std::size_t> place;
@@ -218,7 +218,7 @@ class Folding {
       text += "\n" + one.op + " " + one.node + (one.module == nullptr ? "" : " " + one.module->type);
       if (one.at) text += " " + one.at->file + ":" + std::to_string(one.at->line);
       text += " " + std::to_string(one.computed) + " " + std::to_string(one.result);
-      std::set<std::string> casts;  // of what comes from outside, whether an operator made it or not
+      std::set<std::string> casts;  // casts of values from outside, whether an operator made them or not
       const auto cast = [&](const std::string& argument, int from, int to) {
         casts.insert(" " + argument + " " + std::to_string(from) + ">" + std::to_string(to));
       };

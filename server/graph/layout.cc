@@ -10,11 +10,11 @@ namespace {
 
 using Index = std::size_t;
 
-// A box, or the place where a link passes a layer.
+// A box, or the point at which a link passes a layer.
 struct Vertex {
   Box box;
   Index layer = 0, order = 0;  // its place in the layer
-  double x = 0;                // of its middle
+  double x = 0;                // x of its middle
   std::vector<Index> above, below;
   bool passes = false;
 };
@@ -39,8 +39,8 @@ class Drawing {
   static Index first(const Link& link) { return std::min(link.from, link.to); }
   static Index second(const Link& link) { return std::max(link.from, link.to); }
 
-  // The order of the boxes is one of the graph without its upward links. What has nothing above it stands as near as it
-  // can to what takes it.
+  // Assigns the layers by the boxes' order, which is an order of the graph without its upward links. A box with nothing
+  // above it stands as near as it can to the boxes that take its value.
   void choose_layers() {
     std::vector<std::vector<Index>> out(boxes_.size());
     std::vector<bool> has_above(boxes_.size());
@@ -90,7 +90,7 @@ class Drawing {
       for (Index i = 0; i < layer.size(); ++i) vertices_[layer[i]].order = i;
   }
 
-  // Pairs of lines between two layers that cross: inversions, counted by a Fenwick tree.
+  // Counts the pairs of lines between two layers that cross: inversions, counted by a Fenwick tree.
   std::size_t crossings() const {
     std::size_t all = 0;
     for (Index l = 0; l + 1 < layers_.size(); ++l) {
@@ -150,7 +150,7 @@ class Drawing {
 
   double half_width(Index v) const { return vertices_[v].box.width / 2; }
 
-  // As near as can be to where each would be, in order and apart: an isotonic regression, weighted.
+  // Moves each vertex as near as possible to its wanted x, in order and apart: a weighted isotonic regression.
   void place_layer(const std::vector<Index>& layer, const std::vector<double>& wanted,
                    const std::vector<double>& weight) {
     struct Block {
@@ -176,7 +176,7 @@ class Drawing {
       for (Index n = 0; n < block.count; ++n, ++i) vertices_[layer[i]].x = block.mean() + offset[i];
   }
 
-  // Where its neighbours are; long lines pull more, so that they are straight.
+  // Pulls each vertex to its neighbours; long lines pull more, so that they stay straight.
   void pull(const std::vector<Index>& layer, bool up, bool down) {
     std::vector<double> wanted, weight;
     for (const Index v : layer) {
@@ -229,13 +229,14 @@ class Drawing {
     return result;
   }
 
-  // In the middle of its layer.
+  // Centres the box vertically in its layer.
   double top_of(Index v) const {
     const Vertex& vertex = vertices_[v];
     return tops_[vertex.layer] + (heights_[vertex.layer] - vertex.box.height) / 2;
   }
 
-  // Where a line meets a box: lines of one side stand apart, in the order of where they come from.
+  // Returns the x at which a line meets a box: lines on one side stand apart, in the order of the vertices they come
+  // from.
   double port(Index v, Index other, bool above) const {
     const std::vector<Index>& beside = above ? vertices_[v].above : vertices_[v].below;
     double rank = 0;

@@ -56,7 +56,8 @@ void write_table(std::size_t number, const Policy& policy, Writer& to) {
   }
 }
 
-// What PyTorch's own kernels do, where this policy is to decide: what differs needs a kernel of ours.
+// Writes how PyTorch's own kernels treat the operators where this policy decides: an operator that they treat
+// differently needs a kernel of castscope's.
 void write_pytorchs(const Policy& policy, Writer& to) {
   for (const std::string_view device : kDeviceNames) {
     if (device == "any" || (policy.device != "any" && policy.device != device)) continue;
