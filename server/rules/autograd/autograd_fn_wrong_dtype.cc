@@ -1,6 +1,6 @@
-// autograd-fn-wrong-dtype: an own autograd Function's backward ran under autocast, and in another dtype than its
-// forward: float16 for bfloat16 (backward was called in another region, or what brings the state back brought a wrong
-// one), or in low precision for a forward that ran in float32.
+// autograd-fn-wrong-dtype: the backward of the job's own autograd Function ran under autocast, and in another dtype
+// than its forward: in float16 for a bfloat16 forward (backward was called in another region, or the decorator restored
+// the wrong state), or in low precision for a forward that ran in float32.
 #include "absl/strings/str_join.h"
 #include "server/rules/evidence/finding.h"
 #include "server/rules/evidence/operators/uses.h"

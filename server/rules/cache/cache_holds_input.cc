@@ -1,9 +1,9 @@
-// cache-holds-input: the autocast cache takes any float32 leaf that requires grad, inputs too (an adversarial example,
-// an optimised prompt). Two things go wrong with that: an input that is changed in place between two uses is served as
-// it was before, and inputs that are made anew for each use stay in memory, each with its copy, until the outermost
-// region ends.
+// cache-holds-input: the autocast cache takes any float32 leaf that requires grad, so also inputs (an adversarial
+// example, an optimised prompt). Two things go wrong with that: an input that is changed in place between two uses is
+// served as it was before, and inputs that are made anew for each use stay in memory, each with its copy, until the
+// outermost region ends.
 //
-// Not this: an input that several layers use as it is (the cache helps), and one input per region.
+// Not a finding: an input that several layers use unchanged (the cache helps), and one input per region.
 #include <map>
 
 #include "server/rules/cache/kept_entries.h"
@@ -17,8 +17,8 @@
 namespace castscope::rules {
 namespace {
 
-// An attack of ten iterations within one region holds ten inputs for a moment: nobody's trouble. 16 as for weights
-// (cache-grows).
+// An attack of ten iterations within one region holds ten inputs for a moment, which troubles nobody. 16 is the number
+// for weights, too (cache-grows).
 constexpr Threshold kThresholds[] = {
     {"inputs", 16, "a line whose inputs put fewer entries into the cache in one region is ordinary code"}};
 

@@ -1,6 +1,7 @@
-// cache-lost-grad: with grad mode on, the autocast cache served a copy that has no graph of a weight that requires
-// grad: it was cast while grad mode was off (a pass under no_grad earlier in the region). The weight gets no gradient
-// from there. PyTorch mended this; the rule judges what was served, so it is silent where it is mended.
+// cache-lost-grad: with grad mode on, the autocast cache served a copy without a graph of a weight that requires grad:
+// the copy was made while grad mode was off (a pass under no_grad earlier in the region). The weight gets no gradient
+// from there. PyTorch fixed this; the rule judges the copies that were served, so it is silent where PyTorch has the
+// fix.
 #include "server/rules/cache/served_copies.h"
 #include "server/rules/evidence/amp_handle.h"
 #include "server/rules/evidence/weights.h"

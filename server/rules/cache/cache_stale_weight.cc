@@ -1,9 +1,9 @@
-// cache-stale-weight: the autocast cache served the copy of a weight that had changed since it was cast. It is emptied
-// only when the outermost region ends, so whatever changes weights within one (an optimizer step, load_state_dict, an
-// average swapped in) is not seen by what runs after it there.
+// cache-stale-weight: the autocast cache served the copy of a weight that had changed since it was cast. The cache is
+// emptied only when the outermost region ends, so code that runs later in the region does not see changes of weights
+// within it (an optimizer step, load_state_dict, an average swapped in).
 //
-// That it changed is told by its values (Staleness): writes that leave them as they were are nobody's error, and
-// version counters do not tell of all that is written. An input that changes is cache-holds-input's affair.
+// The weight's values show whether it changed (Staleness): a write that leaves them equal harms nobody, and version
+// counters miss some writes. cache-holds-input reports inputs that change.
 #include "server/rules/cache/served_copies.h"
 #include "server/rules/evidence/amp_handle.h"
 #include "server/rules/evidence/weights.h"

@@ -1,7 +1,8 @@
-// region-disabled-silently: the code asked for autocast and got a region in which it is off, because the device is not
-// there or the dtype is none that autocast knows. PyTorch says so once, in a warning; the job then runs in float32. In
-// a script it says nothing where its autocast pass is off.
-// What the code itself switches off (enabled=False) is what it wants.
+// region-disabled-silently: the code asked for autocast and got a region in which it is off, because the device is
+// absent or autocast does not know the dtype. PyTorch says so once, in a warning; the job then runs in float32. In a
+// script, PyTorch says nothing where its autocast pass is off.
+//
+// The rule leaves alone the regions that the code itself switches off (enabled=False).
 #include <algorithm>
 #include <map>
 
@@ -26,7 +27,7 @@ void count_work(const store::RunData& data, const store::Region& region, const s
                 Place& place) {
   for (const store::OperatorUse& use : data.operator_uses) {
     if (!is_within(data, use.region, region.id) || !is_uncast_work(use)) continue;
-    if (std::find(place.uses.begin(), place.uses.end(), &use) != place.uses.end()) continue;  // of a region inside
+    if (std::find(place.uses.begin(), place.uses.end(), &use) != place.uses.end()) continue;  // in an inner region
     place.operators += times[use.id];
     place.uses.push_back(&use);
   }
@@ -68,7 +69,7 @@ void judge_disabled(Inquiry& inquiry) {
   std::map<Line, Place> places;
   for (const store::Region& region : data.regions) {
     if (!(region.flags & lanes::kRegionAskedEnabled) || region.enabled) continue;
-    if (has_enabled_beside(data, region)) continue;  // code that asks for several devices and gets one of them
+    if (has_enabled_beside(data, region)) continue;  // the code asks for several devices and gets one of them
     Place& place = places[line_of(data, region.stack)];
     if (place.region == nullptr) place.region = &region;
     place.entered += stays_in(data, region.id).entered;

@@ -1,7 +1,8 @@
 // region-never-closed: a region was entered and never left: by hand (__enter__), twice for one exit, or by a generator
-// that was never run to its end. Told when its thread or process has ended; a `with` that a job ended inside of is
-// none. Or it was left to no effect: a torch.autocast object that is entered again within itself forgets the setting
-// that it has to go back to (torch/amp/autocast_mode.py: __enter__ writes self.prev).
+// that was never run to its end. The rule reports it when its thread or process has ended, and leaves out a `with`
+// inside of which the job ended. It also reports a region whose exit had no effect: a torch.autocast object that is
+// entered again within itself forgets the setting to which it has to go back (torch/amp/autocast_mode.py: __enter__
+// writes self.prev).
 #include <map>
 
 #include "server/rules/evidence/counts/counts.h"

@@ -1,6 +1,6 @@
-// region-wrong-device: a region for one device, and every operator seen in it that autocast could have cast works on
-// tensors of another. Not when a region of the right device is around them, nor when anything of the region's own
-// device was there to cast.
+// region-wrong-device: a region is for one device, and every operator seen in it that autocast could have cast works on
+// tensors of another. Not a finding: a region with one for the right device around it, and one in which anything of its
+// own device was there to cast.
 #include <map>
 
 #include "server/rules/evidence/amp_handle.h"
@@ -21,7 +21,8 @@ struct Place {
   std::uint64_t entered = 0, operators = 0;
 };
 
-// Operators that autocast could have cast, on the region's device and on others, where it let them be; by region.
+// By region: whether operators that autocast could have cast ran on the region's own device, and those on other
+// devices, which it left alone.
 struct Work {
   bool own = false;
   std::vector<const store::OperatorUse*> strangers;
@@ -51,7 +52,7 @@ void add_finding(Inquiry& inquiry, const Place& place) {
   finding.evidence_text = {
       {"region_device", device}, {"operators_device", other}, {"operators", operators_text(place.uses)}};
   finding.deep_only = true;
-  // A script needs a constant.
+  // In a script the device must be a constant.
   const bool constant = place.region->kind == lanes::RegionKind::kScript;
   if (amp_handle_of(inquiry.data, *place.region))
     finding.fix = "Name the device that the tensors are on: amp.init(device_type=\"" + other + "\")";

@@ -1,5 +1,5 @@
-// thread-wrong-dtype: a backward thread that autocast was handed down to computes in another low dtype than the region
-// that it was handed down from casts to.
+// thread-wrong-dtype: a backward thread inherits autocast from a region, but computes in another low dtype than that
+// region casts to.
 #include <map>
 #include <utility>
 #include <vector>
@@ -16,11 +16,11 @@ namespace {
 struct Place {
   std::uint32_t stack = 0;
   const store::OperatorUse* first = nullptr;
-  const store::Region* own = nullptr;  // that it should have
+  const store::Region* own = nullptr;  // the region whose dtype it should have
   std::uint64_t operators = 0;
 };
 
-// The region in which a process called backward, of this device.
+// A region of this device in which a process called backward.
 struct Called {
   const store::Region* region = nullptr;
   std::uint32_t stack = 0;
@@ -42,7 +42,8 @@ bool is_handed_down(const store::RunData& data, const store::OperatorUse& use) {
          is_low(use.computed);
 }
 
-// All backward calls were made in regions of another dtype: none that it could have its own from.
+// Returns the call if all backward calls were made in regions of another dtype, so that the thread has its dtype from
+// none of them.
 const Called* wrong_call(const std::vector<Called>& calls, std::uint8_t dtype) {
   const Called* wrong = nullptr;
   for (const Called& call : calls) {
@@ -80,7 +81,7 @@ void judge_dtype(Inquiry& inquiry) {
     if (fresh) calls->second = backward_calls(data, count.process, use.device);
     const Called* call = wrong_call(calls->second, data.region(use.region).dtype);
     if (call == nullptr) continue;
-    // The engine's threads have no Python of their own: then it is where backward was called.
+    // The engine's threads have no Python stack of their own, so the finding stands where backward was called.
     const std::uint32_t stack = use.stack != 0 ? use.stack : call->stack;
     Place& place = places[line_of(data, stack)];
     if (place.first == nullptr) place = {stack, &use, call->region, 0};

@@ -1,5 +1,5 @@
-// dtype-mixed-halves: an operator for which autocast takes the widest dtype of the arguments got float16 and bfloat16,
-// of which neither is wider.
+// dtype-mixed-halves: an operator for which autocast takes the widest dtype of its arguments got float16 and bfloat16,
+// neither of which is wider.
 #include "server/rules/evidence/error_facts.h"
 #include "server/rules/inquiry/rule.h"
 

@@ -15,7 +15,7 @@ namespace {
 
 enum class Why { kUnknown, kScript, kDisabled, kNoRegion };
 
-// Eager autocast of its device would have brought it to float32.
+// Eager autocast of the operator's device would have brought its arguments to float32.
 bool is_held_by_eager(const store::OperatorUse& use) {
   return policy::computes_on(store::device_name(use.device), policy::operator_called(use.op), policy::Given::kLow) ==
          policy::Computed::kFloat32;
@@ -44,7 +44,7 @@ std::string_view reason(Why why) {
   return "";
 }
 
-// "bfloat16": as the arguments have it, or else the text.
+// Returns "bfloat16": the dtype of the arguments, or else the one in the error's text.
 std::string dtype_got(const store::RunData& data, const ErrorAt& at) {
   if (at.use != 0)
     for (const lanes::Operand& operand : data.operator_use(at.use).operands)

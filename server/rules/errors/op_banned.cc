@@ -1,6 +1,6 @@
-// op-banned: an operator that autocast refuses in a region, since its result would be wrong in a half:
-// binary_cross_entropy on a GPU; or one that the enforced policy bans. A policy that has it in float32 instead raises
-// nothing, and nothing is found.
+// op-banned: autocast refuses an operator in a region, since its result would be wrong in a half (binary_cross_entropy
+// on a GPU), or the enforced policy bans it. Under a policy that runs the operator in float32 instead nothing raises,
+// so there is no finding.
 #include "server/rules/evidence/amp_handle.h"
 #include "server/rules/evidence/bans.h"
 #include "server/rules/evidence/error_facts.h"

@@ -15,8 +15,8 @@
 namespace castscope::rules {
 namespace {
 
-// In true float32 a product takes 8 to 16 times as long as on Tensor Cores, so that of one with a hundredth of the time
-// nearly all could be saved; of less nobody would notice.
+// In true float32 a product takes 8 to 16 times as long as on Tensor Cores, so nearly all of its time could be saved.
+// Nobody would notice the gain where the product takes less than a hundredth of the time.
 constexpr Threshold kThresholds[] = {
     {"share", 0.01, "of the device time of timed steps that the product takes; less is hardly worth a change"}};
 
