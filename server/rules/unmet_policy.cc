@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kTold = 5;
 
-// By the agent, as agent/enforce/met_rules.h has them.
+// Returns the rules that the agent saw take effect, as agent/enforce/met_rules.h writes them.
 std::set<std::string> rules_met(const store::RunData& data) {
   std::set<std::string> met;
   for (const store::Process& process : data.processes) {
@@ -35,7 +35,7 @@ bool all_was_seen(const store::RunData& data) {
   });
 }
 
-// The policy that was enforced; with the places of its rules where it is at hand as it was read.
+// Returns the enforced policy, with the places of its rules where the policy is at hand as it was read.
 std::shared_ptr<const policy::Policy> enforced(const store::RunData& data, const Settings& settings) {
   const std::string hash = enforced_policy_hash(data);
   if (settings.policy != nullptr && policy::hash_of_compiled(policy::compiled(*settings.policy)) == hash)
@@ -66,7 +66,7 @@ class Unmet {
                       "a view of one): what the policy says of it came to nothing"));
   }
 
-  // What another than PyTorch takes is known to the job alone.
+  // Only the job knows the arguments of operators that are not PyTorch's.
   void look(const policy::OperatorName& op, const policy::ArgumentRule& rule) {
     const std::set<std::string> takes = arguments_of(op.name);
     if (takes.empty()) return;
@@ -87,7 +87,7 @@ class Unmet {
   }
 
  private:
-  // Those that hold tensors, of any of its overloads; none where it was not met.
+  // Returns the arguments that hold tensors, of any of the operator's overloads; none where it was not met.
   std::set<std::string> arguments_of(const std::string& op) const {
     std::set<std::string> all;
     const std::string begin = absl::StrCat("arguments ", op, " ");

@@ -29,7 +29,7 @@ TEST_F(CacheClearedMidwayTest, X04_AWorkerWithoutARegion) {
   }));
 }
 
-// custom_bwd on the thread that opened the region: a nested one, whose end clears nothing.
+// custom_bwd opens a region on the thread that opened the outer one: its end clears nothing, since it is nested.
 TEST_F(CacheClearedMidwayTest, X04_ADecoratedBackwardOnTheSameThread) {
   expect_none(judged([](TestRun& run) {
     const auto mains = run.region("train.py", 5);

@@ -5,7 +5,7 @@ namespace {
 
 using CacheLostGradTest = RulesTest;
 
-// PyTorch 2.13 casts such a weight again: this is what an older one does.
+// PyTorch 2.13 casts such a weight again: this is the behaviour of an older version.
 TEST_F(CacheLostGradTest, C01_CastUnderNoGradUsedWithGrad) {
   expect_golden("cache_lost_grad_cast_under_no_grad", judged([](TestRun& run) {
                   const auto region = run.region("train.py", 5);

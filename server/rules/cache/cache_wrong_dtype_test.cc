@@ -25,7 +25,7 @@ TEST_F(CacheWrongDtypeTest, C11_ABfloat16CopyInAFloat16Region) {
                 }));
 }
 
-// The same region is another definition from where its dtype is changed.
+// Once its dtype is changed, the same region has another definition.
 TEST_F(CacheWrongDtypeTest, X03_TheDtypeChangedInsideAnOpenRegion) {
   const auto findings = judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);
@@ -61,7 +61,7 @@ TEST_F(CacheWrongDtypeTest, C11_TwoRegionsOneAfterTheOther) {
   }));
 }
 
-// What a float32-policy operator in a bfloat16 region casts is never served from the cache.
+// The casts of a float32-policy operator in a bfloat16 region are never served from the cache.
 TEST_F(CacheWrongDtypeTest, CastsToAnotherDtypeAreNoHits) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);

@@ -44,7 +44,7 @@ TEST_F(WeightCastRepeatedlyTest, C08_FrozenWeightsUsedOncePerRegion) {
   }));
 }
 
-// In a region of float16 within one of bfloat16: to convert it once, to either, would not do.
+// The weight is used in a region of float16 within one of bfloat16: converting it once, to either dtype, would not do.
 TEST_F(WeightCastRepeatedlyTest, AFrozenWeightInTwoDtypesIsCastOnceToEach) {
   const auto used = [](std::uint64_t times) {
     return [times](TestRun& run) {
@@ -75,7 +75,7 @@ TEST_F(WeightCastRepeatedlyTest, AFrozenWeightInTwoDtypesIsCastOnceToEach) {
   EXPECT_EQ(judged(used(2)).size(), 2u);  // at each line
 }
 
-// torch.jit.trace runs the code, and runs it again to check the trace; with the cache off, as it must be.
+// torch.jit.trace runs the code, and runs it again to check the trace; the cache is off, as tracing requires.
 TEST_F(WeightCastRepeatedlyTest, C13_ATraceAndItsCheckAreNoLoop) {
   const auto traced = [](std::uint8_t flags) {
     return [flags](TestRun& run) {
@@ -140,7 +140,7 @@ TEST_F(WeightCastRepeatedlyTest, ALoopOverTheRowsOfAWeightCastsEachOnce) {
       const auto weight = run.weight("train.py", 8, "", why);
       run.enter(region);
       for (int i = 0; i < 8; ++i) run.cast_data(weight, kWeight + i * 4096);
-      run.cast_data(weight, kWeight, 8).exit();  // all of them at once is another weight
+      run.cast_data(weight, kWeight, 8).exit();  // all of them at once are another weight
     }));
   }
 }
@@ -251,7 +251,7 @@ TEST_F(WeightCastRepeatedlyTest, SeveralWeightsAtOnePlaceAreCounted) {
   EXPECT_EQ(findings[0].savings->held_bytes, 8u * 512);
 }
 
-// One region makes more casts than the others: how many weights there are is not known.
+// One region makes more casts than the others, so the number of weights is not known.
 TEST_F(WeightCastRepeatedlyTest, WhereRegionsDifferNoNumberIsTold) {
   const auto findings = judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);

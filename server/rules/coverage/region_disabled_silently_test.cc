@@ -54,7 +54,7 @@ TEST_F(RegionDisabledSilentlyTest, WithoutDeepStepsToo) {
     run.enter(run.region("train.py", 5, disabled(kCuda, kFloat16, kNoDevice))).exit();
     run.enter(run.region("train.py", 5, disabled(kCuda, kFloat16, kNoDevice | lanes::kRegionDefaultDtype))).exit();
   });
-  ASSERT_EQ(findings.size(), 1u);  // of one place
+  ASSERT_EQ(findings.size(), 1u);  // both at one place
   EXPECT_FALSE(findings[0].deep_only);
 }
 

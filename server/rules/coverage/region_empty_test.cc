@@ -54,7 +54,7 @@ TEST_F(RegionEmptyTest, S10_PlainDecoratedFunction) {
   }));
 }
 
-// Nothing to do in it, and nothing that it missed.
+// The region has nothing to do, and missed nothing.
 TEST_F(RegionEmptyTest, ACheckpointIsLoaded) {
   expect_none(judged([](TestRun& run) {
     const auto region = region_at(run, {frame("load", 20), frame("main", 30), frame("<module>", 40)});
@@ -112,7 +112,7 @@ TEST_F(RegionEmptyTest, TheRegionAroundItCoversTheWork) {
   }));
 }
 
-// PyTorch opens regions of its own: custom_bwd around the backward of a Function that has nothing to cast.
+// PyTorch opens regions of its own: custom_bwd opens one around the backward of a Function that has nothing to cast.
 TEST_F(RegionEmptyTest, OpenedByPyTorch) {
   expect_none(judged([](TestRun& run) {
     const CodeLocation engine = {"/venv/lib/python3.11/site-packages/torch/autograd/function.py",

@@ -20,7 +20,7 @@ TEST_F(RegionLeaksThroughYieldTest, S11_NoAwaitInside) {
   expect_none(judged([](TestRun& run) { run.deep().enter(run.region("serve.py", 5)).exit(); }));
 }
 
-// A fact that was defined and never counted was not seen.
+// A fact that was defined but never counted was not seen.
 TEST_F(RegionLeaksThroughYieldTest, NotSeen) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("serve.py", 5);

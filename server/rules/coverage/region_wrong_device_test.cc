@@ -65,7 +65,7 @@ TEST_F(RegionWrongDeviceTest, S13_WorkOnBothDevices) {
   }));
 }
 
-// What was cast is counted in every step, operators in deep ones only.
+// Casts are counted in every step, operators in deep steps only.
 TEST_F(RegionWrongDeviceTest, S13_ItsOwnDeviceHadWorkInOtherSteps) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5, xpu_region());
@@ -98,7 +98,7 @@ TEST_F(RegionWrongDeviceTest, NothingThatAutocastWouldCast) {
   expect_none(judged([](TestRun& run) {
     const auto region = run.region("train.py", 5, xpu_region());
     auto cat = linear(8);
-    cat.op = "aten::cat";  // eligible, and as good without
+    cat.op = "aten::cat";  // eligible, though it does as well without autocast
     auto norm = linear(9);
     norm.op = "aten::layer_norm";
     norm.flags = 0;

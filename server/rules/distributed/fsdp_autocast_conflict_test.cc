@@ -21,7 +21,7 @@ TEST_F(FsdpAutocastConflictTest, C57_AnotherDtype) {
                   half.dtype = kFloat16;
                   const auto region = run.region("train.py", 5, half);
                   const auto input = fsdp_site(run, region, kBFloat16, Role::kInput);
-                  // What comes of it: autocast casts FSDP's copies again, and a norm gets both.
+                  // As a consequence, autocast casts FSDP's copies again, and a norm gets both dtypes.
                   const auto again = run.site({.stack = run.line("train.py", 9, true),
                                                .call_site = run.call_site("aten::linear", 1, "weight"),
                                                .region = region,

@@ -17,7 +17,7 @@ TEST_F(FsdpCastsBufferTest, C58_ABuffer) {
                 judged([](TestRun& run) { run.cast(fsdp_site(run, 0, kBFloat16, Role::kBuffer), 0x10); }));
 }
 
-// Images, embeddings, small numbers: what the policy is there for.
+// Images, embeddings and small numbers are the inputs that the policy is meant for.
 TEST_F(FsdpCastsBufferTest, OrdinaryInputs) {
   expect_none(judged([](TestRun& run) {
     const auto image = fsdp_site(run, 0, kBFloat16, Role::kInput), classes = fsdp_site(run, 0, kBFloat16, Role::kInput);

@@ -5,7 +5,7 @@ namespace {
 
 class GpuCastsDominateTest : public RulesTest {
  protected:
-  // Timed steps of three lines that cast weights of `cast_ns` altogether, and one product of `rest_ns`.
+  // Runs timed steps with three lines that cast weights, in `cast_ns` altogether, and one product of `rest_ns`.
   static void steps(TestRun& run, std::uint64_t cast_ns, std::uint64_t rest_ns, std::uint64_t times = 5) {
     const auto region = run.region("train.py", 5);
     std::uint64_t launches = times;

@@ -8,7 +8,7 @@ namespace {
 class RnnRecastsWeightsTest : public RulesTest {
  protected:
   struct Job {
-    int calls = 1, steps = 5;  // of the RNN in each step
+    int calls = 1, steps = 5;  // calls of the RNN in each step
     bool trains = true;
     bool begins_without_state = false;  // the first call of a step is then another use of the operator
     std::uint64_t bytes = 16'000'000;

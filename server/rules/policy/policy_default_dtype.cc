@@ -1,9 +1,9 @@
-// policy-default-dtype: a region that leaves its dtype to the device's default, where that default was not one and the
-// same: the line was entered with several dtypes (another device, or the default was set anew), or is a device's whose
-// default is float16 where people expect the bfloat16 of the CPU, and of that device's own older packages.
+// policy-default-dtype: a region leaves its dtype to the device's default, and that default was not one and the same:
+// the line was entered with several dtypes (on another device, or after the default was set anew), or the device's
+// default is float16, where people expect the bfloat16 of the CPU and of that device's own older packages.
 //
-// Not this: torch.autocast("cpu") and torch.autocast("cuda") without a dtype, which everybody writes; nor a region of
-// one device around the operators of another, where no dtype counts (region-wrong-device).
+// Not a finding: torch.autocast("cpu") and torch.autocast("cuda") without a dtype, which everybody writes; and a region
+// of one device around the operators of another, where no dtype counts (region-wrong-device).
 #include <map>
 #include <set>
 

@@ -47,7 +47,7 @@ TEST_F(PolicyDefaultDtypeTest, ARegionOfTheWrongDevice) {
                  }));
 }
 
-// A number is made on the CPU; the rest is where it should be.
+// A number is made on the CPU; the other operators run on the right device.
 TEST_F(PolicyDefaultDtypeTest, OneOperatorOfAnotherDevice) {
   const auto findings = judged([](TestRun& run) {
     const auto region = region_on(run, kXpu, kFloat16);

@@ -1,8 +1,9 @@
-// policy-deviation: what autocast did is not what the policy says that the run is held against (`--policy`). The
-// operators are PyTorch's own autocast's; the policy only looks on.
+// policy-deviation: autocast did something else than the policy says with which the run is compared (`--policy`).
+// PyTorch's own autocast ran the operators; the policy was not enforced.
 //
-// Seen at casts: one that the policy does not make, or makes to another dtype. Operators that are not cast where the
-// policy casts them are seen in deep steps alone: there the dtype is known that they computed in.
+// Casts show a deviation in every step: one that the policy does not make, or makes to another dtype. Operators that
+// are not cast although the policy casts them show in deep steps alone, where the dtype is known in which they
+// computed.
 #include <map>
 #include <set>
 #include <tuple>
@@ -56,7 +57,7 @@ class Audit {
     return policy_.device == "any" || policy_.device == store::device_name(device);
   }
 
-  // Asked for the same operator in the same module again and again.
+  // The decision is remembered, since the same operator in the same module is asked for again and again.
   const Decision& decided(const std::string& op, std::uint32_t module) {
     const auto [found, fresh] = decisions_.try_emplace({op, module});
     if (!fresh) return found->second;
@@ -64,12 +65,12 @@ class Audit {
     if (module != 0) {
       const store::Module& in = data_.modules[module - 1];
       modules = policy::modules_of(in.path, in.type);
-      modules.back().classes.push_back("torch.nn." + in.type);  // a recording knows classes without their package
+      modules.back().classes.push_back("torch.nn." + in.type);  // a recording has the classes without their package
     }
     return found->second = policy::decide(policy_, policy::operator_called(op), modules);
   }
 
-  // The dtype that an argument of this operator is cast to; kNoDtype = it stays.
+  // Returns the dtype to which an argument of this operator is cast; kNoDtype = it stays.
   std::uint8_t wanted(const Decision& decision, const std::string& argument, std::uint8_t ambient) const {
     for (const std::string& never : decision.never_cast) {
       if (never == argument) return kNoDtype;
@@ -105,8 +106,9 @@ class Audit {
         times, false);
   }
 
-  // What autocast left alone where the policy has it in float32. What writes to an argument (in place, out=) is cast by
-  // no autocast and by no policy; and in a region of a script TorchScript's lists decide.
+  // Looks for operators that autocast left alone and the policy runs in float32. Neither autocast nor a policy casts
+  // for an operator that writes to an argument (in place, out=), and in a region of a script TorchScript's lists
+  // decide.
   void look_at(const store::OperatorUse& use, std::uint64_t times) {
     if (times == 0 || !is_forward(use) || !is_meant(use.device) || !is_low(use.computed)) return;
     if (use.is(lanes::kUseConverts | lanes::kUseWrites)) return;
@@ -163,8 +165,8 @@ void add_finding(Inquiry& inquiry, const Policy& policy, const Group& group) {
       "operator the dtypes that it says; where the job is, say so in the policy.";
 }
 
-// A region that names no dtype has PyTorch's default, where the policy has another. One that the job set is the job's
-// own, and where the policy was carried out, PyTorch's default is one, too.
+// A region that names no dtype has PyTorch's default, while the policy has another. A default that the job set itself
+// is its own choice; where the policy was enforced, PyTorch's default counts as a choice, too.
 void judge_default(Inquiry& inquiry, const Policy& policy) {
   const store::RunData& data = inquiry.data;
   if (!policy.default_dtype || !enforced_policy(data).empty()) return;

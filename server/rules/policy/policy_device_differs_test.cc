@@ -5,7 +5,7 @@ namespace {
 
 using PolicyDeviceDiffersTest = RulesTest;
 
-// In low precision here, where autocast does not know it.
+// Calls operators in low precision on a device whose autocast does not know them.
 void call(TestRun& run, const std::vector<std::string>& ops, std::uint16_t flags = lanes::kUseElsewhere) {
   const auto region = run.region("train.py", 5);
   run.enter(region).deep();

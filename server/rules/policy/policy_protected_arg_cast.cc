@@ -1,10 +1,10 @@
 // policy-protected-arg-cast: places in an image, in pixels, lost their fractions in an autocast operator before they
-// reached the operator that takes them as such (boxes of an ROI pooling).
+// reached the operator that takes them as places (boxes of an ROI pooling).
 //
-// What is protected is told by the operator that takes it: an argument that its schema calls boxes, rois and the like
-// (lanes::kOperandBoxes). A policy that names other arguments comes with enforcement. From there the value is followed
-// back through conversions and what computed in low precision, to the operator whose argument autocast cast down. Told
-// only where that argument was seen to hold numbers that the dtype does not hold.
+// The operator that takes an argument shows that it is protected: its schema calls the argument boxes, rois and the
+// like (lanes::kOperandBoxes). A policy that names other arguments takes effect when it is enforced. From there the
+// rule follows the value back through conversions and operators that computed in low precision, to the operator whose
+// argument autocast cast down. It reports only where that argument was seen to hold numbers that the dtype cannot hold.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -33,7 +33,7 @@ class Search {
       if (range.site != 0 && range.integers < range.elements) note(data.site(range.site), range.most);
   }
 
-  // The operators that rounded what goes into this argument.
+  // Returns the operators that rounded the values of this argument.
   std::set<const OperatorUse*> rounding(const OperatorUse& taker, const lanes::Operand& operand) {
     found_.clear();
     seen_.clear();

@@ -5,7 +5,7 @@ namespace {
 
 class PolicyProtectedArgCastTest : public RulesTest {
  protected:
-  // boxes @ matrix at line 8, whose boxes reach this far.
+  // boxes @ matrix at line 8; the largest coordinate of the boxes is `most`.
   static std::uint32_t product(TestRun& run, double most, std::uint32_t integers = 0) {
     const auto use = run.use({.op = "aten::matmul",
                               .line = 8,

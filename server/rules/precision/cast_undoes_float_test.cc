@@ -10,7 +10,7 @@ using CastUndoesFloatTest = RulesTest;
 struct Uses {
   std::uint32_t first = 0, up = 0;
 };
-// layer(x).float(), in the region last defined
+// Adds layer(x).float(), in the region last defined.
 Uses brought_up(TestRun& run, std::int64_t line) {
   const auto first = run.use({.op = "aten::linear",
                               .line = 7,

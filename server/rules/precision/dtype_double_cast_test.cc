@@ -7,7 +7,7 @@ namespace {
 
 using DtypeDoubleCastTest = RulesTest;
 
-// A cast of an argument of linear at line 8, by autocast.
+// Adds a site at which autocast casts an argument of linear at line 8.
 std::uint32_t cast_site(TestRun& run, Role role, std::uint8_t from, std::uint8_t to, const std::string& argument) {
   store::SiteInfo info;
   info.stack = run.line("train.py", 8);

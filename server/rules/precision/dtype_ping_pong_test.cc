@@ -34,7 +34,7 @@ TEST_F(DtypePingPongTest, C31_BlocksOfNormAndLinearOnAGpu) {
                 }));
 }
 
-// Inference: nothing tells steps apart, and the regions are many.
+// Inference: nothing separates steps, and there are many regions.
 TEST_F(DtypePingPongTest, C31_OnceInEachOfManyRegions) {
   const auto inference = [](std::uint64_t times) {
     return [times](TestRun& run) {

@@ -18,8 +18,8 @@
 namespace castscope::rules {
 namespace {
 
-// "Ops that can autocast to lower precision" (amp.html): of the others, which autocast would run in float32 or leave
-// as they are, nothing is lost.
+// "Ops that can autocast to lower precision" (amp.html). Nothing is lost with the other operators, which autocast would
+// run in float32 or leave as they are.
 constexpr std::string_view kLowered[] = {"addbmm",        "addmm",  "addmv",  "addr",   "baddbmm", "bmm",
                                          "chain_matmul",  "conv1d", "conv2d", "conv3d", "linear",  "linalg_multi_dot",
                                          "linalg_vecdot", "matmul", "mm",     "mv"};
@@ -43,7 +43,7 @@ void add_finding(Inquiry& inquiry, const Group& group) {
   const bool in_place = short_name(use.op).ends_with('_');
   const std::string form = in_place ? short_name(use.op) : name + "(…, out=…)";
   Finding& finding = inquiry.add(use.stack);
-  // Where a rule's severity is set by the user, that stands.
+  // A severity that the user sets for the rule takes precedence.
   if (group.error != nullptr && finding.severity == "info") finding.severity = "warning";
   finding.title = group.error == nullptr
                       ? form + " runs in float32 in a region of " + low + ": autocast casts nothing for this form"
@@ -71,7 +71,7 @@ void judge_skipped(Inquiry& inquiry) {
   for (const store::OperatorUse& use : data.operator_uses) {
     if (!is_forward(use) || !use.is(lanes::kUseSiblingEligible) || !is_one_of(functional(use.op), kLowered)) continue;
     if (!in_autocast(data, use) || !has_operand(use, kFloat)) continue;
-    if (!mode_of(data, use).has_value()) continue;  // generated code calls this form of what the user wrote otherwise
+    if (!mode_of(data, use).has_value()) continue;  // generated code may call this form where the user wrote another
     const auto error = errors.find(use.id);
     if (error == errors.end() && graph.total(use.id).times == 0) continue;
     Group& group = groups[line_of(data, use.stack)];

@@ -12,7 +12,7 @@
 namespace castscope::rules {
 namespace {
 
-// The job may divide gradients by the scale itself: in place, by its own code.
+// The job may divide gradients by the scale in its own code, in place.
 bool may_unscale_by_hand(const store::RunData& data, const store::ScalerUse& scaler) {
   if (scaler.unscales != 0) return false;
   constexpr std::string_view kWriting[] = {"div_", "mul_", "copy_", "_foreach_div_", "_foreach_mul_", "_foreach_copy_"};

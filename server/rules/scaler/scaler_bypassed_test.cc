@@ -34,7 +34,7 @@ TEST_F(ScalerBypassedTest, S36_UnscaledFirst) {
   }));
 }
 
-// Nothing unscales, before clipping or the step: unless the job does so itself.
+// Nothing unscales before clipping or the step, unless the job does so itself.
 TEST_F(ScalerBypassedTest, TheOnlyOptimizerStepsWithScaledGradients) {
   for (const bool by_hand : {false, true}) {
     const auto findings = judged([&](TestRun& run) {

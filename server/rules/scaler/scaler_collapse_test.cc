@@ -22,7 +22,7 @@ TEST_F(ScalerCollapseTest, C56_TheFirstFewStepsAreSkipped) {
   }));
 }
 
-// The scale is on a GPU, and the job does not read it: only whether to step.
+// The scale is on a GPU, and the job reads only whether to step.
 TEST_F(ScalerCollapseTest, SkipsThatOnlyTheDeviceKnewOf) {
   const auto skips = [](int times) {
     return [times](TestRun& run) {
@@ -34,7 +34,7 @@ TEST_F(ScalerCollapseTest, SkipsThatOnlyTheDeviceKnewOf) {
   expect_none(judged(skips(16)));
 }
 
-// A scale that begins very high is searched for longer.
+// A scale that begins very high takes longer to come down to the right one.
 TEST_F(ScalerCollapseTest, ManySkipsAboveOneAreASearch) {
   expect_none(judged([](TestRun& run) {
     ScalerLoop loop(run);

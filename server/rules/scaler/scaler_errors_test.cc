@@ -1,4 +1,4 @@
-// scaler-fp16-params and scaler-double-unscale: what GradScaler itself raises.
+// scaler-fp16-params and scaler-double-unscale: errors that GradScaler itself raises.
 #include "server/rules/testing/scaler_loop.h"
 
 namespace castscope::rules {

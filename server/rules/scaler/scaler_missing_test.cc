@@ -46,12 +46,12 @@ TEST_F(ScalerMissingTest, C53_Bfloat16) {
   }));
 }
 
-// As with GradScaler, or a loss that is scaled by hand: the values are large enough.
+// With GradScaler, or a loss that is scaled by hand, the values are large enough.
 TEST_F(ScalerMissingTest, C53_GradientsThatFloat16Holds) {
   expect_none(judged([](TestRun& run) { Loop(run).steps({.most = 1}, {.most = 0.01, .zeros = 128}); }));
 }
 
-// A loss that is 0 gives gradients that are: none of them was ever small.
+// A loss that is 0 gives gradients that are 0: none of them was ever small.
 TEST_F(ScalerMissingTest, ALossOfZero) {
   expect_none(judged([](TestRun& run) { Loop(run).steps({.most = 1}, {.most = 0, .zeros = 256}); }));
 }
@@ -65,7 +65,7 @@ TEST_F(ScalerMissingTest, C53_WithAScaler) {
   }));
 }
 
-// Gradients for their own sake (saliency), no training.
+// Gradients are computed for their own sake (saliency), without training.
 TEST_F(ScalerMissingTest, NoOptimizer) {
   expect_none(judged([](TestRun& run) {
     Loop loop(run);
@@ -74,8 +74,7 @@ TEST_F(ScalerMissingTest, NoOptimizer) {
   }));
 }
 
-// Without deep steps, or on a GPU, where nothing is sampled: a step casts the weights, and its backward casts
-// gradients.
+// No gradient is sampled without deep steps, or on a GPU: a step casts the weights, and its backward casts gradients.
 struct UnsampledLoop {
   explicit UnsampledLoop(TestRun& test_run, std::uint8_t dtype = kFloat16) : run(test_run) {
     store::RegionInfo info = TestRun::default_region();
@@ -147,7 +146,8 @@ TEST_F(ScalerMissingTest, NotMeasuredAndMaybeScaledByHand) {
   }
 }
 
-// A model in float16 whose masters somebody keeps: what autocast does with it is not what it is trained in.
+// A model in float16 whose float32 masters some other code keeps: it is not trained in the dtype in which autocast runs
+// it.
 TEST_F(ScalerMissingTest, NotMeasuredOfFloat16Weights) {
   expect_none_of("scaler-missing", judged([](TestRun& run) {
                    UnsampledLoop loop(run);

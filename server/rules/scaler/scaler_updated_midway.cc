@@ -1,5 +1,5 @@
 // scaler-updated-midway: the scale was updated between backward passes whose gradients were added up before any
-// optimizer took them: gradients of two scales in one sum.
+// optimizer took them: the sum holds gradients of two scales.
 #include "server/rules/evidence/finding.h"
 #include "server/rules/evidence/places/places.h"
 #include "server/rules/inquiry/rule.h"

@@ -31,7 +31,7 @@ TEST_F(ScalerWithBf16Test, BothDtypes) {
   }));
 }
 
-// A policy whose `dtype` is not the regions'.
+// The policy's `dtype` is not that of the regions.
 TEST_F(ScalerWithBf16Test, APolicyThatCastsToFloat16) {
   for (const std::uint8_t to : {kFloat16, kBFloat16}) {
     const auto findings = judged_under("torch-cpu", [&](TestRun& run) {

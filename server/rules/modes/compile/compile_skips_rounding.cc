@@ -7,7 +7,7 @@
 namespace castscope::rules {
 namespace {
 
-// A line of PyTorch's own (the optimizer's, a module's) is nobody's to change.
+// The lines are the user's own, since nobody can change PyTorch's (the optimizer's, a module's).
 void judge_rounding(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const auto lines = mode_facts(data, lanes::FactKind::kCompileSkipsRounding);

@@ -1,5 +1,5 @@
-// compile-state-unguarded: compiled code has a region without a dtype of its own, and the default that it took when it
-// was compiled is another by now.
+// compile-state-unguarded: compiled code has a region without a dtype of its own, and the default dtype that it took
+// when it was compiled has changed since.
 #include "server/rules/evidence/finding.h"
 #include "server/rules/evidence/mode_facts.h"
 #include "server/rules/inquiry/rule.h"

@@ -1,12 +1,12 @@
-// export-check-fails: a program of torch.export checks for a dtype that it does not compute. Found in the program's
-// file (server/exported/findings.cc), by `castscope check model.pt2`.
+// export-check-fails: a program of torch.export checks for a dtype that it does not compute. `castscope check
+// model.pt2` finds it in the program's file (server/exported/findings.cc).
 #include "server/rules/inquiry/rule.h"
 #include "server/rules/modes/export/export_words.h"
 
 namespace castscope::rules {
 namespace {
 
-// Nothing that is seen of a run tells of it yet.
+// Nothing that is recorded of a run shows this yet.
 void judge_checks(Inquiry&) {}
 
 }  // namespace

@@ -1,5 +1,6 @@
-// export-drops-region: a model was exported inside an autocast region, which the program does not have. Seen where it
-// is exported, and found in the program's file (server/exported/findings.cc) by `castscope check model.pt2`.
+// export-drops-region: a model was exported inside an autocast region, which the program does not have. The rule sees
+// it where the model is exported, and `castscope check model.pt2` finds it in the program's file
+// (server/exported/findings.cc).
 #include <algorithm>
 #include <set>
 
@@ -11,8 +12,8 @@
 namespace castscope::rules {
 namespace {
 
-// A program that is taken apart within the region (run_decompositions) gets what the region casts, and which program
-// that was is not known: where one was, nothing is said of the others of its process.
+// Returns the processes that decomposed a program within the region (run_decompositions). Such a program gets the casts
+// of the region, but nothing records which program it was, so the rule says nothing of the others of that process.
 std::set<std::uint32_t> decomposing(const store::RunData& data) {
   std::set<std::uint32_t> processes;
   for (const auto& [line, facts] : mode_facts(data, lanes::FactKind::kExportDropsRegion))

@@ -13,16 +13,16 @@
 namespace castscope::rules {
 namespace {
 
-// Within a region, autocast acts on the program's operators by their names: those that it was taken apart into have
-// none on its lists.
+// Within a region, autocast acts on the program's operators by their names, and the operators of a decomposed program
+// are on none of its lists.
 constexpr char kTakenApartFix[] =
     "Run the program as it was exported, or open the region inside the model's forward: autocast has no rule for the "
     "operators that run_decompositions leaves.";
 
 using Differences = std::vector<ModeDifference>;  // of one line
 
-// Outside of any region, as an exported program is run, all lines differ for one reason: those of the same dtypes are
-// told together.
+// An exported program runs outside of any region, where all lines differ for one reason: lines with the same dtypes are
+// reported together.
 std::vector<std::vector<Differences>> groups_of(const ModeDifferences& found) {
   std::vector<std::vector<Differences>> groups;
   std::map<std::pair<std::uint8_t, std::uint8_t>, std::size_t> outside;  // dtypes, exported and eager

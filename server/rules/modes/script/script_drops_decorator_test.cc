@@ -59,7 +59,7 @@ TEST_F(ScriptDropsDecoratorTest, ARegionAroundAnotherMethodIsNotAsked) {
   EXPECT_EQ(fix.find("Call the script in"), std::string::npos) << fix;
 }
 
-// `enabled` is not `cache_enabled`, by whatever place among the arguments it has.
+// `enabled` is not `cache_enabled`, whatever its position among the arguments.
 TEST_F(ScriptDropsDecoratorTest, WhetherTheDecoratorSwitchesOff) {
   const auto is_off = [&](const char* decorator) {
     return fix_of(judged([&](TestRun& run) {

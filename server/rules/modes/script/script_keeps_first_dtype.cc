@@ -1,5 +1,5 @@
-// script-keeps-first-dtype: a scripted function was first run in a region of one dtype, and then in one of another. The
-// casts that were put into its graph the first time stay.
+// script-keeps-first-dtype: a scripted function first ran in a region of one dtype, and then in one of another. The
+// casts that the first run put into its graph stay.
 #include <map>
 
 #include "server/rules/evidence/operators/dtypes.h"
@@ -18,7 +18,8 @@ struct Kept {
   std::uint64_t casts = 0;
 };
 
-// The eager region in which a cast of a graph was made: not the graph's own.
+// Returns the eager region in which a cast of a graph was made; nullptr when it was made in a region of the graph
+// itself.
 const store::Region* region_of_cast(const store::RunData& data, const store::Site& site) {
   const store::Region* region = enabled_region(data, site.region, site.device);
   return region != nullptr && region->kind == lanes::RegionKind::kScript ? nullptr : region;

@@ -39,7 +39,7 @@ TEST_F(ScriptRecastsWeightsTest, X10_TwoWeightsOfALoop) {
   }));
 }
 
-// The weight is what costs; the bias comes first in the alphabet.
+// The weight costs most, though the bias comes first in the alphabet.
 TEST_F(ScriptRecastsWeightsTest, TheOneThatCostsMostIsNamed) {
   const auto found = judged([](TestRun& run) {
     const auto region = run.region("train.py", 5);

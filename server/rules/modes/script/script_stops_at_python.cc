@@ -1,6 +1,6 @@
 // script-stops-at-python: a region of scripted code is around a call of Python code (torch.jit.ignore, a function that
-// was not compiled), and what autocast would cast there runs in float32. The casts of such a region are in the graph:
-// Python code runs as if the region were not there.
+// was not compiled), and operators in it that autocast would cast run in float32. The casts of such a region are in the
+// graph: Python code runs as if the region were not there.
 #include <map>
 
 #include "server/rules/evidence/counts/counts.h"

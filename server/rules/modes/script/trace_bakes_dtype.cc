@@ -29,7 +29,7 @@ void judge_baked_casts(Inquiry& inquiry) {
     if (!site.baked() || !is_low(site.to) || use.counts.casts == 0) continue;
     const store::Region* region = enabled_region(data, site.region, site.device);
     if (region != nullptr && region->dtype == site.to) continue;
-    if (site.flags & lanes::kSiteTracing) continue;  // torch.jit.trace checks what it has made
+    if (site.flags & lanes::kSiteTracing) continue;  // torch.jit.trace checks its own trace
     Baked& baked = at[line_of(data, site.stack)];
     if (baked.site == nullptr) baked.site = &site;
     baked.casts += use.counts.casts;

@@ -1,5 +1,5 @@
-// trace-caches-weight: torch.jit.trace failed within a region, since autocast's cache gave it a copy of a weight that
-// was made before: for the trace a tensor from nowhere, and one that requires grad.
+// trace-caches-weight: torch.jit.trace failed within a region, since autocast's cache served a copy of a weight that
+// was made before the trace. To the trace, that copy is a tensor of unknown origin, and one that requires grad.
 #include "server/rules/evidence/error_facts.h"
 #include "server/rules/evidence/places/places.h"
 #include "server/rules/inquiry/rule.h"

@@ -32,7 +32,7 @@ TEST_F(TraceDropsDisableTest, S32_NothingWasSeen) {
   expect_none(judged([](TestRun& run) { run.cast(cast(run, 8, run.region("train.py", 5), kBFloat16), kWeight); }));
 }
 
-// What is advised for a trace that is cast in this region.
+// Returns the advice for a trace that is cast in this region.
 std::string fix_in(const std::vector<Finding>& found) {
   EXPECT_EQ(found.size(), 1u);
   return found.empty() ? "" : found[0].fix;

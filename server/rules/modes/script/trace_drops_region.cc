@@ -1,5 +1,5 @@
-// trace-drops-region: a function was traced that calls scripted code within a region of its own. Eager operators in
-// such a region are cast while they are traced, and the casts stay in the trace; scripted code is put into it as it is.
+// trace-drops-region: traced code calls scripted code within a region of its own. Eager operators in such a region are
+// cast while they are traced, and the casts stay in the trace; scripted code is put into the trace as it is.
 #include "server/rules/evidence/mode_facts.h"
 #include "server/rules/inquiry/rule.h"
 
