@@ -273,8 +273,8 @@ class Walker {
     region.last = node.place;
   }
 
-  // wrap_with_autocast(device, dtype, enabled, cache_enabled, graph, tensors…), wrap_with_set_grad_enabled, cond, map,
-  // …
+  // Handles wrap_with_autocast(device, dtype, enabled, cache_enabled, graph, tensors…), wrap_with_set_grad_enabled,
+  // cond, map and others.
   void higher_order(const Graph& graph, const Node& node, Environment& environment, OpenRegions open) {
     if (node.op == "wrap_with_autocast") enter(node, open);
     std::vector<std::string> tensors;

@@ -18,8 +18,8 @@ struct Judgement {
   std::vector<Finding> silenced;          // in the same order
   std::uint64_t ignored_by_settings = 0;  // castscope.json: `ignore` and `per-path-ignores`
   std::uint64_t ignored_in_code = 0;      // a comment on the finding's line
-  std::vector<std::string>
-      hints;  // what was to have an effect and has none: comments on findings' lines, a policy of another device
+  // Sentences about settings that have no effect: comments on findings' lines, a policy of another device.
+  std::vector<std::string> hints;
 };
 
 // Sorts the findings out. `project`: RunStart::project(). A line whose text is not kept silences nothing.

@@ -33,8 +33,8 @@ struct Group {
   std::uint32_t stack = 0;
   WhyNotCached why{};
   bool computed = false;            // for each use: nobody can tell whether it is one weight
-  bool passed_in = false;           // a tensor in a parameter's place
-  bool fast_path = false;           // … that PyTorch itself put there
+  bool passed_in = false;           // the code passes a tensor in a parameter's place
+  bool fast_path = false;           // PyTorch itself passed that tensor
   std::optional<AmpHandle> handle;  // the handle that opened the region
   store::Counts counts;
   std::uint64_t repeats = 0, most_in_region = 0;
@@ -87,7 +87,7 @@ bool is_computed(const store::Site& site, const store::SiteEvidence& evidence) {
 
 // Counts the casts of a weight beyond its first in a region, as far as events showed.
 std::uint64_t repeats_of(const store::Site& site, const store::SiteEvidence& evidence) {
-  if (site.cause == lanes::Cause::kScript) return 0;  // script-recasts-weights tells of it
+  if (site.cause == lanes::Cause::kScript) return 0;  // script-recasts-weights reports it
   if (!is_of_model(site) || site.why == WhyNotCached::kNone || (site.flags & lanes::kSiteNoCast)) return 0;
   // dtype-double-cast reports a float16 weight in a bfloat16 region, however often it is used.
   if (site.cause == lanes::Cause::kAutocast && is_low(site.from) && is_low(site.to)) return 0;

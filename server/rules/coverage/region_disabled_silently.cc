@@ -19,7 +19,7 @@ namespace {
 struct Place {
   const store::Region* region = nullptr;
   std::uint64_t entered = 0;
-  std::uint64_t operators = 0;  // that autocast would have cast
+  std::uint64_t operators = 0;  // those that autocast would have cast
   std::vector<const store::OperatorUse*> uses;
 };
 

@@ -18,11 +18,11 @@ namespace castscope::rules {
 enum class ErrorTopic : std::uint8_t {
   kOther,
   kMismatch,     // arguments of different dtypes, a half among them
-  kNotListed,    // … of an operator that autocast does not know, in a region
+  kNotListed,    // the same for an operator that autocast does not know, in a region
   kNoKernel,     // the operator has no kernel for the low precision that it got
   kMixedHalves,  // float16 and bfloat16 for an operator that takes the widest
   kBanned,       // autocast refuses the operator
-  kElsewhere,    // … but another rule knows the cause: the form of the operator, an old copy from the cache, FSDP
+  kElsewhere,    // another rule knows the cause: the operator's form, an old copy from the cache, FSDP
 };
 ErrorTopic topic_of(const store::RunData&, const store::Fact& error);
 
@@ -31,7 +31,7 @@ struct ErrorAt {
   std::uint32_t stack = 0;
   std::uint32_t use = 0;  // the operator use that raised it, 0 = not known
   std::uint64_t times = 0;
-  std::string text;  // of the first
+  std::string text;  // the text of the first one
 };
 std::vector<ErrorAt> errors_about(const store::RunData&, ErrorTopic);
 // Returns errors whose text contains `part`, in the processes that `counts` accepts.

@@ -29,11 +29,11 @@ struct Threshold {
 
 // The text of `castscope explain`, in short paragraphs of Markdown.
 struct Explanation {
-  std::string_view what;     // happens
-  std::string_view why;      // it matters
+  std::string_view what;     // what happens
+  std::string_view why;      // why it matters
   std::string_view example;  // Python that shows it: runs as it stands on a CPU, unless it says otherwise
   std::string_view fix;
-  std::string_view links;  // of PyTorch's documentation, one a line
+  std::string_view links;  // to PyTorch's documentation, one a line
 };
 
 class Inquiry;

@@ -10,7 +10,7 @@ class PhaseDtypeDriftTest : public RulesTest {
   static constexpr std::uint16_t kEligible = lanes::kUseEligible, kTraining = kEligible | lanes::kUseGradMode;
 
   struct How {
-    std::int64_t line = 20;  // that calls the module
+    std::int64_t line = 20;  // the line that calls the module
     std::uint8_t computed = kBFloat16;
     bool outside = false;
     std::uint16_t flags = kTraining;

@@ -118,7 +118,7 @@ class Audit {
     const bool held = decision.policy == CastPolicy::kFp32 || decision.policy == CastPolicy::kFp32SetOptDtype ||
                       decision.policy == CastPolicy::kFp32AppendDtype;
     if (!held || !decision.never_cast.empty()) return;
-    if (cast_at_.contains({line_of(data_, use.stack), use.op})) return;  // that was looked at
+    if (cast_at_.contains({line_of(data_, use.stack), use.op})) return;  // its casts were judged already
     add(use.stack, use.op, decision, "computes in " + text(store::dtype_name(use.computed)), "", times, true);
   }
 

@@ -26,15 +26,15 @@ struct EventTime {
 
 struct DeviceTime {
   std::uint64_t steps = 0;    // timed
-  std::uint64_t records = 0;  // of kernels, copies and sets that came
-  std::uint64_t lost = 0;     // that never did
+  std::uint64_t records = 0;  // kernels, copies and sets whose records arrived
+  std::uint64_t lost = 0;     // those whose records never arrived
   std::uint64_t unplaced = 0;
   DeviceWork all, casts;              // casts: kernels that have a site
   std::vector<DeviceWork> kernels;    // index = id - 1, as in those below
-  std::vector<DeviceWork> sites;      // of casts
-  std::vector<DeviceWork> uses;       // of operators, casts within them included
-  std::vector<DeviceWork> use_casts;  // those casts
-  EventTime by_events;                // in none of the others
+  std::vector<DeviceWork> sites;      // for casts, by site
+  std::vector<DeviceWork> uses;       // for operators, with the casts within them
+  std::vector<DeviceWork> use_casts;  // for the casts within operators
+  EventTime by_events;                // its casts are in none of the others
 
   bool timed() const { return all.launches > 0; }
   double cast_share() const { return share_of_all(casts.ns); }

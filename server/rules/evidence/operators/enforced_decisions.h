@@ -14,7 +14,7 @@ namespace castscope::rules {
 
 class EnforcedDecisions {
  public:
-  explicit EnforcedDecisions(const store::RunData&);  // which must outlive it
+  explicit EnforcedDecisions(const store::RunData&);  // the run's data must outlive this
   // Returns nullptr where PyTorch's own lists decide.
   const policy::Decision* of(const store::OperatorUse&) const;
   // The operator computes in the widest dtype that it is given (server/rules/evidence/operators/uses.h answers this for

@@ -24,7 +24,7 @@ enum class NotCast : std::uint8_t {
   kOtherDevice,     // it, or the operator, is on another device than the region's
   kInPlaceOrOut,    // the operator's form writes to an argument, and autocast has a kernel for the other form alone
   kNotListed,       // autocast of this device has no kernel for the operator
-  kExcluded,        // by the policy that castscope carried out
+  kExcluded,        // the policy that castscope enforced excludes it
   kSetsDtype,       // autocast sets the operator's dtype argument, and the operator converts inside
   kWithin,          // autocast has no kernel for the operator, but casts in those that it calls
   kRegionDisabled,  // the innermost region of its device is switched off
@@ -39,7 +39,7 @@ std::string words(NotCast, std::uint8_t dtype);
 
 class CastReasons {
  public:
-  explicit CastReasons(const store::RunData&);  // which must outlive it
+  explicit CastReasons(const store::RunData&);  // the data must outlive this
   // Explains the operand at this position in `use.operands`.
   NotCast of(const store::OperatorUse&, std::size_t operand) const;
 

@@ -9,10 +9,10 @@
 namespace castscope::rules {
 
 enum class ScriptPolicy : std::uint8_t {
-  kNone,      // it casts nothing for it
-  kLowers,    // to the region's dtype
-  kHolds,     // in float32
-  kPromotes,  // to float32, unless it knows that all arguments are of one low dtype
+  kNone,      // it casts nothing for the operator
+  kLowers,    // it casts to the region's dtype
+  kHolds,     // it casts to float32
+  kPromotes,  // it casts to float32, unless it knows that all arguments are of one low dtype
 };
 
 // `op` is written as it is recorded: "aten::add.Tensor".
