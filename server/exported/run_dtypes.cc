@@ -119,14 +119,14 @@ bool shows_autocast(CastPolicy policy, const Node& node, Dtype recorded, const s
 
 class Walker {
  public:
-  void graph(const Graph& graph, Environment& environment, const OpenRegions& open) {
+  void walk_graph(const Graph& graph, Environment& environment, const OpenRegions& open) {
     for (const Node& node : graph.nodes) {
       const bool has_graph = std::any_of(node.arguments.begin(), node.arguments.end(),
                                          [](const Argument& argument) { return argument.graph != nullptr; });
       if (has_graph)
-        higher_order(graph, node, environment, open);
+        walk_inner_graph(graph, node, environment, open);
       else
-        step(graph, node, environment, open);
+        walk_node(graph, node, environment, open);
     }
   }
 
@@ -171,10 +171,10 @@ class Walker {
     return at == open.end() || !walk.regions[at->second].enabled ? nullptr : &walk.regions[at->second];
   }
 
-  void step(const Graph& graph, const Node& node, Environment& environment, const OpenRegions& open) {
+  void walk_node(const Graph& graph, const Node& node, Environment& environment, const OpenRegions& open) {
     const OperatorKind kind = kind_of(node);
     const std::vector<Tensor> inputs = floating_inputs(graph, environment, node);
-    if (kind == OperatorKind::kChecks) return check(node, inputs);
+    if (kind == OperatorKind::kChecks) return check_dtype(node, inputs);
     const Value* const first = node.outputs.empty() ? nullptr : graph.value(node.outputs.front());
     if (first == nullptr || kind == OperatorKind::kOther) return;
     const std::string device = device_of(graph, node);
@@ -231,7 +231,7 @@ class Walker {
     }
   }
 
-  void check(const Node& node, const std::vector<Tensor>& inputs) {
+  void check_dtype(const Node& node, const std::vector<Tensor>& inputs) {
     const std::optional<Dtype> wanted = dtype_argument(node);
     if (!wanted || inputs.size() != 1) return;
     const RunDtype& given = inputs.front().runs;
@@ -275,8 +275,8 @@ class Walker {
 
   // Handles wrap_with_autocast(device, dtype, enabled, cache_enabled, graph, tensors…), wrap_with_set_grad_enabled,
   // cond, map and others.
-  void higher_order(const Graph& graph, const Node& node, Environment& environment, OpenRegions open) {
-    if (node.op == "wrap_with_autocast") enter(node, open);
+  void walk_inner_graph(const Graph& graph, const Node& node, Environment& environment, OpenRegions open) {
+    if (node.op == "wrap_with_autocast") enter_region(node, open);
     std::vector<std::string> tensors;
     for (const Argument& argument : node.arguments)
       tensors.insert(tensors.end(), argument.tensors.begin(), argument.tensors.end());
@@ -293,7 +293,7 @@ class Walker {
             fits ? given.runs : RunDtype{value == nullptr ? Dtype::kUnknown : value->dtype, false, Why::kNone};
         within.origins[inner.inputs[i]] = given.origin;
       }
-      this->graph(inner, within, open);
+      walk_graph(inner, within, open);
       for (std::size_t i = 0; i < std::min(inner.outputs.size(), node.outputs.size()); ++i) {
         RunDtype gives = tensor(inner, within, inner.outputs[i]).runs;
         if (inner.outputs.size() != node.outputs.size()) gives.certain = false;
@@ -302,7 +302,7 @@ class Walker {
     }
   }
 
-  void enter(const Node& node, OpenRegions& open) {
+  void enter_region(const Node& node, OpenRegions& open) {
     Region region;
     if (!node.arguments.empty()) region.device = node.arguments[0].text.value_or("");
     if (node.arguments.size() > 1) region.dtype = node.arguments[1].dtype;
@@ -319,7 +319,7 @@ class Walker {
 Walk walk(const Program& program) {
   Walker walker;
   Environment environment;
-  walker.graph(program.graph, environment, {});
+  walker.walk_graph(program.graph, environment, {});
   return std::move(walker.walk);
 }
 

@@ -138,7 +138,7 @@ class Builder {
     for (const Part::Kind kind : {Part::Kind::kForward, Part::Kind::kBackward, Part::Kind::kWithoutGradients})
       parts_.push_back({.kind = kind, .nodes = {}, .edges = {}});
     for (const OperatorUse& use : data_.operator_uses)
-      if (drawn_[use.id]) add(use);
+      if (drawn_[use.id]) add_use(use);
     for (const OperatorUse& use : data_.operator_uses)
       if (drawn_[use.id]) add_flows(use);
     for (const OperatorUse& use : data_.operator_uses)
@@ -150,7 +150,7 @@ class Builder {
  private:
   Part& part_of(const OperatorUse& use) { return parts_[static_cast<std::size_t>(kind_of(use))]; }
 
-  void add(const OperatorUse& use) {
+  void add_use(const OperatorUse& use) {
     Part& part = part_of(use);
     const auto [at, fresh] =
         nodes_[static_cast<std::size_t>(part.kind)].try_emplace(key_of(data_, use), part.nodes.size());
@@ -186,11 +186,11 @@ class Builder {
                       .cast_to = flow->cast_to,
                       .argument = sites_.argument(use, flow->argument),
                       .times = times};
-      add(part, edge);
+      add_edge(part, edge);
     }
   }
 
-  void add(Part& part, const Edge& edge) {
+  void add_edge(Part& part, const Edge& edge) {
     const EdgeKey key{static_cast<int>(part.kind), edge.from, edge.to, edge.dtype, edge.cast_to, edge.argument};
     const auto [at, fresh] = edges_.try_emplace(key, part.edges.size());
     if (!fresh) {

@@ -18,13 +18,13 @@ struct Scope {
     for (const Scope& one : inner) all += one.operators();
     return all;
   }
-  void collect(std::vector<std::size_t>& nodes) const {
+  void collect_operators(std::vector<std::size_t>& nodes) const {
     nodes.insert(nodes.end(), own.begin(), own.end());
-    for (const Scope& one : inner) one.collect(nodes);
+    for (const Scope& one : inner) one.collect_operators(nodes);
   }
   std::vector<std::size_t> nodes() const {
     std::vector<std::size_t> all;
-    collect(all);
+    collect_operators(all);
     std::sort(all.begin(), all.end());
     return all;
   }
@@ -84,9 +84,9 @@ class Folding {
     views_.push_back({.module = path, .items = {}, .bundles = {}});
     View view{.module = path, .items = {}, .bundles = {}};
     std::vector<Group> folded;
-    fill(view, choose(scope, path), folded);
+    fill_view(view, choose(scope, path), folded);
     drawn_ += view.items.size();
-    connect(view);
+    connect_items(view);
     for (std::size_t i = 0, f = 0; i < view.items.size(); ++i)
       if (view.items[i].folded()) view.items[i].view = view_of(folded[f]), ++f;
     views_[number] = std::move(view);
@@ -102,12 +102,12 @@ class Folding {
     return by_likeness_[look] = add_view(*group.scope, group.path);
   }
 
-  static void open(const Group& group, Choice& into) {
+  static void open_group(const Group& group, Choice& into) {
     into.operators.insert(into.operators.end(), group.scope->own.begin(), group.scope->own.end());
     for (const Scope& one : group.scope->inner) {
       const std::size_t size = one.operators();
       if (size == 1)
-        one.collect(into.operators);
+        one.collect_operators(into.operators);
       else
         into.groups.push_back({&one, group.path.empty() ? one.name : group.path + "." + one.name, size});
     }
@@ -117,7 +117,7 @@ class Folding {
   // level does not fit, it opens only the module that holds most of the rest.
   Choice choose(const Scope& scope, const std::string& path) const {
     Choice choice;
-    open({&scope, path, scope.operators()}, choice);
+    open_group({&scope, path, scope.operators()}, choice);
     while (!choice.groups.empty()) {
       std::size_t boxes = choice.operators.size(), all = 0;
       auto largest = choice.groups.begin();
@@ -135,12 +135,12 @@ class Folding {
       } else {
         break;
       }
-      for (const Group& group : opened) open(group, choice);
+      for (const Group& group : opened) open_group(group, choice);
     }
     return choice;
   }
 
-  void fill(View& view, const Choice& choice, std::vector<Group>& folded) {
+  void fill_view(View& view, const Choice& choice, std::vector<Group>& folded) {
     std::vector<std::pair<Item, const Group*>> items;
     for (const std::size_t node : choice.operators) items.emplace_back(item_of(node), nullptr);
     for (const Group& group : choice.groups) items.emplace_back(item_of(group), &group);
@@ -180,7 +180,7 @@ class Folding {
   }
 
   // Maps the view's nodes to the items that hold them; nodes outside of the view are not drawn.
-  void connect(View& view) {
+  void connect_items(View& view) {
     std::map<std::string, std::size_t> by_module;
     std::map<std::size_t, std::size_t> by_node;
     for (std::size_t i = 0; i < view.items.size(); ++i) {

@@ -82,10 +82,10 @@ class Drawing {
       if (vertices_[v].layer >= layers_.size()) layers_.resize(vertices_[v].layer + 1);
       layers_[vertices_[v].layer].push_back(v);
     }
-    number();
+    number_vertices();
   }
 
-  void number() {
+  void number_vertices() {
     for (const std::vector<Index>& layer : layers_)
       for (Index i = 0; i < layer.size(); ++i) vertices_[layer[i]].order = i;
   }
@@ -120,7 +120,7 @@ class Drawing {
     return sum / static_cast<double>(beside.size());
   }
 
-  void sweep(bool downwards) {
+  void sort_layers(bool downwards) {
     for (Index i = 0; i < layers_.size(); ++i) {
       std::vector<Index>& layer = layers_[downwards ? i : layers_.size() - 1 - i];
       std::vector<std::pair<double, Index>> sorted;
@@ -138,14 +138,14 @@ class Drawing {
     std::vector<std::vector<Index>> best = layers_;
     std::size_t fewest = crossings();
     for (int i = 0; i < kSweeps && fewest > 0; ++i) {
-      sweep(i % 2 == 0);
+      sort_layers(i % 2 == 0);
       const std::size_t now = crossings();
       if (now >= fewest) continue;
       fewest = now;
       best = layers_;
     }
     layers_ = std::move(best);
-    number();
+    number_vertices();
   }
 
   double half_width(Index v) const { return vertices_[v].box.width / 2; }
@@ -177,7 +177,7 @@ class Drawing {
   }
 
   // Pulls each vertex to its neighbours; long lines pull more, so that they stay straight.
-  void pull(const std::vector<Index>& layer, bool up, bool down) {
+  void pull_layer(const std::vector<Index>& layer, bool up, bool down) {
     std::vector<double> wanted, weight;
     for (const Index v : layer) {
       double sum = 0, all = 0;
@@ -202,8 +202,8 @@ class Drawing {
     constexpr int kPasses = 8;
     for (int pass = 0; pass < kPasses; ++pass) {
       const bool last = pass >= kPasses - 2;
-      for (const std::vector<Index>& layer : layers_) pull(layer, true, last);
-      for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) pull(*layer, last, true);
+      for (const std::vector<Index>& layer : layers_) pull_layer(layer, true, last);
+      for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) pull_layer(*layer, last, true);
     }
   }
 

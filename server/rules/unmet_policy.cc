@@ -48,7 +48,7 @@ class Unmet {
  public:
   Unmet(const policy::Policy& policy, std::set<std::string> met) : policy_(policy), met_(std::move(met)) {}
 
-  void look(std::string_view kind, std::string_view rule, std::string_view place, std::string_view sentence) {
+  void add_unless_met(std::string_view kind, std::string_view rule, std::string_view place, std::string_view sentence) {
     if (met_.contains(absl::StrCat(std::string(kind), " ", std::string(rule)))) return;
     if (sentences_.size() < kTold) {
       const std::string where = place.empty() ? absl::StrCat("the policy ", policy_.name) : std::string(place);
@@ -58,25 +58,26 @@ class Unmet {
     }
   }
 
-  void look(const policy::OperatorName& op, std::string_view place) {
+  void check_operator(const policy::OperatorName& op, std::string_view place) {
     if (absl::StartsWith(op.name, "aten::") || !told_.insert(op.name).second) return;
-    look("operator", op.name, place,
-         absl::StrCat("no operator ", op.name,
-                      " was there in this run that may be cast (one that neither writes into an argument nor returns "
-                      "a view of one): what the policy says of it came to nothing"));
+    add_unless_met(
+        "operator", op.name, place,
+        absl::StrCat("no operator ", op.name,
+                     " was there in this run that may be cast (one that neither writes into an argument nor returns "
+                     "a view of one): what the policy says of it came to nothing"));
   }
 
   // Only the job knows the arguments of operators that are not PyTorch's.
-  void look(const policy::OperatorName& op, const policy::ArgumentRule& rule) {
+  void check_arguments(const policy::OperatorName& op, const policy::ArgumentRule& rule) {
     const std::set<std::string> takes = arguments_of(op.name);
     if (takes.empty()) return;
     const std::vector<std::string_view> names(takes.begin(), takes.end());
     for (const std::string& argument : rule.arguments) {
       if (takes.contains(argument)) continue;
-      look("argument", absl::StrCat(op.name, " ", argument), rule.place,
-           absl::StrCat(op.name, " has no argument \"", argument, "\" that holds a tensor",
-                        config::meant(argument, names), " (it has ", absl::StrJoin(takes, ", "),
-                        "): that it is never cast came to nothing"));
+      add_unless_met("argument", absl::StrCat(op.name, " ", argument), rule.place,
+                     absl::StrCat(op.name, " has no argument \"", argument, "\" that holds a tensor",
+                                  config::meant(argument, names), " (it has ", absl::StrJoin(takes, ", "),
+                                  "): that it is never cast came to nothing"));
     }
   }
 
@@ -112,20 +113,21 @@ std::vector<std::string> unmet_rules(const store::RunData& data, const Settings&
   if (policy == nullptr) return {};
   Unmet unmet(*policy, rules_met(data));
   for (const policy::ModuleRule& rule : policy->modules)
-    unmet.look("module", rule.pattern, rule.place,
-               absl::StrCat("no module that ran in a region has a path or a class that \"", rule.pattern,
-                            "\" matches: the rule came to nothing"));
+    unmet.add_unless_met("module", rule.pattern, rule.place,
+                         absl::StrCat("no module that ran in a region has a path or a class that \"", rule.pattern,
+                                      "\" matches: the rule came to nothing"));
   for (const policy::FunctionRule& rule : policy->functions)
-    unmet.look("function", rule.function, rule.place,
-               absl::StrCat("\"", rule.function,
-                            "\" was never met: its module was not imported, or has no such function; the rule came to "
-                            "nothing"));
-  for (const auto& [op, rule] : policy->operators) unmet.look(op, rule.place);
-  for (const auto& [op, rule] : policy->never_cast) unmet.look(op, rule.place);
-  for (const auto& [op, rule] : policy->never_cast) unmet.look(op, rule);
+    unmet.add_unless_met(
+        "function", rule.function, rule.place,
+        absl::StrCat("\"", rule.function,
+                     "\" was never met: its module was not imported, or has no such function; the rule came to "
+                     "nothing"));
+  for (const auto& [op, rule] : policy->operators) unmet.check_operator(op, rule.place);
+  for (const auto& [op, rule] : policy->never_cast) unmet.check_operator(op, rule.place);
+  for (const auto& [op, rule] : policy->never_cast) unmet.check_arguments(op, rule);
   for (const policy::ModuleRule& in : policy->modules) {
     if (in.precision.by == nullptr) continue;
-    for (const auto& [op, rule] : in.precision.by->never_cast) unmet.look(op, rule);
+    for (const auto& [op, rule] : in.precision.by->never_cast) unmet.check_arguments(op, rule);
   }
   return std::move(unmet).sentences();
 }

@@ -15,7 +15,7 @@
 namespace castscope::rules {
 namespace {
 
-void judge_undecorated(Inquiry& inquiry) {
+void judge_undecorated_functions(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const auto in_float = [&](const OwnFunction& function, const store::OperatorUse& use) {
     return !function.forward_low.empty() && use.computed == kFloat && !in_autocast(data, use);
@@ -84,7 +84,7 @@ y.sum().backward())",
                 "`custom_fwd(cast_inputs=torch.float32)` both run in float32, if that is what is meant.",
          .links = "https://docs.pytorch.org/docs/stable/notes/amp_examples.html"
                   "#autocast-and-custom-autograd-functions"},
-    .judge = judge_undecorated,
+    .judge = judge_undecorated_functions,
 };
 
 }  // namespace castscope::rules

@@ -18,7 +18,7 @@ bool is_wrong(const store::RunData& data, const OwnFunction& function, const sto
   return function.forward_float > 0;
 }
 
-void judge_wrong_dtype(Inquiry& inquiry) {
+void judge_backward_dtypes(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const auto wrong = [&](const OwnFunction& function, const store::OperatorUse& use) {
     return is_wrong(data, function, use);
@@ -83,7 +83,7 @@ with torch.autocast("cpu", dtype=torch.float16):
                 "`@torch.amp.custom_fwd(device_type=…)` and `@torch.amp.custom_bwd(device_type=…)`.",
          .links = "https://docs.pytorch.org/docs/stable/notes/amp_examples.html"
                   "#autocast-and-custom-autograd-functions"},
-    .judge = judge_wrong_dtype,
+    .judge = judge_backward_dtypes,
 };
 
 }  // namespace castscope::rules

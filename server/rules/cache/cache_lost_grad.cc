@@ -10,7 +10,7 @@
 namespace castscope::rules {
 namespace {
 
-void judge_lost(Inquiry& inquiry) {
+void judge_lost_gradients(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const auto any = [](const store::Site&) { return true; };
   for (const auto& [place, served] : served_copies(data, lanes::FactKind::kLostGrad, any)) {
@@ -53,7 +53,7 @@ print(layer.weight.grad)  # None where the copy was served)",
                     .fix = "Give the pass without gradients a region of its own, or call "
                            "`torch.clear_autocast_cache()` after it.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
-    .judge = judge_lost,
+    .judge = judge_lost_gradients,
 };
 
 }  // namespace castscope::rules

@@ -24,7 +24,7 @@ std::string fix_for(const std::optional<AmpHandle>& handle) {
          "weight would be cast again at each use.";
 }
 
-void judge_stale(Inquiry& inquiry) {
+void judge_stale_weights(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const auto is_weight = [](const store::Site& site) { return site.role != lanes::Role::kInput; };
   for (const auto& [place, served] : served_copies(data, lanes::FactKind::kStaleHit, is_weight)) {
@@ -67,7 +67,7 @@ with torch.autocast("cpu", dtype=torch.bfloat16):  # open for the whole loop
                            "`torch.clear_autocast_cache()` after each change of the weights. With "
                            "`cache_enabled=False` each weight would be cast again at each use.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
-    .judge = judge_stale,
+    .judge = judge_stale_weights,
 };
 
 }  // namespace castscope::rules

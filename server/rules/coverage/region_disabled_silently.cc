@@ -63,7 +63,7 @@ void add_finding(Inquiry& inquiry, const Place& place) {
   finding.fix = reason.fix;
 }
 
-void judge_disabled(Inquiry& inquiry) {
+void judge_disabled_regions(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const std::vector<std::uint64_t> times = times_of_uses(data);
   std::map<Line, Place> places;
@@ -100,7 +100,7 @@ with torch.autocast("cpu", dtype=torch.float32):  # stays off
                         "Take the device from the tensors, pass a dtype that autocast knows, and pass `enabled=False` "
                         "where float32 is meant.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
-    .judge = judge_disabled,
+    .judge = judge_disabled_regions,
 };
 
 }  // namespace castscope::rules

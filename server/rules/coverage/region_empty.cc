@@ -103,7 +103,7 @@ void add_finding(Inquiry& inquiry, const Place& place) {
                     : "Put the work into the region: " + first + " runs after it has ended.";
 }
 
-void judge_empty(Inquiry& inquiry) {
+void judge_empty_regions(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const Known known = {working_regions(data), processes_of_regions(data), processes_of_uses(data)};
   const std::vector<std::uint64_t> times = times_of_uses(data);
@@ -157,7 +157,7 @@ model = Net()
 print(model(torch.randn(2, 32)).dtype))",
                     .fix = "Decorate `forward`, or open the region inside the function.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
-    .judge = judge_empty,
+    .judge = judge_empty_regions,
 };
 
 }  // namespace castscope::rules

@@ -39,7 +39,7 @@ void add_finding(Inquiry& inquiry, const Place& place) {
   finding.fix = "Enter it by `with`, or call __exit__(None, None, None) once for each __enter__(), in a `finally`.";
 }
 
-void judge_closed(Inquiry& inquiry) {
+void judge_open_regions(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const std::vector<std::uint64_t> seen = times_of_facts(data);
   std::map<Line, Place> places;
@@ -83,7 +83,7 @@ print(torch.is_autocast_enabled("cpu")))",
          .fix = "Enter regions by `with`, each with a `torch.autocast(…)` of its own; `contextlib.ExitStack` "
                 "where they end elsewhere.",
          .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
-    .judge = judge_closed,
+    .judge = judge_open_regions,
 };
 
 }  // namespace castscope::rules

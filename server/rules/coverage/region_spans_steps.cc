@@ -119,7 +119,7 @@ bool has_all_events(const store::RunData& data, const store::Region& region) {
   });
 }
 
-void add(const store::RunData& data, const store::Region& region, Place& place) {
+void add_region(const store::RunData& data, const store::Region& region, Place& place) {
   const Stays stays = stays_in(data, region.id);
   if (place.region == nullptr) place.region = &region;
   place.stays.entered += stays.entered;
@@ -138,7 +138,7 @@ void judge_steps(Inquiry& inquiry) {
   std::map<Line, Place> places;
   for (const store::Region& region : data.regions) {
     if (!spans_steps(data, region, least) || is_in_another(data, region, least)) continue;
-    add(data, region, places[line_of(data, region.stack)]);
+    add_region(data, region, places[line_of(data, region.stack)]);
   }
   for (const auto& [at, place] : places) add_finding(inquiry, place);
 }

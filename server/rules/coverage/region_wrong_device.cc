@@ -63,7 +63,7 @@ void add_finding(Inquiry& inquiry, const Place& place) {
   finding.fix += ", or move model and data to " + device + " before.";
 }
 
-void judge_device(Inquiry& inquiry) {
+void judge_devices(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const std::vector<Work> work = work_in_regions(data);
   const std::vector<bool> with_casts = regions_with_casts(data);
@@ -101,7 +101,7 @@ with torch.autocast("xpu"):
     print(layer(torch.randn(2, 32)).dtype))",
                     .fix = "Take the device from the tensors: `torch.autocast(x.device.type)`.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
-    .judge = judge_device,
+    .judge = judge_devices,
 };
 
 }  // namespace castscope::rules

@@ -70,7 +70,7 @@ void add_finding(Inquiry& inquiry, const Place& place) {
       "then nothing depends on what a backward thread was handed down.";
 }
 
-void judge_dtype(Inquiry& inquiry) {
+void judge_thread_dtypes(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   std::map<std::pair<std::uint32_t, std::uint8_t>, std::vector<Called>> calls_of;  // process, device
   std::map<Line, Place> places;
@@ -122,7 +122,7 @@ with torch.autocast("cpu", dtype=torch.float16):
          .fix = "Call backward after the region; decorate custom Functions with custom_fwd and custom_bwd.",
          .links =
              "https://docs.pytorch.org/docs/stable/notes/amp_examples.html#autocast-and-custom-autograd-functions"},
-    .judge = judge_dtype,
+    .judge = judge_thread_dtypes,
 };
 
 }  // namespace castscope::rules

@@ -151,7 +151,7 @@ void judge_mixtures(Inquiry& inquiry, const EnforcedDecisions& enforced, const s
   }
 }
 
-void judge_unlisted(Inquiry& inquiry) {
+void judge_unlisted_operators(Inquiry& inquiry) {
   const EnforcedDecisions enforced(inquiry.data);
   std::map<Line, bool> told;
   judge_errors(inquiry, enforced, told);
@@ -183,7 +183,7 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
                     .fix = "`torch.library.register_autocast(\"example::scale_rows\", \"cpu\", torch.bfloat16)`, or a "
                            "cast before the call.",
                     .links = "https://docs.pytorch.org/docs/stable/library.html#torch.library.register_autocast"},
-    .judge = judge_unlisted,
+    .judge = judge_unlisted_operators,
 };
 
 }  // namespace castscope::rules

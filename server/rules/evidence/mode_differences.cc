@@ -143,7 +143,7 @@ std::set<Line> ModeDifferences::lines() const {
 
 std::string ModeDifferences::followers(const std::vector<ModeDifference>& of) const {
   std::set<std::uint32_t> reached;
-  for (const ModeDifference& difference : of) reach(difference.other->id, reached);
+  for (const ModeDifference& difference : of) collect_reached(difference.other->id, reached);
   std::set<Line> lines;
   for (const std::uint32_t id : reached)
     if (const auto at = found_.find(id); at != found_.end()) lines.insert(line_of(data_, at->second.other->stack));
@@ -175,10 +175,10 @@ bool ModeDifferences::follows(std::uint32_t use) const {
   return false;
 }
 
-void ModeDifferences::reach(std::uint32_t use, std::set<std::uint32_t>& reached) const {
+void ModeDifferences::collect_reached(std::uint32_t use, std::set<std::uint32_t>& reached) const {
   for (const UseGraph::Edge& edge : graph_.out_of(use)) {
     const std::uint32_t to = edge.flow->to;
-    if ((hands_on(to) || found_.contains(to)) && reached.insert(to).second) reach(to, reached);
+    if ((hands_on(to) || found_.contains(to)) && reached.insert(to).second) collect_reached(to, reached);
   }
 }
 

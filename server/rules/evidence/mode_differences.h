@@ -37,7 +37,7 @@ class ModeDifferences {
   bool hands_on(std::uint32_t use) const;
   bool follows(std::uint32_t use) const;
   bool is_told(const store::OperatorUse&) const;
-  void reach(std::uint32_t use, std::set<std::uint32_t>& reached) const;
+  void collect_reached(std::uint32_t use, std::set<std::uint32_t>& reached) const;
 
   const store::RunData& data_;
   const UseGraph graph_;

@@ -58,7 +58,7 @@ struct Products {
   std::map<std::uint32_t, std::uint64_t> times;  // by use
   std::uint64_t ns = 0, all = 0;
   std::uint32_t costliest = 0;  // the costliest use that a line of code called
-  void weigh(const store::RunData& data, const DeviceTime& time) {
+  void sum_up_uses(const store::RunData& data, const DeviceTime& time) {
     for (const auto& [use, count] : times) {
       ns += time.own_ns(use);
       all += count;
@@ -94,8 +94,8 @@ void judge_settings(Inquiry& inquiry) {
     if (off && matmul.call.compute == lanes::MatmulCompute::kTf32)
       rounded.times[matmul.use] += count.times, rounded_in = &process;
   }
-  slow.weigh(data, time);
-  rounded.weigh(data, time);
+  slow.sum_up_uses(data, time);
+  rounded.sum_up_uses(data, time);
   if (slow.costliest != 0 && time.share_of_all(slow.ns) >= inquiry.threshold("share")) {
     // Code that switches autocast off inside a region wants float32, if perhaps not all of its bits.
     const bool switched_off = region_of_device(data, data.operator_use(slow.costliest)) != nullptr;

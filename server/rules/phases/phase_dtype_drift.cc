@@ -86,7 +86,7 @@ class Comparison {
       bool is_one = false;
       for (const CountedUse& evaluation : uses.evaluation) {
         if (!drifted(uses, *training, evaluation)) continue;
-        note(found[owner_of(*training)], *training, evaluation);
+        add_evaluation(found[owner_of(*training)], *training, evaluation);
         is_one = true;
       }
       if (is_one) ++found[owner_of(*training)].operators;
@@ -116,7 +116,7 @@ class Comparison {
     const store::CodeLocation at = data_.user_location(use.stack).value_or(store::CodeLocation());
     return at.file + "\n" + at.function;
   }
-  static void note(Drift& drift, const OperatorUse& training, const CountedUse& evaluation) {
+  static void add_evaluation(Drift& drift, const OperatorUse& training, const CountedUse& evaluation) {
     drift.times += evaluation.times;
     drift.names.insert(short_name(evaluation.use->op));
     if (drift.evaluation != nullptr && drift.evaluation->id < evaluation.use->id) return;

@@ -46,9 +46,9 @@ class Audit {
  public:
   Audit(const store::RunData& data, const Policy& policy) : data_(data), policy_(policy) {}
 
-  void look() {
-    for (const store::SiteUse& use : data_.site_uses) look_at(data_.site(use.site), use.counts);
-    for (const store::UseCount& count : data_.use_counts) look_at(data_.operator_use(count.use), count.times);
+  void compare_run() {
+    for (const store::SiteUse& use : data_.site_uses) compare_cast(data_.site(use.site), use.counts);
+    for (const store::UseCount& count : data_.use_counts) compare_use(data_.operator_use(count.use), count.times);
   }
   const auto& groups() const { return groups_; }
 
@@ -88,13 +88,13 @@ class Audit {
     }
   }
 
-  void look_at(const store::Site& site, const store::Counts& counts) {
+  void compare_cast(const store::Site& site, const store::Counts& counts) {
     const std::uint64_t times = counts.casts + counts.hits;
     if (site.cause != lanes::Cause::kAutocast || site.op.empty() || !is_meant(site.device)) return;
     const Decision& decision = decided(site.op, site.module);
     if (!site.has_dtypes()) {
       if (decision.policy == CastPolicy::kBanned && counts.passes > 0)
-        add(site.stack, site.op, decision, "is called", "", counts.passes, false);
+        add_deviation(site.stack, site.op, decision, "is called", "", counts.passes, false);
       return;
     }
     if (times == 0) return;
@@ -102,14 +102,14 @@ class Audit {
     const store::Region* const region = region_of_device(data_, site.region, site.device);
     const std::uint8_t ambient = region == nullptr ? site.to : region->dtype;
     if (wanted(decision, argument_name(data_, site), ambient) == site.to) return;
-    add(site.stack, site.op, decision, "casts to " + text(store::dtype_name(site.to)), argument_text(data_, site),
-        times, false);
+    add_deviation(site.stack, site.op, decision, "casts to " + text(store::dtype_name(site.to)),
+                  argument_text(data_, site), times, false);
   }
 
   // Looks for operators that autocast left alone and the policy runs in float32. Neither autocast nor a policy casts
   // for an operator that writes to an argument (in place, out=), and in a region of a script TorchScript's lists
   // decide.
-  void look_at(const store::OperatorUse& use, std::uint64_t times) {
+  void compare_use(const store::OperatorUse& use, std::uint64_t times) {
     if (times == 0 || !is_forward(use) || !is_meant(use.device) || !is_low(use.computed)) return;
     if (use.is(lanes::kUseConverts | lanes::kUseWrites)) return;
     const store::Region* const region = enabled_region(data_, use);
@@ -119,11 +119,11 @@ class Audit {
                       decision.policy == CastPolicy::kFp32AppendDtype;
     if (!held || !decision.never_cast.empty()) return;
     if (cast_at_.contains({line_of(data_, use.stack), use.op})) return;  // its casts were judged already
-    add(use.stack, use.op, decision, "computes in " + text(store::dtype_name(use.computed)), "", times, true);
+    add_deviation(use.stack, use.op, decision, "computes in " + text(store::dtype_name(use.computed)), "", times, true);
   }
 
-  void add(std::uint32_t stack, const std::string& op, const Decision& decision, const std::string& did,
-           const std::string& argument, std::uint64_t times, bool deep_only) {
+  void add_deviation(std::uint32_t stack, const std::string& op, const Decision& decision, const std::string& did,
+                     const std::string& argument, std::uint64_t times, bool deep_only) {
     Group& group = groups_[{line_of(data_, stack), op, did}];
     if (group.stack == 0) group.stack = stack, group.op = op, group.decision = decision, group.did = did;
     if (!argument.empty()) group.arguments.insert(argument);
@@ -192,7 +192,7 @@ void judge_deviations(Inquiry& inquiry) {
   if (policy == nullptr) return;
   judge_default(inquiry, *policy);
   Audit audit(inquiry.data, *policy);
-  audit.look();
+  audit.compare_run();
   for (const auto& [key, group] : audit.groups()) add_finding(inquiry, *policy, group);
 }
 

@@ -30,7 +30,7 @@ class Search {
   explicit Search(const RunData& data) : data_(data) {
     for (const store::Flow& flow : data.flows) into_[flow.to].push_back(&flow);
     for (const store::ValueRange& range : data.value_ranges)
-      if (range.site != 0 && range.integers < range.elements) note(data.site(range.site), range.most);
+      if (range.site != 0 && range.integers < range.elements) note_largest(data.site(range.site), range.most);
   }
 
   // Returns the operators that rounded the values of this argument.
@@ -38,7 +38,7 @@ class Search {
     found_.clear();
     seen_.clear();
     if (is_low(taker.computed) && operand.dtype == kFloat && is_rounding(taker)) found_.insert(&taker);
-    follow(taker.id, operand.argument);
+    follow_argument(taker.id, operand.argument);
     return found_;
   }
   double most_at(const OperatorUse& use) const {
@@ -49,7 +49,7 @@ class Search {
  private:
   using Key = std::pair<Line, std::string>;
   Key key_of(std::uint32_t stack, const std::string& op) const { return {line_of(data_, stack), short_name(op)}; }
-  void note(const store::Site& site, double most) {
+  void note_largest(const store::Site& site, double most) {
     if (site.role == lanes::Role::kWeight) return;
     double& known = most_[key_of(site.stack, site.op)];
     known = std::max(known, most);
@@ -57,16 +57,16 @@ class Search {
   bool is_rounding(const OperatorUse& use) const {
     return is_cast_down(data_, use) && most_at(use) >= largest_exact_integer(use.computed);
   }
-  void follow(std::uint32_t to, int argument) {
+  void follow_argument(std::uint32_t to, int argument) {
     for (const store::Flow* flow : into_[to])
-      if (argument < 0 || flow->argument == argument) visit(data_.operator_use(flow->from));
+      if (argument < 0 || flow->argument == argument) visit_use(data_.operator_use(flow->from));
   }
-  void visit(const OperatorUse& use) {
+  void visit_use(const OperatorUse& use) {
     if (!seen_.insert(use.id).second) return;
     if (is_rounding(use)) {
       found_.insert(&use);
     } else if (use.is(lanes::kUseConverts) || is_low(use.computed)) {
-      follow(use.id, -1);
+      follow_argument(use.id, -1);
     }
   }
 

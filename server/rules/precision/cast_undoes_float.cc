@@ -104,7 +104,7 @@ void add_finding(Inquiry& inquiry, const UseGraph& graph, const Group& group) {
   finding.fix = fix_for(annotated, up, op, low, turned_off(data, to.region));
 }
 
-void judge_undone(Inquiry& inquiry) {
+void judge_undone_conversions(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const UseGraph graph(data);
   const std::set<Line> wrong_regions = lines_in_wrong_regions(data);
@@ -146,7 +146,7 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
                     .fix = "Leave the conversion out, or compute in float32 in earnest: `with torch.autocast(device, "
                            "enabled=False): head(h.float())`.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
-    .judge = judge_undone,
+    .judge = judge_undone_conversions,
 };
 
 }  // namespace castscope::rules

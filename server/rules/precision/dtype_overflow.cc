@@ -32,14 +32,14 @@ struct Ranges {  // of one process: only within one does order in time mean anyt
   std::map<std::uint32_t, std::vector<std::uint32_t>> sites_on;  // stack → cast sites whose source was inspected
 };
 
-void add(store::ValueRange& sum, const store::ValueRange& range) {
+void add_range(store::ValueRange& sum, const store::ValueRange& range) {
   sum.tensors += range.tensors, sum.elements += range.elements;
   sum.not_finite += range.not_finite, sum.not_finite_tensors += range.not_finite_tensors, sum.zeros += range.zeros,
       sum.beyond += range.beyond;
   sum.most = std::max(sum.most, range.most);
 }
 
-std::map<std::uint32_t, Ranges> read(const store::RunData& data) {
+std::map<std::uint32_t, Ranges> ranges_by_process(const store::RunData& data) {
   std::map<std::uint32_t, Ranges> by_process;
   for (const store::ValueRange& range : data.value_ranges) {
     Ranges& ranges = by_process[range.process];
@@ -154,7 +154,7 @@ void judge_process(const store::RunData& data, const UseGraph& graph, const Rang
     if (is_mask(result, casts) || !given || !makes_infinite(result, *given)) continue;
     Group& group = groups[line_of(data, use.stack)];
     if (group.use == 0) group.use = id;
-    add(group.result, result);
+    add_range(group.result, result);
     for (const store::ValueRange* cast : casts) {
       group.most_given = std::max(group.most_given, cast->most);
       group.too_large += cast->beyond;
@@ -165,7 +165,8 @@ void judge_process(const store::RunData& data, const UseGraph& graph, const Rang
 void judge_overflow(Inquiry& inquiry) {
   const UseGraph graph(inquiry.data);
   std::map<Line, Group> groups;
-  for (const auto& [process, ranges] : read(inquiry.data)) judge_process(inquiry.data, graph, ranges, groups);
+  for (const auto& [process, ranges] : ranges_by_process(inquiry.data))
+    judge_process(inquiry.data, graph, ranges, groups);
   for (const auto& [line, group] : groups) add_finding(inquiry, group);
 }
 

@@ -102,7 +102,7 @@ void add_finding(Inquiry& inquiry, const UseGraph& graph, const Group& group, st
                 " too; else keep the float32 part together, so that values go up and down once.";
 }
 
-void judge_ping_pong(Inquiry& inquiry) {
+void judge_round_trips(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const UseGraph graph(data);
   const EnforcedDecisions enforced(data);
@@ -152,7 +152,7 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
                     .fix = "Keep what has to be in float32 together, or run the operator in low precision with "
                            "autocast off around it.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#autocast-op-reference"},
-    .judge = judge_ping_pong,
+    .judge = judge_round_trips,
 };
 
 }  // namespace castscope::rules

@@ -187,7 +187,7 @@ bool is_meant_by_nobody(const UseGraph& graph, const Promotion& promotion) {
   });
 }
 
-void merge(Widened& into, Widened way) {
+void merge_ways(Widened& into, Widened way) {
   into.uses.merge(way.uses);
   for (const CastDown& cast : way.casts_down) {
     const auto same = [&](const CastDown& c) { return c.use == cast.use && c.argument == cast.argument; };
@@ -206,7 +206,7 @@ Promotions find(const store::RunData& data, const UseGraph& graph) {
     Promotion& promotion = promotions[line_of(data, use.stack)];
     promotion.uses.push_back(use.id);
     promotion.state |= state;
-    merge(promotion.way, follow_widened(data, enforced, graph, use.id));
+    merge_ways(promotion.way, follow_widened(data, enforced, graph, use.id));
   }
   return promotions;
 }
@@ -347,7 +347,7 @@ void judge_upcasts(Inquiry& inquiry) {
       told.push_back(promotion);
     } else {
       same->uses.insert(same->uses.end(), promotion.uses.begin(), promotion.uses.end());
-      merge(same->way, promotion.way);
+      merge_ways(same->way, promotion.way);
     }
   }
   for (const Promotion& promotion : told) add_finding(inquiry, graph, promotions, promotion);

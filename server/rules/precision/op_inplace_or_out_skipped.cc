@@ -61,7 +61,7 @@ void add_finding(Inquiry& inquiry, const Group& group) {
                 " and .float() on the arguments.";
 }
 
-void judge_skipped(Inquiry& inquiry) {
+void judge_skipped_forms(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const UseGraph graph(data);
   std::map<std::uint32_t, const store::Fact*> errors;
@@ -102,7 +102,7 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     torch.mm(a, b, out=out)  # float32)",
                     .fix = "Call the form that gives back a new tensor.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#op-eligibility"},
-    .judge = judge_skipped,
+    .judge = judge_skipped_forms,
 };
 
 }  // namespace castscope::rules

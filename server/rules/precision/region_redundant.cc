@@ -60,7 +60,7 @@ std::map<std::uint32_t, Stay> stays(const store::RunData& data, const UseGraph& 
   return by_region;
 }
 
-void judge_redundant(Inquiry& inquiry) {
+void judge_redundant_regions(Inquiry& inquiry) {
   const store::RunData& data = inquiry.data;
   const UseGraph graph(data);
   std::map<Line, std::pair<std::uint32_t, Stay>> lines;  // with the region
@@ -106,7 +106,7 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     layer(torch.randn(8, 64, dtype=torch.bfloat16)))",
                     .fix = "Leave the region out, or keep the weights in float32.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#torch.autocast"},
-    .judge = judge_redundant,
+    .judge = judge_redundant_regions,
 };
 
 }  // namespace castscope::rules

@@ -57,7 +57,7 @@ void judge_clip(Inquiry& inquiry, const store::ScalerUse& use, std::set<Line>& t
   finding.fix = "Call scaler.unscale_(optimizer) before the gradients are clipped; scaler.step(optimizer) knows of it.";
 }
 
-void judge_bypassed(Inquiry& inquiry) {
+void judge_bypasses(Inquiry& inquiry) {
   std::set<Line> told;
   for (const store::ScalerUse& use : inquiry.data.scaler_uses) {
     judge_step(inquiry, use, told);
@@ -91,7 +91,7 @@ second.step()  # scaler.step(second)
 scaler.update())",
                     .fix = "`scaler.step(optimizer)` for each optimizer; `scaler.unscale_(optimizer)` before clipping.",
                     .links = "https://docs.pytorch.org/docs/stable/notes/amp_examples.html#gradient-clipping"},
-    .judge = judge_bypassed,
+    .judge = judge_bypasses,
 };
 
 }  // namespace castscope::rules

@@ -56,7 +56,7 @@ const store::Fact* backward_of(const store::RunData& data, std::uint32_t process
 
 bool is_small(const store::ValueRange& range) { return range.most < kSmallestNormal && range.not_finite == 0; }
 
-void add(Gradients& to, const store::ValueRange& range) {
+void add_range(Gradients& to, const store::ValueRange& range) {
   to.elements += range.elements;
   to.most = std::max(to.most, range.most);
   if (!is_small(range)) return;
@@ -93,7 +93,7 @@ void judge_process(Inquiry& inquiry, std::uint32_t process, std::map<Line, Gradi
     Gradients& gradients = places[line_of(data, stack)];
     if (gradients.stack == 0) gradients.stack = stack, gradients.handle = amp_handle_in(data, process);
     gradients.vanishing |= cast;
-    add(gradients, range);
+    add_range(gradients, range);
   }
 }
 
@@ -126,7 +126,7 @@ void add_unmeasured_finding(Inquiry& inquiry, const UnmeasuredGradients& g) {
 }
 
 // Processes that run the same code, the ranks of a job, share one finding.
-void judge_missing(Inquiry& inquiry) {
+void judge_missing_scalers(Inquiry& inquiry) {
   const auto least_steps = static_cast<std::uint64_t>(inquiry.threshold("unmeasured_steps"));
   std::map<Line, Gradients> places;
   std::map<Line, UnmeasuredGradients> unmeasured;
@@ -174,7 +174,7 @@ for step in range(3):
     optimizer.zero_grad())",
                     .fix = "`torch.amp.GradScaler`, or bfloat16.",
                     .links = "https://docs.pytorch.org/docs/stable/amp.html#gradient-scaling"},
-    .judge = judge_missing,
+    .judge = judge_missing_scalers,
 };
 
 }  // namespace castscope::rules
