@@ -57,8 +57,8 @@ class PythonStack {
     return f.through_cframe && p != nullptr ? read_at<const void*>(p, f.cframe_frame) : p;
   }
 
-  // The state of a thread other than the first. When the interpreter ends it frees the states of threads that live on;
-  // asking finds what is still there.
+  // The state of a thread other than the first. When the interpreter ends, it frees the states of threads that live on,
+  // and such a thread would still find its freed one by asking.
   [[gnu::noinline]] static const PyThread* asked_for(const PythonApi& api) {
     if (api.is_finalizing != nullptr && api.is_finalizing() != 0) return nullptr;
     return api.this_thread();

@@ -171,8 +171,8 @@ void note_python(PyObject* given) {
     PyObject* code = running_code(*t);
     if (code == nullptr) return;
     const std::string file = text_attribute(api, code, "co_filename");
-    // The error is the job's own, unless it is the body of an operator. The place of torch is known from the first
-    // stack on, and a thread's first error may come before any.
+    // An error outside of torch's code is the job's own, unless that code is the body of an operator. Where torch lies
+    // is known from the first stack on, and a thread's first error may come before any stack.
     const bool pytorchs = g_process.recording.load()->definitions.is_in_torch(file) ||
                           (is_ours(text) && file.find("/torch/") != std::string::npos);
     if (!pytorchs && operators::open_use(*t) == 0) return;
