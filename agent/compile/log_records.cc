@@ -59,8 +59,7 @@ void take(const Compilation& of, Logged what, std::string_view text, const std::
 void take_logged(const Compilation& of, Logged what, std::string_view text, const std::vector<CodeLine>& stack) noexcept
     try {
   take(of, what, text, stack);
-} catch (
-    const std::exception&) {  // out of memory: the log record is dropped, and the casts of its graph are not counted
+} catch (const std::exception&) {  // out of memory: the record is dropped, and its graph's casts are not counted
 }
 
 }  // namespace castscope::compile

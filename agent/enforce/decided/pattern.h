@@ -30,7 +30,7 @@ struct Automaton;
 
 class Pattern {
  public:
-  // Nothing, and in `error` at which character what is wrong, when the text is no such pattern.
+  // Returns nothing, and says in `error` at which character what is wrong, when the text is not such a pattern.
   static std::optional<Pattern> parse(std::string_view text, std::string* error);
 
   // A text that is not UTF-8 matches nothing.

@@ -32,7 +32,8 @@
 namespace castscope::enforce {
 
 inline constexpr std::string_view kPolicyFormat = "castscope-policy 3";
-// In older run files: without `default_dtype` and what a function never casts; and without `pytorch`.
+// The format in older run files: without `default_dtype` and the arguments that a function never casts; and without
+// `pytorch`.
 inline constexpr std::string_view kSecondPolicyFormat = "castscope-policy 2";
 inline constexpr std::string_view kFirstPolicyFormat = "castscope-policy 1";
 
@@ -53,7 +54,7 @@ struct OperatorRule {
   std::string message;
 };
 
-// By operator and overload; "" = every overload that is not named.
+// Operator and overload; "" = every overload that is not named.
 using Overloaded = std::pair<std::string, std::string>;
 
 struct OperatorTable {
@@ -61,7 +62,7 @@ struct OperatorTable {
   std::map<Overloaded, OperatorRule> operators;
   std::map<Overloaded, std::vector<std::string>> never_cast;
 
-  // What is said of this overload; null = nothing.
+  // What the table says of this overload; null = nothing.
   const OperatorRule* find(const std::string& op, const std::string& overload) const;
   const std::vector<std::string>* never(const std::string& op, const std::string& overload) const;
 };
@@ -70,8 +71,8 @@ struct ModuleRule {
   enum class Kind : std::uint8_t { kFp32, kPassthrough, kLower, kTable };
   std::string pattern;
   Kind kind{};
-  LowerDtype dtype{};       // of kLower
-  std::uint32_t table = 0;  // of kTable
+  LowerDtype dtype{};       // for kLower
+  std::uint32_t table = 0;  // for kTable
 };
 
 struct PolicyTable {
@@ -89,7 +90,7 @@ struct PolicyTable {
   bool is_for(std::string_view device_type) const { return device == "any" || device == device_type; }
 };
 
-// Nothing, and why in `error`, when the text is not of this format: then nothing is enforced.
+// Returns nothing, and says why in `error`, when the text is not of this format: then nothing is enforced.
 std::optional<PolicyTable> read_policy_table(std::string_view text, std::string* error);
 
 std::string escaped(std::string_view word);
