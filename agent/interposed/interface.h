@@ -73,8 +73,8 @@ struct castscope_preload {
   void (*say)(const char* sentence);
 };
 
-/* The agent's entry points, extern "C", default visibility. Called with the GIL held when Python is there.
- * start: returns 0 when it is watching; else a reason was said and nothing was hooked. */
+/* The agent's entry points, extern "C", default visibility. Called with the GIL held if Python is there. start: returns
+ * 0 when the agent is watching; otherwise it has said why not, and nothing was hooked. */
 #define CASTSCOPE_AGENT_START "castscope_agent_start"
 typedef int (*castscope_agent_start_fn)(const struct castscope_preload*);
 /* exit: called by preload before exit/_exit/_Exit run; writes the end mark. status as given to exit. */
