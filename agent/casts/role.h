@@ -1,4 +1,4 @@
-// What a cast tensor is to the operator that takes it. The rule, in this order:
+// The role of a cast tensor for the operator that takes it. The rule, in this order:
 //   1. a conversion by the autograd engine, or in backward without grad mode and not a parameter → gradient
 //   2. a torch.nn.Parameter, or a view of one → weight; in TorchScript, which holds parameters without their Python
 //      objects, a leaf that requires grad, or a constant of the graph → weight; what stands in a parameter's place in

@@ -17,7 +17,7 @@ namespace {
 using observe::Recording;
 using observe::ThreadState;
 
-// What one run of a graph does at one site.
+// The casts of one run of a graph at one site.
 struct SiteOfGraph {
   TracedSite what;
   lanes::Cause cause{};

@@ -19,7 +19,7 @@ enum class Phase : std::uint8_t {
                    // program
 };
 
-// What is being compiled: CompileId as text ("0/0") and which attempt at it. Empty outside.
+// The compilation in progress: CompileId as text ("0/0") and which attempt at it. Empty outside.
 struct Compilation {
   std::string id;
   long attempt = 0;

@@ -1,4 +1,4 @@
-// What is enforced in this process. It is made once and never taken down: threads may still be in it.
+// The policy that is enforced in this process. It is made once and never taken down: threads may still be in it.
 #pragma once
 
 #include "agent/enforce/copies.h"

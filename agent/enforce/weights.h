@@ -17,7 +17,7 @@ enum class Kind : std::uint8_t {
 
 using Source = observe::CastSource;
 
-// What the policy says of keeping copies; the defaults are castscope's.
+// The policy's options for keeping copies; the defaults are castscope's.
 struct Keeping {
   bool enabled = true, frozen = true, views = true, nonleaf = false;
 };

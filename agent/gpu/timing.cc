@@ -167,7 +167,7 @@ void Timing::cupti_ends() {
     wake();
 }
 
-// What the device has not done by now is not reported any more.
+// Work that the device has not done by now is not reported any more.
 void Timing::leave_seat() {
   seat_.leave();
   dropped_ += seat_.take_dropped();

@@ -139,7 +139,7 @@ void Imports::look(Look& look) {
   const bool all = look.counts.unloads != seen_.unloads;
   memory::OwnVector<Object>& objects = all ? anew : objects_;
   waiting_ = false;
-  // Of two copies of a library, PyTorch's counts, whichever was loaded first.
+  // If there are two copies of a library, PyTorch's counts, whichever was loaded first.
   for (const bool of_torch : {true, false}) {
     for (const LoadedObject& loaded : look.objects) {
       if (loaded.file_name().starts_with("libtorch") != of_torch) continue;
@@ -190,7 +190,7 @@ std::size_t Imports::give_back() noexcept {
       for (Slot& slot : o.slots) {
         const Import& import = l.self->imports_[slot.import];
         if (loaded == objects.end() || !loaded->contains(slot.at) || load(slot.at) != import.ours) continue;
-        // What an unloaded object held says nothing about one that came to the same place.
+        // The word of an unloaded object says nothing about an object that came to the same place.
         const bool same = counts.unloads == l.self->seen_.unloads && slot.before != nullptr;
         if (writer.store(slot.at, same ? slot.before : import.original, false) == SlotWriter::Outcome::kStored)
           ++l.done;

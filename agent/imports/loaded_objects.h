@@ -1,5 +1,5 @@
-// What the dynamic linker has loaded, read from its own tables in memory: which symbols an object imports, the slots
-// through which it reaches them, what it defines.
+// The objects that the dynamic linker has loaded, read from its own tables in memory: which symbols an object imports,
+// the slots through which it reaches them, what it defines.
 //
 // Do not ask dlopen, dlsym or dladdr for any of it: they wait for the lock under which another thread may run an
 // object's constructors, which may wait for the GIL that our thread has. dl_iterate_phdr has a lock of its own, held

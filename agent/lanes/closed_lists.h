@@ -49,7 +49,7 @@ namespace castscope::lanes {
         "Python code of PyTorch's own: GradScaler, torch.testing, the check of a trace, optimizers. What it was "  \
         "told to convert (Module.half()) is user_to.")
 
-// What the cast tensor is to the operator that consumes it. docs/life-of-a-cast.md has the deciding rule.
+// The role of the cast tensor for the operator that consumes it. docs/life-of-a-cast.md has the deciding rule.
 #define CASTSCOPE_ROLES(VALUE)                                                                                   \
   VALUE(kUnknown, 0, "unknown", "It is not known.")                                                              \
   VALUE(kInput, 1, "input", "Data that came into the computation: no gradient history, not a parameter.")        \
@@ -91,7 +91,7 @@ namespace castscope::lanes {
         "Of scripted code: it is no state of a thread. TorchScript's interpreter enters it, its casts are in " \
         "the graph.")
 
-// What a fact says. A fact is something that was seen and is not a cast. It has a place, a stack, and is counted.
+// The kinds of facts. A fact is something that was seen and is not a cast. It has a place, a stack, and is counted.
 //    FACT(enumerator, number, "word", what its subject is, "what it means")
 #define CASTSCOPE_FACT_KINDS(FACT)                                                                                 \
   FACT(kUnknown, 0, "unknown", kNothing, "It is not known.")                                                       \
@@ -226,7 +226,7 @@ constexpr bool is_listed(List value) {
   return static_cast<std::size_t>(value) < count_of(value);
 }
 
-// What the number that a fact has as its subject refers to.
+// The kind of thing that is the subject of a fact.
 enum class FactSubject : std::uint8_t { kNothing, kSite, kOperatorUse, kRegion };
 constexpr FactSubject subject_of(FactKind kind) {
 #define CASTSCOPE_SUBJECT(value, number, word, subject, meaning) FactSubject::subject,

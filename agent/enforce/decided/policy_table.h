@@ -62,7 +62,7 @@ struct OperatorTable {
   std::map<Overloaded, OperatorRule> operators;
   std::map<Overloaded, std::vector<std::string>> never_cast;
 
-  // What the table says of this overload; null = nothing.
+  // The rule for this overload; null = the table has none.
   const OperatorRule* find(const std::string& op, const std::string& overload) const;
   const std::vector<std::string>* never(const std::string& op, const std::string& overload) const;
 };

@@ -94,7 +94,7 @@ class Descriptor {
   struct stat as_taken_ {};
 };
 
-// What we ask the kernel about pages, from `begin` to `end`.
+// Asks the kernel about pages, from `begin` to `end`.
 class Kernel {
  public:
   bool open() {
