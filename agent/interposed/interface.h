@@ -1,5 +1,5 @@
-/* What preload and agent share: the list of interposed functions, and the table through which the agent takes them.
- * C and C++. A change here changes CASTSCOPE_PRELOAD_ABI: both sides refuse another number. */
+/* The interface that preload and agent share: the list of interposed functions, and the table through which the agent
+ * takes them. C and C++. A change here changes CASTSCOPE_PRELOAD_ABI: both sides refuse another number. */
 #ifndef CASTSCOPE_PRELOAD_INTERFACE_H
 #define CASTSCOPE_PRELOAD_INTERFACE_H
 

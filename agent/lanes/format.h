@@ -12,8 +12,8 @@
 // Who may write what: everything is written by the traced process except Lane::tail, which only the reader writes.
 // A lane is written by the one thread that holds it; SegmentHeader and definitions under a mutex inside the process.
 // No lock is shared between processes: a killed writer can leave nothing behind that blocks a reader.
-// What is published: `head`, `n_counters`, `definitions_end`, `next` are stored with release after what they cover.
-// Numbers are little-endian; a reader refuses another magic or version rather than guess.
+// How words are published: `head`, `n_counters`, `definitions_end`, `next` are stored with release after what they
+// cover. Numbers are little-endian; a reader refuses another magic or version rather than guess.
 #pragma once
 
 #include <atomic>
