@@ -38,7 +38,7 @@ enum class Logged : std::uint8_t {
   kStart = 2,  // Dynamo begins with a frame
   kDone = 3,   // text: "0/1 forward (train.py:12)", followed by ": GUARD", the guard that failed, for a recompilation
   kCacheBypassed = 4,  // text: the reason
-  kInductorGraph = 5,  // of either pass, as Inductor lowers it
+  kInductorGraph = 5,  // the graph of either pass, as Inductor lowers it
 };
 // `stack` of kDone and kCacheBypassed is the call that compiles. GIL held.
 using Take = void (*)(const Compilation& of, Logged what, std::string_view text,

@@ -143,7 +143,7 @@ ScalarType target(const OperatorPlan& plan, ScalarType asked, const at::Tensor& 
     case CastPolicy::kPassthrough:
       return arg.defined() ? observe::dtype_of(arg.unsafeGetTensorImpl()) : asked;
     default:
-      return asked;  // what PyTorch's kernel does by itself
+      return asked;  // PyTorch's kernel does that by itself
   }
 }
 

@@ -55,7 +55,7 @@ class ModuleRules {
   void meet_module_calls();
 
   const observe::PythonApi& api_;
-  std::vector<Pattern> patterns_;   // of the policy's modules, in the policy's order
+  std::vector<Pattern> patterns_;   // one for each of the policy's modules, in its order
   std::vector<std::string> texts_;  // as they are written
   std::atomic<std::uint32_t> generation_{1};
   std::atomic<bool> met_{false};  // whether the way modules are called is known

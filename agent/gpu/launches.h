@@ -19,12 +19,12 @@ struct DeviceWork {
   std::uint32_t correlation = 0;
   std::uint32_t device = 0, stream = 0;
   std::uint8_t kind = 0;       // cupti::ActivityKind
-  std::uint8_t direction = 0;  // of a copy only
+  std::uint8_t direction = 0;  // for a copy only
   std::uint32_t blocks = 0, threads = 0;
   std::uint64_t start = 0, end = 0;
   std::uint64_t bytes = 0;
   std::uint64_t graph_node = 0;
-  const char* name = nullptr;  // of a kernel only
+  const char* name = nullptr;  // for a kernel only
 };
 
 class Launches {

@@ -77,7 +77,7 @@ struct castscope_preload {
  * 0 when the agent is watching; otherwise it has said why not, and nothing was hooked. */
 #define CASTSCOPE_AGENT_START "castscope_agent_start"
 typedef int (*castscope_agent_start_fn)(const struct castscope_preload*);
-/* exit: called by preload before exit/_exit/_Exit run; writes the end mark. status as given to exit. */
+/* exit: called by preload before exit/_exit/_Exit run; writes the end mark. `status` is the one given to exit. */
 #define CASTSCOPE_AGENT_EXIT "castscope_agent_exit"
 typedef void (*castscope_agent_exit_fn)(int status);
 /* step: castscope.step() from Python, through preload's exported `castscope_step`. */

@@ -88,7 +88,7 @@ class SegmentWriter {
   char* base_;
   SegmentHeader* header_ = nullptr;
   std::uint64_t used_ = 0;
-  std::uint64_t ring_bytes_ = 0;  // of all rings
+  std::uint64_t ring_bytes_ = 0;  // bytes of all rings
   std::uint32_t ring_events_ = 0;
   std::uint32_t lanes_made_ = 0;
   Lane* last_lane_ = nullptr;

@@ -29,7 +29,7 @@ struct Getters {
 
 struct Known {
   const char* name;
-  DataType type;  // of the matrices, where the name has it
+  DataType type;  // dtype of the matrices, if the name tells it
 };
 
 template <std::integral Int>

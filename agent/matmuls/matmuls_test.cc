@@ -16,7 +16,7 @@ namespace {
 
 using lanes::MatmulCompute;
 
-// What a segment would hold of the products.
+// The records that a segment would hold of the products.
 struct Counted {
   lanes::MatmulDefinition definition;
   std::string function;

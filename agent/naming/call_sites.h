@@ -23,7 +23,7 @@ struct CallSite {
   std::uint32_t id = 0;  // definition
   std::string op;        // "" = not known
   std::string argument;
-  std::uint32_t position = lanes::kUnknownArgument;  // of the argument in the schema
+  std::uint32_t position = lanes::kUnknownArgument;  // place of the argument in the schema
   bool learned = false;                              // the argument is known
   std::uint32_t code_address = 0;                    // string definition
 };

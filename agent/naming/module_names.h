@@ -67,7 +67,7 @@ class ModuleNames {
     PyObject* module;
     std::string type;
     std::uint32_t number;
-    std::uint32_t serial;  // of this outermost module, whatever its address is used for later
+    std::uint32_t serial;  // this outermost module's, whatever its address is used for later
   };
   struct Known : Module {
     const PyObject* type = nullptr;  // its class when it was named

@@ -26,7 +26,7 @@ struct Watch {
   std::mutex mutex;
   Schedule schedule;
   bool begun = false;
-  bool in_tail = false;        // what is looked at follows an optimizer's step, and is not a deep step
+  bool in_tail = false;        // looking at what follows an optimizer's step, in no deep step
   std::uint64_t in_tails = 0;  // operators looked at in earlier tails
   bool in_capture = false;     // a CUDA graph is being captured
   std::uint32_t next = 0;      // the step that step_is_next has looked at
@@ -199,7 +199,7 @@ void capture_begins(observe::ThreadState& t) {
   std::lock_guard lock(g_watch->mutex);
   if (g_watch->in_capture) return;
   g_watch->in_capture = true;
-  if (deep()) return gpu::stretch_begins(false);  // what follows an optimizer's step is not timed by itself
+  if (deep()) return gpu::stretch_begins(false);  // a tail is not timed by itself
   g_watch->in_tail = true;
   look(t, *g_watch, Looking::kCapture);
 }

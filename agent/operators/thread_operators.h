@@ -35,13 +35,13 @@ struct OpenUse {
 
 class ThreadOperators final : public observe::KeptByFeature {
  public:
-  static constexpr std::uint32_t kMostDepth = 256;  // of nested operators and nodes; deeper ones are not looked at
+  static constexpr std::uint32_t kMostDepth = 256;  // nested operators and nodes; deeper ones are not looked at
   static constexpr int kMostUses = 16;              // outermost operators within each other, through nodes between them
   static constexpr int kOutside = -1;               // in no operator
   static constexpr int kUnknown = -2;               // in an operator whose begin was not looked at
 
   struct Frame {
-    std::int8_t enclosing;  // what was open before: index into uses, kOutside, kUnknown
+    std::int8_t enclosing;  // open before this one: index into uses, kOutside, kUnknown
     bool is_use;            // whether it opens uses[used - 1]
     std::uint32_t node;
   };

@@ -43,7 +43,7 @@ struct OpenRegion {
   std::uint8_t device = 0;
   bool announced = false;             // its enter event was written
   bool enabled = false;               // when it was entered: counted in Recording::enabled_regions
-  std::uint8_t flags = 0;             // of its events: kFlagInherited
+  std::uint8_t flags = 0;             // flags of its events: kFlagInherited
   std::uint64_t stack_hash = 0;       // key in region_stacks
   lanes::RegionDefinition as_told{};  // set when it has a definition
   bool in_trace = false;              // Dynamo follows the code that entered it

@@ -42,7 +42,7 @@ bool sets_dtype_argument(std::string_view op);
 // TensorImpl*) among its arguments. Only while recording is on.
 struct EnclosingOperator {
   std::string op;                        // "" = none
-  std::vector<std::uint32_t> positions;  // of the tensor; more than one when it was passed more than once
+  std::vector<std::uint32_t> positions;  // several when the tensor was passed more than once
 };
 EnclosingOperator enclosing_operator(const void* tensor);
 

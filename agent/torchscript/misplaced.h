@@ -16,7 +16,7 @@ namespace castscope::script {
 struct ToldSource {
   std::string file;  // as PyTorch names it
   std::string text;
-  std::uint32_t line = 0;  // of the text's first line
+  std::uint32_t line = 0;  // number of the text's first line
 };
 
 // Whether these lines are in that file, whatever their indentation; true where it cannot be read.

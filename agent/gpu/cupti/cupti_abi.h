@@ -49,7 +49,7 @@ struct ApiRecord {
   std::uint64_t start, end;
   std::uint32_t process_id, thread_id;
   std::uint32_t correlation_id;
-  std::uint32_t result;  // what the function returned
+  std::uint32_t result;  // return value of the function
 };
 struct KernelRecord {
   std::uint32_t kind;
