@@ -48,7 +48,7 @@ class CastPrinter:
 
 
 class _Calls(TorchFunctionMode):
-    """The name of the PyTorch function that is being called, if its conversions are autocast's."""
+    """Knows which PyTorch function is being called, if its conversions are autocast's."""
 
     def __init__(self, device_type: str) -> None:
         super().__init__()

@@ -48,7 +48,7 @@ class LossScale:
         return step.may_be
 
     def update(self) -> None:
-        """Forgets the gradients since the last update, which have been taken, or thrown away."""
+        """Updates the scale: the gradients since the last update have been taken, or thrown away."""
         if self._unscaled:
             self._scaler.update(self._fixed)
             self._unscaled.clear()

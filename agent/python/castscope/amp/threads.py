@@ -24,7 +24,7 @@ def asked_for() -> bool:
 
 
 def cast_in_new_ones(handle: Any) -> None:
-    """Casts in the region of this handle, as long as it is active."""
+    """Threads that start from now on cast in the region of this handle, as long as it is active."""
     global _latest
     _latest = weakref.ref(handle)
     if threading.Thread.start is _start:

@@ -68,8 +68,8 @@ class _Backend:
 
 
 def graph_units(graph: torch.fx.GraphModule, examples: Sequence[Any]) -> List[Unit]:
-    """Runs on tensors without data, in a mode of their own: dynamo's must not learn of shapes that are asked for
-    here."""
+    """Runs the graph on tensors without data, in a mode of their own: dynamo's must not learn of shapes that are asked
+    for here."""
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
     fake = FakeTensorMode(shape_env=ShapeEnv(), allow_non_fake_inputs=True)

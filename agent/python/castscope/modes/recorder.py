@@ -83,7 +83,7 @@ class Recorder(TorchDispatchMode):
             yield
 
     def add(self, others: Sequence[Unit]) -> None:
-        """Notes an operator that is known to run now without passing here."""
+        """Adds operators that are known to run now without passing here."""
         start = len(self.units)
         for unit in others:
             makers = tuple(maker if maker < 0 else maker + start for maker in unit.makers)
@@ -142,7 +142,7 @@ def is_composite(func: Any) -> bool:
 
 @functools.lru_cache(maxsize=None)
 def is_unit(func: Any) -> bool:
-    """Whether an output is an input's memory without being a view: the operator wrote to it."""
+    """Whether it computes something and gives no view: an output that is an input's memory, without writing to it."""
     schema = func._schema
     view = any(output.alias_info is not None and not output.alias_info.is_write for output in schema.returns)
     return units.computes(schema.name) and not view

@@ -199,7 +199,7 @@ def _autocast_states() -> Dict[str, Tuple[bool, torch.dtype]]:
 
 
 def _autocast_nesting() -> int:
-    """Called when PyTorch changes it."""
+    """PyTorch tells the nesting only when it changes it."""
     torch.autocast_increment_nesting()
     return torch.autocast_decrement_nesting()
 
