@@ -49,7 +49,7 @@ inline bool passes(const TensorImpl* source, ScalarType to) {
   return from == to || !may_autocast(from);
 }
 
-// cast_and_record calls these seldom; they stand in a source of their own, so that the hot path stays small.
+// cast_and_record seldom calls these; they are in a source file of their own, so that the hot path stays small.
 [[gnu::cold]] void learn_call_site(Recording& r, std::uint64_t call_site, const TensorImpl* tensor);
 // Casts for a call that belongs to tracing.
 [[gnu::cold]] at::Tensor cast_in_trace(ThreadState& t, ScalarType to, const at::Tensor& arg, c10::DeviceType device,

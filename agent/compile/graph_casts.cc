@@ -41,7 +41,7 @@ bool feeds_product(const std::vector<Node>& graph, const Users& users, std::uint
   });
 }
 
-// Whether an autocast operator ends in a product: its name tells, as does what its casts feed.
+// Whether an operator of autocast's ends in a product, by its name; feeds_product() tells by what its casts feed.
 bool ends_in_product(std::string_view op) {
   constexpr std::array kWords = {"mm",         "conv", "linear", "matmul", "mv", "einsum",
                                  "scaled_dot", "dot",  "lstm",   "gru",    "rnn"};

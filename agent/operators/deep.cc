@@ -26,11 +26,11 @@ struct Watch {
   std::mutex mutex;
   Schedule schedule;
   bool begun = false;
-  bool in_tail = false;        // looking at what follows an optimizer's step, in no deep step
-  std::uint64_t in_tails = 0;  // operators looked at in earlier tails
-  bool in_capture = false;     // a CUDA graph is being captured
-  std::uint32_t next = 0;      // the step that step_is_next has looked at
-  std::size_t places = 0;      // sites and regions known when the step before began
+  bool in_tail = false;                            // looking at what follows an optimizer's step, in no deep step
+  std::uint64_t in_tails = 0;                      // operators looked at in earlier tails
+  bool in_capture = false;                         // a CUDA graph is being captured
+  std::uint32_t next = 0;                          // the step that step_is_next has looked at
+  std::size_t places = 0;                          // sites and regions known when the step before began
   std::atomic<std::uint64_t> operators_before{0};  // looked at when the present deep step began
 };
 Watch* g_watch = nullptr;

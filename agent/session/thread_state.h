@@ -55,7 +55,7 @@ struct OpenRegion {
   const void* object = nullptr;       // the torch.autocast that was entered, only good for comparing
   // Addresses of frames, only good for comparing with those of frames that run.
   const void* opener = nullptr;  // the frame in which it was entered
-  const void* owner = nullptr;   // the frame while which it is meant to be open, if that may be suspended; else nullptr
+  const void* owner = nullptr;   // the frame whose life it is meant to span, if that may be suspended; else nullptr
   // Operators that autocast cast in deep steps while the owner was suspended.
   struct {
     std::uint64_t times = 0;

@@ -13,7 +13,7 @@
 namespace castscope::observe {
 namespace {
 
-// A native operator does not stand for calls into large trees.
+// One native operator does not do the work of a larger tree of modules than this.
 constexpr std::size_t kMostModules = 64;
 
 const c10::StorageImpl* storage_of(const TensorImpl* impl) {

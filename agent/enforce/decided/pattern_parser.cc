@@ -6,7 +6,7 @@ namespace castscope::enforce::automaton {
 namespace {
 
 constexpr std::size_t kMostStates = 10'000;
-constexpr int kMostRepeats = 1000;  // as RE2 has it
+constexpr int kMostRepeats = 1000;  // the limit that RE2 has
 constexpr int kDeepest = 100;       // the parser calls itself for each ( within another
 constexpr int kAny = -1;            // no upper limit of repetitions
 
