@@ -6,10 +6,10 @@
 //
 // Edges: for the leaves that PyTorch's cache keeps, one tensor a region on that memory, with one place in autograd's
 // graph: several uses of a weight in a region must meet in one node, as they do in PyTorch, where their gradients are
-// summed in the lower precision. Of a weight that is used once a region only the place is held: its copy goes when
+// summed in the lower precision. For a weight that is used once a region only the place is held: its copy goes when
 // nothing else needs it, so that the next one is made in memory that lies in the processor's cache.
 //
-// Thread-safe. No reference to a weight is held but by the edges, through the graph, until the region ends.
+// Thread-safe. Only the edges hold references to weights, through the graph, until the region ends.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,5 +1,5 @@
-// The hot half of a lane: publishing one event, adding to one counter. Inline, no calls, no branches but the one for
-// a full ring. Only the thread that holds the lane may use it.
+// The hot half of a lane: publishing one event, adding to one counter. Inline, no calls, only the branch for a full
+// ring. Only the thread that holds the lane may use it.
 #pragma once
 
 #include <x86intrin.h>

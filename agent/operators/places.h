@@ -102,7 +102,7 @@ class Places {
   Place::Use& use(observe::ThreadState& t, Place& place, const Outcome& outcome);
   // Counts that `from` gave argument `to_argument` of `to`.
   void flow(observe::ThreadState& t, std::uint32_t from, std::uint32_t to, std::uint8_t argument, std::uint8_t cast_to);
-  // Gives the code of this stack its lines, with the GIL, where that was not done yet.
+  // Names the lines of this stack's code, with the GIL, unless they were named before.
   void know_stack(observe::ThreadState& t, std::uint64_t hash);
 
  private:

@@ -1,5 +1,5 @@
 // A policy as the agent reads it: plain lines, made by castscope from a policy file that it has understood
-// (server/policy/compiled.cc). Nothing here knows JSON, paths or what extends what.
+// (server/policy/compiled.cc). This format knows no JSON, no paths and no policies that extend others.
 //
 //   castscope-policy 3                                the format
 //   hash <16 hex digits>                              of all lines after this one
@@ -17,8 +17,8 @@
 //   op <cast policy> <operator> <overload> [<message>]    overload "" = every one that is not named
 //   never <operator> <overload> <argument>…
 //
-// Words are parted by tabs; in a word, a backslash stands before a backslash, a tab is \t and a newline \n. Lines come
-// in this order. Modules: the last one that matches is meant.
+// Words are separated by tabs; in a word, a backslash stands before a backslash, a tab is \t and a newline \n. Lines
+// come in this order. Of several module lines that match, the last one holds.
 #pragma once
 
 #include <cstdint>
