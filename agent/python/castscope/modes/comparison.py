@@ -16,19 +16,19 @@ FORMAT = "castscope-comparison/1"
 
 @dataclasses.dataclass
 class Row:
-    """An operator: as eager computed it (None: eager has no such one), and a cell for each other mode that ran."""
+    """An operator: as eager computed it (None: eager does not have it), and a cell for each other mode that ran."""
     eager: Optional[Unit]
     cells: Dict[str, Cell]
 
     @property
     def unit(self) -> Unit:
-        """Whichever there is, to name the operator."""
+        """Any unit of the row, to name the operator."""
         return self.eager or next(cell.unit for cell in self.cells.values() if cell.unit is not None)
 
 
 @dataclasses.dataclass
 class Comparison:
-    """What compare() gives. `differences(mode)` are the rows where a difference begins, in order."""
+    """The result of compare(). `differences(mode)` are the rows where a difference begins, in order."""
     name: str
     modes: Tuple[str, ...]
     ambient: Dict[str, str]
@@ -47,7 +47,8 @@ class Comparison:
         return [row for row in self.rows if mode in row.cells and row.cells[mode].verdict == "cause"]
 
     def followers(self, mode: str, of: Optional[Row] = None) -> List[Row]:
-        """The rows that differ since an earlier one does; `of` one of differences(mode): because of that one."""
+        """The rows that differ because an earlier one does; with `of`, one of differences(mode): because of that
+        one."""
         found = [row for row in self.rows if mode in row.cells and row.cells[mode].verdict == "follower"]
         if of is None:
             return found
@@ -55,7 +56,7 @@ class Comparison:
         return [row for row in found if row.cells[mode].cause == cause]
 
     def not_comparable(self, mode: str) -> List[Row]:
-        """Operators that eager or the mode has alone. They are no agreement."""
+        """Operators that only eager or only the mode has. They do not count as agreement."""
         return [row for row in self.rows if mode in row.cells and row.cells[mode].verdict == "alone"]
 
     def agreeing(self, mode: str) -> int:
@@ -64,7 +65,7 @@ class Comparison:
     @property
     def same_precision(self) -> bool:
         """Whether all modes ran, and each computed every operator that can be compared, and each output, in eager's
-        dtypes. Of operators without partner it says nothing: see not_comparable()."""
+        dtypes. It says nothing about operators without a partner: see not_comparable()."""
         return not self.errors and all(self._agrees(mode) for mode in self.compared)
 
     @property
@@ -78,8 +79,8 @@ class Comparison:
         return dtypes and not compared_nothing and not self.differences(mode)
 
     def assert_same_precision(self, modes: Optional[Iterable[str]] = None, ignore: Iterable[str] = ()) -> None:
-        """AssertionError with the first difference of each mode that computes in other dtypes than eager, or could not
-        be had. `modes`: these alone. `ignore`: operators ("gelu") and lines ("model.py:12") that may differ, with
+        """AssertionError with the first difference of each mode that computes in other dtypes than eager, or did not
+        run. `modes`: only these. `ignore`: operators ("gelu") and lines ("model.py:12") that may differ, with
         whatever follows from them.
         """
         wanted = self.modes if modes is None else tuple(modes)
@@ -114,7 +115,7 @@ class Comparison:
         return [] if self._agrees(mode) else [f"{mode}: no operator could be compared"]
 
     def to_json(self) -> Dict[str, Any]:
-        """What docs/decisions/comparison.md describes; `castscope-comparison/1` changes with its meaning."""
+        """The JSON that docs/decisions/comparison.md describes; `castscope-comparison/1` changes with its meaning."""
         from castscope.modes.as_json import as_json
         return as_json(self)
 
@@ -128,7 +129,7 @@ class Comparison:
         return page([self])
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The page for a notebook."""
         from castscope.modes.page import fragment
         return fragment(self)
 
@@ -153,7 +154,7 @@ def _is_place(line: Optional[Line], wanted: str) -> bool:
 
 
 def rows_of(eager: Sequence[Unit], others: Dict[str, Sequence[Unit]], ambient: Dict[str, str]) -> List[Row]:
-    """All modes beside eager. What a mode has alone stands where it ran, in a row of its own."""
+    """All modes beside eager. An operator that only a mode has stands where it ran, in a row of its own."""
     rows = [Row(unit, {}) for unit in eager]
     between: Dict[int, List[Row]] = {}
     for mode, units in others.items():

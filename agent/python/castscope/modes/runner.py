@@ -103,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
 
 @contextlib.contextmanager
 def _stdout_for_results() -> Iterator[TextIO]:
-    """Standard output is the result's alone: what the script, the functions and their compilers print goes to standard
+    """Only the result goes to standard output: prints by the script, the functions and their compilers go to standard
     error, from C++ as well."""
     sys.stdout.flush()
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as stdout:
@@ -166,7 +166,7 @@ def _named(path: str) -> Any:
 
 
 def _all_compared(to_compare: List[Entry], modes: Optional[List[str]]) -> Tuple[List[Any], bool]:
-    """One whose inputs cannot be made, or that cannot be called, does not keep the others from being compared."""
+    """An entry whose inputs cannot be made, or that cannot be called, does not keep the others from being compared."""
     results, failed = [], False
     for one in to_compare:
         try:
@@ -196,7 +196,8 @@ def _compared(one: Entry, modes: Optional[List[str]]) -> Any:
 
 
 def _refuse_existing(options: argparse.Namespace) -> None:
-    """Before the script runs, which may take long. What is no file (a pipe, /dev/null) is written as it is."""
+    """Called before the script runs, which may take long. A path that is not a file (a pipe, /dev/null) is just
+    written."""
     given = {"-o": _output(options), "--json": options.json, "--html": options.html}
     named: Dict[str, str] = {}
     for option, path in given.items():
