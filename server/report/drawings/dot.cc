@@ -21,7 +21,7 @@ std::string color_of(std::uint8_t dtype) {
   return "#eeeeee";
 }
 
-// A module with the operators that it calls and the modules in it.
+// A module, the operators that it calls, and its submodules.
 struct Cluster {
   std::vector<std::size_t> nodes;
   std::vector<std::pair<std::string, Cluster>> inner;

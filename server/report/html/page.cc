@@ -90,7 +90,7 @@ void write_totals(Html& html, const Model& model) {
   if (model.totals.dropped_events > 0) card("events dropped", grouped(model.totals.dropped_events));
 }
 
-// As the summary has it.
+// Writes the same lines as the summary.
 void write_in_brief(Html& html, const Model& model) {
   const auto told = [&](const char* name, const std::string& what) {
     if (what.empty()) return;

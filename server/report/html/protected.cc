@@ -1,4 +1,4 @@
-// Of the page: arguments that annotations and policies protect.
+// The section of the page about arguments that annotations and policies protect.
 #include <algorithm>
 
 #include "server/report/html/parts.h"

@@ -47,7 +47,7 @@ std::vector<std::string> cache_words(const policy::CacheRules& cache) {
   return words;
 }
 
-// A line with a title in a column of its own.
+// Formats a line with its title in a column of its own.
 std::string titled(const std::string& title, const std::string& text, int width) {
   constexpr std::size_t kTitle = 22;
   const std::string pad(title.size() < kTitle ? kTitle - title.size() : 1, ' ');
@@ -58,7 +58,7 @@ Json default_dtype(const policy::Policy& policy) {
   return policy.default_dtype ? Json(name(*policy.default_dtype)) : Json();
 }
 
-// What the region says where it names no dtype.
+// The dtype of a region that names none, in words.
 std::string default_words(const policy::Policy& policy) {
   if (policy.default_dtype) return StrCat(", ", said(name(*policy.default_dtype)), " where it names none");
   if (policy.device == "any") return "";

@@ -16,10 +16,10 @@ namespace {
 
 using lanes::EventKind;
 
-// Later than any clock: what a damaged file says beyond it must not overflow.
+// This time is later than any clock's: a damaged file with later times must not cause an overflow.
 constexpr std::int64_t kLatest = std::int64_t{1} << 62;
 
-// What one lane has told so far.
+// The state of one lane so far.
 struct Lane {
   std::vector<std::uint32_t> open;  // regions, by their numbers in the process
   std::int64_t last = 0;            // no later time may lie before it
@@ -66,7 +66,7 @@ class Teller {
     for (; lane.open.size() > depth; lane.open.pop_back()) sink_.region_end(key, lane.last);
   }
 
-  // Of a block, what GPUs did. It comes in the order in which it is known whose it is.
+  // Reports the GPU work of a block. Kernels are in the order in which their launcher became known.
   void run(std::uint32_t process, std::int64_t begin, std::span<const lanes::Event> events) {
     std::vector<const lanes::Event*> kernels;
     for (const lanes::Event& event : events)
@@ -98,7 +98,7 @@ class Teller {
         lane.open.push_back(event.site);
         return sink_.region_begin(key, time, region(key, event), event);
       case EventKind::kRegionExit: {
-        // Its begin may have been dropped, or ends of those inside it.
+        // The region's begin may have been dropped, or the ends of regions inside it.
         const auto found = std::find(lane.open.rbegin(), lane.open.rend(), event.site);
         if (found != lane.open.rend()) close(key, lane, static_cast<std::size_t>(lane.open.rend() - found) - 1);
         return;

@@ -16,7 +16,7 @@ namespace {
 using store::RunStore;
 using store::TestRun;
 
-// "B1 C2 H2 E": a letter for each thing told, with the id of its region or site. Fails where times go back.
+// "B1 C2 H2 E": a letter for each event, with the id of its region or site. Fails where times go back.
 class Letters final : public TimelineSink {
  public:
   void region_begin(const LaneKey&, std::int64_t time, std::uint32_t region, const lanes::Event&) override {
@@ -92,7 +92,7 @@ TEST_F(TimelineTest, RegionsHoldTheirCasts) {
   EXPECT_EQ(told(), "I B1 C1 B2 H1 E E I");
 }
 
-// Told at its end, it would have to begin before what it holds.
+// Operators are left out: an operator's event comes at its end, after the spans that it contains.
 TEST_F(TimelineTest, OperatorsAreLeftOutAndWhatPassesThroughIsAnInstant) {
   const auto linear = run_->use({.op = "aten::linear", .line = 8});
   run_->enter(region_).told_pass(weight_).cast(weight_, 1, true).told(linear, 1500).hit(weight_, 1).exit(false);
