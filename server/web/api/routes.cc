@@ -22,7 +22,7 @@ int status_of(const absl::Status& status) {
   }
 }
 
-// The run's id in "runs/ID/rest", and "runs/{run}/rest"; of another path that path.
+// For "runs/ID/rest": the run's id, and "runs/{run}/rest". For any other path: that path.
 struct Parted {
   std::string id, pattern;
 };
@@ -80,7 +80,7 @@ Response answer_api(Runs& runs, const Request& request) {
     Answer answer = ask(runs, route, id, request);
     Response response = answer.ok() ? *std::move(answer) : error_answer(answer.status());
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
-    // https://www.w3.org/TR/server-timing/: shown by the browser's own tools.
+    // https://www.w3.org/TR/server-timing/: browsers show it in their developer tools.
     response.headers.emplace_back("Server-Timing", absl::StrFormat("answer;dur=%.3f", took.count()));
     return response;
   }
