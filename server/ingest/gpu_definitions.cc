@@ -1,4 +1,4 @@
-// The half of Definitions that parses what GPUs did.
+// The part of Definitions that parses what GPUs did.
 #include <algorithm>
 
 #include "server/ingest/definitions.h"
@@ -7,14 +7,14 @@
 namespace castscope::ingest {
 namespace {
 
-constexpr std::uint8_t kMostAlignment = 8;  // 256 bytes; more is no use to any kernel
+constexpr std::uint8_t kMostAlignment = 8;  // 256 bytes; no kernel benefits from more
 
 }  // namespace
 
 absl::Status Definitions::apply_kernel(const std::string& key, const Record& record, store::RunSink& sink) {
   lanes::KernelDefinition kernel{};
   if (absl::Status status = read(record.payload, "kernel", &kernel); !status.ok()) return status;
-  if (!lanes::is_listed(kernel.work)) return nonsense(absl::StrCat("kernel ", record.id, " whose work is on no list"));
+  if (!lanes::is_listed(kernel.work)) return invalid(absl::StrCat("kernel ", record.id, " whose work is on no list"));
   store::KernelInfo info{.id = record.id,
                          .site = known(Numbered::kSite, kernel.site),
                          .use = known(Numbered::kOperatorUse, kernel.use),
@@ -26,7 +26,7 @@ absl::Status Definitions::apply_kernel(const std::string& key, const Record& rec
                          .flags = kernel.flags};
   bool fresh = false;
   if (absl::Status status = number(Numbered::kKernel, record.id, &fresh); !status.ok() || !fresh) return status;
-  // The name is not counted again: a run keeps each once, as the segment does.
+  // The kernel's name is not counted again: a run keeps each name once, as the segment does.
   bytes_ += info.op.size() + info.origin.size();
   return kept(sink.define(key, info));
 }
@@ -35,7 +35,7 @@ absl::Status Definitions::apply_matmul(const std::string& key, const Record& rec
   lanes::MatmulDefinition m{};
   if (absl::Status status = read(record.payload, "matrix product", &m); !status.ok()) return status;
   if (!lanes::is_listed(m.compute))
-    return nonsense(absl::StrCat("matrix product ", record.id, " computes in what is on no list"));
+    return invalid(absl::StrCat("matrix product ", record.id, " computes in what is on no list"));
   store::MatmulInfo info{.id = record.id,
                          .use = known(Numbered::kOperatorUse, m.use),
                          .op = operator_name(m.op),
