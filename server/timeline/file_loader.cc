@@ -69,7 +69,7 @@ absl::Status load(const std::string& run_file, const store::RunData& run, Timeli
   std::uint64_t told = 0;
   const auto take = [&](const store::KeptBlock& block, std::int64_t settled_ns) -> absl::Status {
     if (block.after_gap) timeline.gap(block.process);
-    const absl::Status bad = report::unpacked(run_file, run, block, &events);
+    const absl::Status bad = report::unpack_block(run_file, run, block, &events);
     if (!bad.ok()) return bad;
     timeline.feed(meaning, block.process, block.lane, events);
     timeline.settle(block.process, settled_ns);

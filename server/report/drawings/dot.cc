@@ -76,7 +76,7 @@ class Dot {
     for (const std::string& mark : entry_marks(node)) label += "\ncast: " + mark;
     out_ += indent + "  " + id + " [label=" + quoted(label) + ", fillcolor=\"" + color_of(node.computed) + "\"";
     if (!node.entries.empty()) out_ += ", color=\"#d9730d\", penwidth=2";
-    out_ += ", tooltip=" + quoted(told(run_, node)) + "];\n";
+    out_ += ", tooltip=" + quoted(node_details(run_, node)) + "];\n";
   }
 
   void write_edge(const graph::Edge& edge, const std::string& prefix) {

@@ -21,6 +21,6 @@ std::string operator_text(const graph::Node&);
 // "encoder.layers.0.linear1"; the model's name for the outermost module; "" outside modules.
 std::string module_text(const graph::Node&);
 // Everything that is known about the node, in lines; viewers show it when the mouse points at the node.
-std::string told(const store::RunData&, const graph::Node&);
+std::string node_details(const store::RunData&, const graph::Node&);
 
 }  // namespace castscope::report

@@ -153,7 +153,7 @@ class Drawing {
     // A box without a link becomes a group.
     const auto link = target.empty() ? html_.element("g") : html_.element("a", {{"href", target}});
     const auto group = html_.element("g", {{"class", "box " + class_of(item)}});
-    html_.leaf("title", item.folded() ? folded_text(item) : told(run_, part_.nodes[item.node]));
+    html_.leaf("title", item.folded() ? folded_text(item) : node_details(run_, part_.nodes[item.node]));
     for (std::size_t m = 0; m < marks_[i].size(); ++m)
       entry(corner.x, corner.y + kMark * static_cast<double>(m), marks_[i][m]);
     const double x = corner.x, y = corner.y + marks;

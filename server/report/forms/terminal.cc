@@ -81,12 +81,12 @@ class Page {
     if (const std::string others = other_causes(model_); !others.empty()) {
       wrapped("  ", "  ", "casts not made by autocast: " + others);
     }
-    told("cast", roles_line(model_.roles));
-    told("not cached", not_kept_line(model_.roles));
-    told("cache", cache_line(model_));
-    if (model_.input) told("the model's input", input_line(data_, *model_.input));
+    write_named("cast", roles_line(model_.roles));
+    write_named("not cached", not_kept_line(model_.roles));
+    write_named("cache", cache_line(model_));
+    if (model_.input) write_named("the model's input", input_line(data_, *model_.input));
     if (const std::string computed = computed_line(data_, model_.layers); !computed.empty())
-      told("computed", computed + " (" + looked_at_text(model_.layers, model_.steps) + " looked at)");
+      write_named("computed", computed + " (" + looked_at_text(model_.layers, model_.steps) + " looked at)");
     for (const std::string& line : gpu_lines(model_)) wrapped("  ", "  ", line);
     for (const std::string& line : protected_lines(data_)) wrapped("  ", "  ", line);
     if (const std::string policy = rules::enforced_policy(data_); !policy.empty())
@@ -94,7 +94,7 @@ class Page {
   }
 
   // Writes a line in brief: it begins with its name, so that a tired reader finds it again.
-  void told(const std::string& name, const std::string& what) {
+  void write_named(const std::string& name, const std::string& what) {
     if (!what.empty()) wrapped("  " + name + ": ", "    ", what);
   }
 

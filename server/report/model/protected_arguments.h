@@ -27,7 +27,7 @@ std::vector<ProtectedArgument> protected_arguments(const store::RunData&);
 // docs/report.schema.json, `protected`.
 nlohmann::ordered_json protected_json(const store::RunData&);
 // "never cast, 12 casts held off"
-std::string fate(const ProtectedArgument&);
+std::string fate_text(const ProtectedArgument&);
 // "rois of RoIPool.forward arrived in bfloat16 12 times: never cast, 12 casts held off", the first few.
 std::vector<std::string> protected_lines(const store::RunData&);
 

@@ -54,7 +54,7 @@ void add(std::vector<std::string>& list, std::string text) {
 }
 
 // "end in linalg_vector_norm (fp32); not reached: div.out, which writes into an argument"
-std::string fate(const Policy& policy, const Function& function, const std::vector<policy::ModuleUse>& modules) {
+std::string fate_text(const Policy& policy, const Function& function, const std::vector<policy::ModuleUse>& modules) {
   if (const policy::FunctionRule* rule = rule_of(policy, function))
     return StrCat("as a whole: functions ", std::string(name(rule->cast)),
                   rule->place.empty() ? "" : StrCat(" (", rule->place, ")"));
@@ -147,7 +147,7 @@ std::string functions_text(const Policy& policy, const std::vector<const Functio
                            const std::vector<policy::ModuleUse>& modules, int width) {
   std::vector<std::pair<std::string, std::vector<std::string>>> alike;
   for (const Function* function : functions) {
-    std::string text = fate(policy, *function, modules);
+    std::string text = fate_text(policy, *function, modules);
     if (const std::string more = on_other_devices(policy, *function, modules); !more.empty())
       absl::StrAppend(&text, text.empty() ? "" : "; ", more);
     auto found = std::find_if(alike.begin(), alike.end(), [&](const auto& one) { return one.first == text; });

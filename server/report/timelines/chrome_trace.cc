@@ -194,7 +194,7 @@ absl::Status chrome_trace(const std::string& run_file, std::ostream& stream) {
   for (const LaneKey& key : timeline->lanes()) {
     writer.metadata("thread_name", key, lane_name(timeline->run().process(key.process), key.lane));
   }
-  const absl::Status status = timeline->tell(writer, [&] { return out.status(); });
+  const absl::Status status = timeline->send_events(writer, [&] { return out.status(); });
   if (!status.ok() && !absl::IsDataLoss(status)) return status;
   out << "\n]}\n";
   if (absl::Status finished = out.finish(); !finished.ok()) return finished;

@@ -250,7 +250,7 @@ absl::Status json_lines(const std::string& run_file, std::ostream& out) {
     return absl::UnavailableError("the output cannot be written: check the disk for space");
   };
   const absl::Status status = store::read_event_blocks(run_file, [&](const store::KeptBlock& block) -> absl::Status {
-    const absl::Status bad = unpacked(run_file, *data, block, &events);
+    const absl::Status bad = unpack_block(run_file, *data, block, &events);
     if (!bad.ok()) return bad;
     if (block.after_gap) {
       out << text_of({{"event", "gap"}, {"pid", data->process(block.process).info.pid}}) << '\n';

@@ -297,7 +297,7 @@ absl::Status perfetto_trace(const std::string& run_file, std::ostream& stream) {
   Stream out(stream);
   Writer writer(timeline->run(), out);
   writer.definitions(timeline->lanes());
-  const absl::Status status = timeline->tell(writer, [&] { return out.status(); });
+  const absl::Status status = timeline->send_events(writer, [&] { return out.status(); });
   if (!status.ok() && !absl::IsDataLoss(status)) return status;
   if (absl::Status finished = out.finish(); !finished.ok()) return finished;
   return status;

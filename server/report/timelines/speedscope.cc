@@ -125,7 +125,7 @@ absl::Status write_lane(const Timeline& timeline, const LaneKey& key, const Fram
   out << ",\n{\"type\":\"evented\",\"name\":" << dumped(process_name(process) + ", " + lane_name(process, key.lane))
       << ",\"unit\":\"nanoseconds\",\"events\":[\n";
   LaneWriter writer(frames, out);
-  const absl::Status status = timeline.tell(
+  const absl::Status status = timeline.send_events(
       writer, [&] { return out.status(); }, key);
   out << "],\"startValue\":" << writer.begin() << ",\"endValue\":" << writer.end() << '}';
   return status;

@@ -56,8 +56,8 @@ class Timeline {
   // Passes the events of all lanes, or of one, to the sink. `check` is called after each block of events, and an error
   // from it ends the reading. A data loss status means that the file is damaged or cut short; what could be read was
   // passed on, to its end.
-  absl::Status tell(TimelineSink&, const std::function<absl::Status()>& check,
-                    std::optional<LaneKey> only = std::nullopt) const;
+  absl::Status send_events(TimelineSink&, const std::function<absl::Status()>& check,
+                           std::optional<LaneKey> only = std::nullopt) const;
 
  private:
   Timeline(std::string run_file, store::RunData run, store::LocalNumbers numbers)
@@ -68,7 +68,7 @@ class Timeline {
 };
 
 // Replaces the contents of `events` by the events of a block. Errors begin with the file's name.
-absl::Status unpacked(const std::string& run_file, const store::RunData&, const store::KeptBlock&,
-                      std::vector<lanes::Event>* events);
+absl::Status unpack_block(const std::string& run_file, const store::RunData&, const store::KeptBlock&,
+                          std::vector<lanes::Event>* events);
 
 }  // namespace castscope::report

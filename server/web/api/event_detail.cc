@@ -71,7 +71,7 @@ std::optional<lanes::Event> event_in_file(const std::string& run_file, const sto
     return std::abs(static_cast<std::int64_t>(event.time) - at);
   };
   (void)store::read_event_blocks_in(run_file, range, [&](const store::KeptBlock& block) {
-    if (!report::unpacked(run_file, run, block, &events).ok()) return absl::OkStatus();
+    if (!report::unpack_block(run_file, run, block, &events).ok()) return absl::OkStatus();
     for (const lanes::Event& event : events) {
       if (is_it(event, *kind, wanted) && (!nearest || distance(event) < distance(*nearest))) nearest = event;
     }
