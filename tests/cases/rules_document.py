@@ -43,7 +43,7 @@ def rule_list():
 
 
 def source_of(rule):
-    """server/rules/GROUP/NAME.cc; a large group has folders in it."""
+    """Returns server/rules/GROUP/NAME.cc; a large group has folders in it."""
     return next(RULES.glob(f"*/**/{rule.replace('-', '_')}.cc"))
 
 
@@ -52,7 +52,7 @@ def group_of(rule):
 
 
 def streams(rule):
-    """Tests of the rule's own file; or, of rules that share one, of the file that names them."""
+    """Returns the tests of the rule's own file or, for rules that share a file, of the file that names them."""
     source = source_of(rule)
     test = source.with_name(f"{source.stem}_test.cc")
     tests = [test] if test.exists() else [path for path in source.parent.glob("*_test.cc") if rule in path.read_text()]
@@ -60,7 +60,7 @@ def streams(rule):
 
 
 class Count:
-    """Of a rule: places that it must point at, of those found, and findings elsewhere."""
+    """Counts for a rule: the places that it must point at, those among them that it found, and other findings."""
 
     def __init__(self):
         self.places = self.found = self.false = 0

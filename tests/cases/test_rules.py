@@ -37,7 +37,8 @@ def report(folder):
 
 
 def told_alone(cases, case, folder):
-    """Of one case by itself: rules that weigh times may find nothing on a machine that is busy elsewhere."""
+    """Returns the findings of one case by itself: rules that compare times may find nothing on a machine that is busy
+    with other work."""
     output = folder / case
     subprocess.run([CASTSCOPE, "run", "-o", output, "--", sys.executable, cases, case], check=True,
                    capture_output=True, timeout=600)

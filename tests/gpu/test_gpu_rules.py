@@ -26,7 +26,7 @@ needs_gpu = pytest.mark.skipif(not DOUBLE or not PYTHON, reason="needs a CUDA bu
 
 @pytest.fixture
 def found(tmp_path):
-    """(job, line, rule) of what castscope finds in a job."""
+    """Returns (job, line, rule) for castscope's findings in a job."""
 
     def run(name, *fixed):
         command = [runs.CASTSCOPE, "run", "-o", tmp_path / "run", "--force", "--deep", "always", "--",

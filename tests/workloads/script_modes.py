@@ -37,7 +37,8 @@ def run(model, inputs, trains):
 
 
 def conversions(events):
-    """Of tensors, for TorchScript's casts: a conversion whose caller, or its caller, is one."""
+    """Counts conversions of tensors for TorchScript's casts: a conversion whose caller, or its caller's caller, is such
+    a cast."""
     count = 0
     for event in events:
         parent = event.cpu_parent
