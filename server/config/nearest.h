@@ -1,4 +1,4 @@
-// Guesses which name somebody meant who misspelt it.
+// Guesses the name that a misspelt one was meant to be.
 #pragma once
 
 #include <optional>

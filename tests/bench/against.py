@@ -1,8 +1,8 @@
 """Measures what a change costs on the observed thread: this tree against another commit, for scripts/bench --against.
 
 The commit is built in a work tree of its own below build/against; processes of both take turns. Calls of cached_cast
-are compared by the least of all processes, the tiny step by instructions, which valgrind's callgrind counts in the training
-thread, and by its CPU time.
+are compared by the least of all processes, the tiny step by instructions, which valgrind's callgrind counts in the
+training thread, and by its CPU time.
 """
 
 import dataclasses

@@ -16,7 +16,7 @@ def functions(cases):
     return names
 
 
-def told(report, cases):
+def reported(report, cases):
     """Returns (case, line, rule) for each finding."""
     case = functions(cases)
     for finding in report["findings"]:

@@ -19,7 +19,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import clean_list  # noqa: E402
 import runs  # noqa: E402
-from marked_cases import CASE, functions, marked, told  # noqa: E402
+from marked_cases import CASE, functions, marked, reported  # noqa: E402
 
 DOCUMENT = runs.ROOT / "docs" / "rules.md"
 RULES = runs.ROOT / "server" / "rules"
@@ -77,7 +77,7 @@ def over_cases(folder):
             continue
         outcome = runs.under_castscope([sys.executable, str(path)], folder / path.stem)
         assert outcome.status == 0, outcome.stderr.decode()
-        must, said = set(marked(path)), collections.Counter(told(outcome.report, path))
+        must, said = set(marked(path)), collections.Counter(reported(outcome.report, path))
         names = {name for name in functions(path).values() if CASE.match(name)}
         cases += len(names)
         controls += len(names - {name for name, _, _ in must})

@@ -1,5 +1,5 @@
-"""The example that `castscope explain` shows for a rule: it runs unchanged on a CPU, the rule finds it, and it prints the
-dtypes that its comments name."""
+"""The example that `castscope explain` shows for a rule: it runs unchanged on a CPU, the rule finds it, and it prints
+the dtypes that its comments name."""
 
 import collections
 import json
