@@ -39,7 +39,7 @@ std::optional<Found> around(const Teller& told, const Row* row, std::int64_t at)
   return found;
 }
 
-FoundEvent described(const Teller& told, const Found& found) {
+FoundEvent describe_event(const Teller& told, const Found& found) {
   FoundEvent event;
   event.track = found.row->track.id;
   event.process = found.row->track.process;
@@ -75,7 +75,7 @@ std::optional<FoundEvent> find_at(const Teller& told, std::uint32_t track, std::
       told, row, [&](const Series& series) { return series.last_before(at + 1, Wanted{}); }, nearer);
   each_candidate(
       told, row, [&](const Series& series) { return series.first_after(at, Wanted{}); }, nearer);
-  return nearest ? std::optional(described(told, *nearest)) : std::nullopt;
+  return nearest ? std::optional(describe_event(told, *nearest)) : std::nullopt;
 }
 
 std::optional<FoundEvent> find_neighbour(const Teller& told, const NeighbourQuery& query) {
@@ -108,7 +108,7 @@ std::optional<FoundEvent> find_neighbour(const Teller& told, const NeighbourQuer
       nearest = one;
     });
   }
-  return nearest ? std::optional(described(told, *nearest)) : std::nullopt;
+  return nearest ? std::optional(describe_event(told, *nearest)) : std::nullopt;
 }
 
 }  // namespace castscope::timeline

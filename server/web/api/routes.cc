@@ -23,10 +23,10 @@ int status_of(const absl::Status& status) {
 }
 
 // For "runs/ID/rest": the run's id, and "runs/{run}/rest". For any other path: that path.
-struct Parted {
+struct RunPath {
   std::string id, pattern;
 };
-Parted parted(const std::string& path) {
+RunPath split_path(const std::string& path) {
   constexpr std::string_view kRuns = "runs/";
   if (!path.starts_with(kRuns)) return {"", path};
   const std::size_t end = std::min(path.find('/', kRuns.size()), path.size());
@@ -73,7 +73,7 @@ Response error_answer(const absl::Status& status) {
 Response answer_api(Runs& runs, const Request& request) {
   if (!request.path.starts_with(kBase))
     return error_answer(absl::NotFoundError("this castscope has version 1 of the API: api/v1/"));
-  const auto [id, pattern] = parted(request.path.substr(kBase.size()));
+  const auto [id, pattern] = split_path(request.path.substr(kBase.size()));
   for (const Route& route : routes()) {
     if (route.path != pattern) continue;
     const auto begin = std::chrono::steady_clock::now();

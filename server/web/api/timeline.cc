@@ -144,8 +144,8 @@ Json launch_json(const timeline::Timeline& timeline, const store::RunData& run, 
 }
 
 // Adds the stack, and what only the file has.
-Json detailed(const RunSource& source, const timeline::Timeline& timeline, const store::RunData& run,
-              const timeline::FoundEvent& event) {
+Json describe_fully(const RunSource& source, const timeline::Timeline& timeline, const store::RunData& run,
+                    const timeline::FoundEvent& event) {
   Json json = event_json(run, event);
   const auto kept = event_in_file(source.file(), run, event);
   Json shape;
@@ -172,7 +172,7 @@ Answer event(Call& call) {
   if (!snapshot.ok()) return snapshot.status();
   const auto timeline = call.run->timeline();
   const auto found = timeline->event_at(track, at, within);
-  return json_answer({{"event", found ? detailed(*call.run, *timeline, (*snapshot)->data(), *found) : Json()}});
+  return json_answer({{"event", found ? describe_fully(*call.run, *timeline, (*snapshot)->data(), *found) : Json()}});
 }
 
 std::vector<std::uint32_t> tracks_of_kind(const timeline::Timeline& timeline, const std::string& kind) {

@@ -26,7 +26,7 @@ absl::Status cannot(const std::string& address, const std::string& why) {
   return absl::InvalidArgumentError(absl::StrCat("the viewer cannot listen on ", address, ": ", why));
 }
 
-absl::StatusOr<Place> parted(const std::string& address) {
+absl::StatusOr<Place> split_address(const std::string& address) {
   Place place{.host = "127.0.0.1", .port = 0};
   std::string port = address;
   if (const auto colon = address.rfind(':'); colon != std::string::npos) {
@@ -80,7 +80,7 @@ int port_of(int socket) {
 }  // namespace
 
 absl::StatusOr<Listener> Listener::bind(const std::string& address) {
-  const auto place = parted(address);
+  const auto place = split_address(address);
   if (!place.ok()) return place.status();
   sockaddr_storage where{};
   socklen_t size = 0;
