@@ -21,8 +21,7 @@ std::string percent(double share);                                              
 std::string shown_source(std::string_view line);
 // Makes a text safe to show in terminals and pages, which would obey characters below a space.
 std::string on_one_line(std::string text);
-// Does the same, but shows which characters there are: "\x1b", "
-// ". Characters in `kept` stay.
+// Does the same, but shows which characters there are: "\x1b", "\n". Characters in `kept` stay.
 std::string without_controls(std::string_view text, std::string_view kept = "");
 
 // Returns the path relative to the run's folder, or to the packages' folder, if the file lies in one.
