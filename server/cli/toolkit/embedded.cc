@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "server/cli/toolkit/fresh_file.h"
 
-// From the assembler file that cmake/EmbedSources.cmake writes: name, begin and end of each file, with a null at the
-// end of the list.
+// These come from the assembler file that cmake/EmbedSources.cmake writes: name, begin and end of each file, with a
+// null at the end of the list.
 extern "C" {
 struct castscope_embedded_entry {
   const char* path;

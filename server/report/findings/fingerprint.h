@@ -18,7 +18,7 @@ namespace castscope::report {
 std::vector<std::string> fingerprints(std::span<const store::Finding> findings, const store::SourceLines& source,
                                       std::string_view project);
 
-// As in server/rules/evidence/places/places.h.
+// Does the same as the function in server/rules/evidence/places/places.h.
 std::string portable_path(std::string_view file, std::string_view project);
 
 // Strips blanks at both ends and turns several blanks into one. The result is UTF-8, and it is the same for a run file,

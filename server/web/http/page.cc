@@ -4,8 +4,8 @@
 
 #include "absl/status/status.h"
 
-// From the assembler file that cmake/EmbedPage.cmake writes: name, begin and end of each file, with a null at the end
-// of the list.
+// These come from the assembler file that cmake/EmbedPage.cmake writes: name, begin and end of each file, with a null
+// at the end of the list.
 extern "C" {
 struct castscope_page_entry {
   const char* path;
