@@ -1,4 +1,4 @@
-// The half of Definitions that parses what deep steps see.
+// The part of Definitions that parses what deep steps see.
 #include <algorithm>
 
 #include "server/ingest/definitions.h"
@@ -9,7 +9,7 @@ namespace {
 
 using lanes::DefinitionKind;
 
-// `names`: of all arguments of the schema, with commas between them.
+// `names` are those of all arguments in the schema, separated by commas.
 void name_arguments(std::string_view names, store::OperatorUseInfo& info) {
   if (names.empty()) return;
   std::vector<std::string_view> all;
@@ -29,14 +29,14 @@ absl::Status Definitions::take<lanes::OperatorUseDefinition>(const std::string& 
                                                              store::RunSink& sink) {
   lanes::OperatorUseDefinition use{};
   if (record.payload.size() < sizeof use)
-    return nonsense(absl::StrCat("an operator use definition of ", record.payload.size(), " bytes"));
+    return invalid(absl::StrCat("an operator use definition of ", record.payload.size(), " bytes"));
   std::memcpy(&use, record.payload.data(), sizeof use);
   const std::string_view operands = record.payload.substr(sizeof use);
   if (use.operands > lanes::kMostOperands || operands.size() != use.operands * sizeof(lanes::Operand))
-    return nonsense(absl::StrCat("an operator use of ", use.operands, " operands in ", record.payload.size(),
-                                 " bytes, where at most ", lanes::kMostOperands, " operands may be"));
+    return invalid(absl::StrCat("an operator use of ", use.operands, " operands in ", record.payload.size(),
+                                " bytes, where at most ", lanes::kMostOperands, " operands may be"));
   if (!lanes::is_listed(use.phase))
-    return nonsense(absl::StrCat("operator use ", record.id, " with a phase that is on no list"));
+    return invalid(absl::StrCat("operator use ", record.id, " with a phase that is on no list"));
   store::OperatorUseInfo info{.id = record.id,
                               .stack = known(stacks_, use.stack),
                               .module = known(modules_, use.module),
@@ -52,7 +52,7 @@ absl::Status Definitions::take<lanes::OperatorUseDefinition>(const std::string& 
   for (std::size_t i = 0; i < info.operands.size(); ++i) {
     std::memcpy(&info.operands[i], operands.data() + i * sizeof(lanes::Operand), sizeof(lanes::Operand));
     if (!lanes::is_listed(info.operands[i].role))
-      return nonsense(absl::StrCat("operator use ", record.id, " with a role that is on no list"));
+      return invalid(absl::StrCat("operator use ", record.id, " with a role that is on no list"));
   }
   name_arguments(text(use.arguments), info);
   bool fresh = false;
@@ -85,7 +85,7 @@ absl::Status Definitions::take<lanes::FactDefinition>(const std::string& key, co
   const bool listed = lanes::is_listed(fact.kind) &&
                       (fact.kind != kStaleHit || lanes::is_listed(static_cast<lanes::Staleness>(fact.detail))) &&
                       (fact.kind != kError || fact.detail <= static_cast<int>(lanes::ErrorKind::kPython));
-  if (!listed) return nonsense(absl::StrCat("fact ", record.id, " with a kind or detail that is on no list"));
+  if (!listed) return invalid(absl::StrCat("fact ", record.id, " with a kind or detail that is on no list"));
   const std::uint32_t subject = known_subject(fact);
   bool fresh = false;
   if (absl::Status status = number(DefinitionKind::kFact, record.id, &fresh); !status.ok() || !fresh) return status;

@@ -1,4 +1,4 @@
-// What deep steps see, over the wire: good and bad.
+// Sends the data of deep steps over the wire, good and bad.
 #include <bit>
 
 #include "agent/lanes/event_views.h"
@@ -91,7 +91,7 @@ TEST_F(DeepValidatorTest, FlowsAndFactsAreHandedOn) {
   EXPECT_EQ(fact.text, "expected BFloat16");
 }
 
-// A fact's subject is of the kind that the fact is about.
+// The kind of a fact decides what kind of thing its subject is.
 TEST_F(DeepValidatorTest, AFactsSubjectIsWhatItsKindSays) {
   accept(Batch().site(1).operator_use(2, mm()));
   const struct {
@@ -149,7 +149,7 @@ TEST_F(DeepValidatorTest, EachOfThemCanBeCounted) {
   EXPECT_EQ(casts(1, 0), 0u);
 }
 
-// What an event may name: sites, uses, flows and facts share their numbers, so a wrong kind is as good as nothing.
+// Sites, uses, flows and facts share their numbers: an event that names a thing of the wrong kind names nothing.
 TEST_F(DeepValidatorTest, AnEventNamesWhatItsKindSays) {
   constexpr std::uint32_t kSite = 1, kUse = 2, kFlow = 3, kFact = 4;
   const struct {
@@ -257,7 +257,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "two different definitions with the number 1"}),
     [](const auto& info) { return info.param.name; });
 
-// A few hundred bytes must not become gigabytes: one long text, said by every fact.
+// A few hundred bytes must not become gigabytes: here every fact contains the same long text.
 TEST_F(DeepValidatorTest, RefusesFactsThatUnfoldWithoutBounds) {
   accept(Batch().text(9, std::string(60'000, 'x')));
   Batch batch;

@@ -11,7 +11,7 @@ namespace {
 
 using lanes::DefinitionKind;
 
-// Frames share their texts in the segment and not here: a small record could otherwise ask for gigabytes.
+// Frames share their texts in the segment, but not here: a small record could otherwise demand gigabytes.
 constexpr std::size_t kMostStackText = 4u << 20;
 
 }  // namespace
@@ -36,7 +36,7 @@ const std::string& Definitions::operator_name(std::uint32_t id) const {
 
 absl::Status Definitions::number(DefinitionKind kind, std::uint32_t id, bool* fresh) {
   *fresh = what(id) == DefinitionKind();
-  if (!*fresh && what(id) != kind) return nonsense(absl::StrCat("two different definitions with the number ", id));
+  if (!*fresh && what(id) != kind) return invalid(absl::StrCat("two different definitions with the number ", id));
   if (id >= numbers_.size()) numbers_.resize(id + 1);
   numbers_[id] = kind;
   return absl::OkStatus();
@@ -51,25 +51,25 @@ absl::Status Definitions::apply(const std::string& key, std::string_view records
                                 absl::Status* sink_error) {
   while (!records.empty()) {
     lanes::DefinitionHeader header{};
-    if (records.size() < sizeof header) return nonsense("a definition that is cut short");
+    if (records.size() < sizeof header) return invalid("a definition that is cut short");
     std::memcpy(&header, records.data(), sizeof header);
     if (header.size < sizeof header || header.size % 8 != 0 || header.size > records.size() ||
         header.payload > header.size - sizeof header)
-      return nonsense("a definition with an impossible length");
-    if (header.id > kLargestDefinitionId) return nonsense(absl::StrCat("a definition with the number ", header.id));
+      return invalid("a definition with an impossible length");
+    if (header.id > kLargestDefinitionId) return invalid(absl::StrCat("a definition with the number ", header.id));
     const Record record{header.kind, header.id, records.substr(sizeof header, header.payload)};
     records.remove_prefix(header.size);
     if (absl::Status status = apply_one(key, record, sink); !status.ok()) {
       *sink_error = sink_error_;
       return status;
     }
-    if (bytes_ > kMostDefinitionBytes) return nonsense("more definitions than a segment can hold");
+    if (bytes_ > kMostDefinitionBytes) return invalid("more definitions than a segment can hold");
   }
   return absl::OkStatus();
 }
 
 absl::Status Definitions::apply_one(const std::string& key, const Record& record, store::RunSink& sink) {
-  if (record.id == 0 && record.kind != DefinitionKind::kAttribute) return nonsense("a definition without a number");
+  if (record.id == 0 && record.kind != DefinitionKind::kAttribute) return invalid("a definition without a number");
   switch (record.kind) {
 #define CASTSCOPE_TAKE(kind, number, Type) \
   case DefinitionKind::kind:               \
@@ -77,7 +77,7 @@ absl::Status Definitions::apply_one(const std::string& key, const Record& record
     CASTSCOPE_DEFINITION_KINDS(CASTSCOPE_TAKE)
 #undef CASTSCOPE_TAKE
   }
-  return nonsense(absl::StrCat("a definition of the unknown kind ", static_cast<unsigned>(record.kind)));
+  return invalid(absl::StrCat("a definition of the unknown kind ", static_cast<unsigned>(record.kind)));
 }
 
 template <>
@@ -147,10 +147,10 @@ template <>
 absl::Status Definitions::take<lanes::StackDefinition>(const std::string& key, const Record& record,
                                                        store::RunSink& sink) {
   lanes::StackDefinition head{};
-  if (record.payload.size() < sizeof head) return nonsense("a stack definition that is cut short");
+  if (record.payload.size() < sizeof head) return invalid("a stack definition that is cut short");
   std::memcpy(&head, record.payload.data(), sizeof head);
   if ((record.payload.size() - sizeof head) / sizeof(lanes::Frame) != head.count)
-    return nonsense(absl::StrCat("a stack of ", head.count, " frames in ", record.payload.size(), " bytes"));
+    return invalid(absl::StrCat("a stack of ", head.count, " frames in ", record.payload.size(), " bytes"));
   if (!insert(stacks_, record.id)) return absl::OkStatus();
   bytes_ += record.payload.size();
   store::StackInfo stack{.id = record.id, .frames = {}, .truncated = head.truncated != 0};
@@ -166,7 +166,7 @@ absl::Status Definitions::take<lanes::StackDefinition>(const std::string& key, c
     location.file = text(code->second.file);
     location.function = text(code->second.function);
     resolved += location.file.size() + location.function.size();
-    if (resolved > kMostStackText) return nonsense(absl::StrCat("stack ", record.id, " with megabytes of text"));
+    if (resolved > kMostStackText) return invalid(absl::StrCat("stack ", record.id, " with megabytes of text"));
   }
   return kept(sink.define(key, stack));
 }
@@ -176,9 +176,10 @@ absl::Status Definitions::take<lanes::RegionDefinition>(const std::string& key, 
                                                         store::RunSink& sink) {
   lanes::RegionDefinition region{};
   if (absl::Status status = read(record.payload, "region", &region); !status.ok()) return status;
-  if (!lanes::is_listed(region.kind)) return nonsense("a region of an unknown kind");
+  if (!lanes::is_listed(region.kind)) return invalid("a region of an unknown kind");
   if (contains(regions_, record.id)) return absl::OkStatus();
-  const std::uint32_t parent = known(regions_, region.parent);  // before itself becomes known: no region is its parent
+  // The parent is looked up before the region itself becomes known: no region is its own parent.
+  const std::uint32_t parent = known(regions_, region.parent);
   insert(regions_, record.id);
   return kept(sink.define(key, store::RegionInfo{.id = record.id,
                                                  .stack = known(stacks_, region.stack),
@@ -199,7 +200,7 @@ absl::Status Definitions::take<lanes::SiteDefinition>(const std::string& key, co
   if (absl::Status status = read(record.payload, "site", &site); !status.ok()) return status;
   if (!lanes::is_listed(site.role) || !lanes::is_listed(site.cause) || !lanes::is_listed(site.why) ||
       !lanes::is_listed(site.phase))
-    return nonsense(absl::StrCat("site ", record.id, " with a role, cause, phase or reason that is on no list"));
+    return invalid(absl::StrCat("site ", record.id, " with a role, cause, phase or reason that is on no list"));
   bool fresh = false;
   if (absl::Status status = number(DefinitionKind::kSite, record.id, &fresh); !status.ok() || !fresh) return status;
   return kept(sink.define(key, store::SiteInfo{.id = record.id,

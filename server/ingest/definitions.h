@@ -1,6 +1,6 @@
-// What a process has defined so far: parses its records (agent/lanes/format.h), resolves texts and hands the result
-// to the run's sink. A record that makes no sense is an error; a reference to a number that was never defined is not:
-// the process may have run out of room for definitions. It becomes 0, "not known".
+// The definitions of a process so far: parses its records (agent/lanes/format.h), resolves texts and hands the results
+// to the run's sink. A record that makes no sense is an error. A reference to a number that was never defined is not an
+// error: the process may have run out of room for definitions. It becomes 0, "not known".
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@
 
 namespace castscope::ingest {
 
-// Numbers are given from 1 upwards; past this a table would be larger than the segment that it came from.
+// Numbers begin at 1; a table with larger ones would exceed the segment that it came from.
 inline constexpr std::uint32_t kLargestDefinitionId = 1u << 22;
-// More than a segment can hold; of facts and operator uses with their texts, which they share in the segment.
+// More than a segment can hold. Facts and operator uses count with their texts, which they share in the segment.
 inline constexpr std::uint64_t kMostDefinitionBytes = 64ull << 20;
 
 class Definitions {
  public:
-  // Takes whole records. Records known already are passed over. On an error of the sink `*sink_error` is set too.
+  // Takes whole records, and skips those that are known. On an error of the sink `*sink_error` is set too.
   absl::Status apply(const std::string& key, std::string_view records, store::RunSink& sink, absl::Status* sink_error);
 
   // Sites and what deep steps see are numbered in one series, and counted alike.
@@ -42,16 +42,16 @@ class Definitions {
     std::uint32_t id = 0;
     std::string_view payload;
   };
-  // Of which kind the definition is that has this number in the series of sites; none: DefinitionKind().
+  // The kind of the definition that has this number in the series of sites; DefinitionKind() where there is none.
   lanes::DefinitionKind what(std::uint32_t id) const {
     return id < numbers_.size() ? numbers_[id] : lanes::DefinitionKind();
   }
   std::uint32_t known(lanes::DefinitionKind kind, std::uint32_t id) const { return what(id) == kind ? id : 0; }
-  // Gives `id` to what is defined. `fresh` is false when it was told before; another kind of thing is an error.
+  // Assigns `id` to a definition. `fresh` is false if it was defined before; a definition of another kind is an error.
   absl::Status number(lanes::DefinitionKind kind, std::uint32_t id, bool* fresh);
   using Set = std::vector<bool>;
   static bool contains(const Set& set, std::uint32_t id) { return id < set.size() && set[id]; }
-  static bool insert(Set& set, std::uint32_t id);  // false: it was there
+  static bool insert(Set& set, std::uint32_t id);  // false: it was in the set
   static std::uint32_t known(const Set& set, std::uint32_t id) { return contains(set, id) ? id : 0; }
 
   absl::Status apply_one(const std::string& key, const Record& record, store::RunSink& sink);

@@ -1,4 +1,4 @@
-// The half of Definitions that parses what GPUs did.
+// The part of Definitions that parses what GPUs did.
 #include <algorithm>
 
 #include "server/ingest/definitions.h"
@@ -9,7 +9,7 @@ namespace {
 
 using lanes::DefinitionKind;
 
-constexpr std::uint8_t kMostAlignment = 8;  // 256 bytes; more is no use to any kernel
+constexpr std::uint8_t kMostAlignment = 8;  // 256 bytes; no kernel benefits from more
 
 }  // namespace
 
@@ -18,7 +18,7 @@ absl::Status Definitions::take<lanes::KernelDefinition>(const std::string& key, 
                                                         store::RunSink& sink) {
   lanes::KernelDefinition kernel{};
   if (absl::Status status = read(record.payload, "kernel", &kernel); !status.ok()) return status;
-  if (!lanes::is_listed(kernel.work)) return nonsense(absl::StrCat("kernel ", record.id, " whose work is on no list"));
+  if (!lanes::is_listed(kernel.work)) return invalid(absl::StrCat("kernel ", record.id, " whose work is on no list"));
   store::KernelInfo info{.id = record.id,
                          .site = known(DefinitionKind::kSite, kernel.site),
                          .use = known(DefinitionKind::kOperatorUse, kernel.use),
@@ -30,7 +30,7 @@ absl::Status Definitions::take<lanes::KernelDefinition>(const std::string& key, 
                          .flags = kernel.flags};
   bool fresh = false;
   if (absl::Status status = number(DefinitionKind::kKernel, record.id, &fresh); !status.ok() || !fresh) return status;
-  // The name is not counted again: a run keeps each once, as the segment does.
+  // The kernel's name is not counted again: a run keeps each name once, as the segment does.
   bytes_ += info.op.size() + info.origin.size();
   return kept(sink.define(key, info));
 }
@@ -41,7 +41,7 @@ absl::Status Definitions::take<lanes::MatmulDefinition>(const std::string& key, 
   lanes::MatmulDefinition m{};
   if (absl::Status status = read(record.payload, "matrix product", &m); !status.ok()) return status;
   if (!lanes::is_listed(m.compute))
-    return nonsense(absl::StrCat("matrix product ", record.id, " computes in what is on no list"));
+    return invalid(absl::StrCat("matrix product ", record.id, " computes in what is on no list"));
   store::Matmul info{.id = record.id,
                      .use = known(DefinitionKind::kOperatorUse, m.use),
                      .op = operator_name(m.op),

@@ -1,4 +1,4 @@
-// For tests: a sink that remembers what it is told, and that can be told to fail.
+// For tests: a sink that remembers the calls it gets, and that fails on request.
 #pragma once
 
 #include <map>
@@ -33,7 +33,7 @@ class RecordingSink : public store::RunSink {
     std::map<std::uint32_t, store::Matmul> matmuls;
     std::map<std::uint32_t, store::ThreadInfo> threads;
     std::map<std::uint32_t, Lane> lanes;
-    std::map<std::pair<std::uint32_t, std::uint32_t>, store::CounterRow> counters;  // lane, site
+    std::map<std::pair<std::uint32_t, std::uint32_t>, store::CounterRow> counters;  // by lane, site
     store::Gauges gauges;
     store::ProcessEnd end = store::ProcessEnd::kNotSeen;
     int exit_status = -1;
@@ -43,7 +43,7 @@ class RecordingSink : public store::RunSink {
   int commits = 0;
   absl::Status next_commit;     // what commit() returns
   store::LanePosition earlier;  // what position() returns
-  int definitions = 0;          // calls that defined something
+  int definitions = 0;          // the number of calls that defined something
 
   Process& only() { return processes.begin()->second; }
 

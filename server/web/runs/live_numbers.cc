@@ -19,7 +19,7 @@ std::uint32_t LiveNumbers::process(const std::string& key) {
   return number;
 }
 
-// Only what an event's look follows from: the rest is in the run file.
+// Only members that decide how an event looks are kept: the rest is in the run file.
 void LiveNumbers::define(const std::string& key, const store::SiteInfo& info) {
   store::Site site;
   site.id = store_.number(key, Numbered::kSite, info.id);
